@@ -1,0 +1,210 @@
+"""The device lattice: what can be known about where a value lives.
+
+A device is a fact (the CPU, ``cuda:1``), a *symbol* (``args.device``, or wherever the caller keeps ``x``: unknown, but the
+same each time it is named), a *choice* between two devices made by a condition, or unknown.  ``same`` and ``differs``
+answer yes, no or cannot tell (``None``); a claim rests on a yes, never on the lack of one.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+
+
+class Kind(enum.Enum):
+    """What sort of knowledge a :class:`Device` is."""
+
+    CPU = "cpu"
+    ACCELERATOR = "accelerator"
+    SYMBOL = "symbol"
+    CHOICE = "choice"
+    UNKNOWN = "unknown"
+
+
+class Role(enum.Enum):
+    """What a symbol stands for."""
+
+    DEVICE = "device"
+    """The value of a device expression that the code names, such as ``device`` or ``args.device``."""
+    INPUT = "input"
+    """Wherever the caller keeps an argument."""
+    PLACE = "place"
+    """Wherever the caller puts the module that the code belongs to."""
+
+
+ACCELERATOR_TYPES = frozenset({"cuda", "mps", "xpu", "hpu", "npu", "xla", "mtia", "ipu", "hip", "mlu", "privateuseone"})
+AVAILABLE = "an accelerator is available"
+"""The guard of a choice made by ``torch.cuda.is_available()`` and its relatives."""
+
+_DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
+_DEEPEST_CHOICE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Where a value lives, as far as it is known.
+
+    ``type`` and ``index`` belong to accelerators, ``symbol`` (an identity), ``text`` and ``role`` to symbols, ``guard``,
+    ``then`` and ``other`` to choices.  ``implied`` marks a CPU that nobody asked for: the default of a torch factory.
+    """
+
+    kind: Kind
+    type: str = ""
+    index: int | None = None
+    symbol: str = ""
+    text: str = ""
+    role: Role | None = None
+    guard: str = ""
+    then: Device | None = None
+    other: Device | None = None
+    implied: bool = False
+
+    def __str__(self) -> str:
+        """How a message names the device."""
+        if self.kind is Kind.CPU:
+            return "the CPU"
+        if self.kind is Kind.ACCELERATOR:
+            return f"`{self.type}`" if self.index is None else f"`{self.type}:{self.index}`"
+        if self.kind is Kind.SYMBOL:
+            return {Role.INPUT: f"the device of `{self.text}`", Role.PLACE: "the module's device"}.get(
+                self.role or Role.DEVICE, f"`{self.text}`"
+            )
+        if self.kind is Kind.CHOICE:
+            return f"`{self.text}`" if self.text else " or ".join(sorted({str(leaf) for leaf in self.leaves()}))
+        return "an unknown device"
+
+    def leaves(self) -> tuple[Device, ...]:
+        """The devices that a choice may turn out to be; a device that is no choice is its own leaf."""
+        if self.then is None or self.other is None:
+            return (self,)
+        return (*self.then.leaves(), *self.other.leaves())
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known: a fact, a symbol, or a choice between known devices."""
+        return all(leaf.kind is not Kind.UNKNOWN for leaf in self.leaves())
+
+    @property
+    def switched(self) -> bool:
+        """A choice between an accelerator and the CPU: on a machine with an accelerator, an accelerator."""
+        kinds = {leaf.kind for leaf in self.leaves()}
+        return Kind.ACCELERATOR in kinds and Kind.CPU in kinds
+
+    def same(self, that: Device) -> bool | None:
+        """Whether both are surely the same device."""
+        if not self.known or not that.known:
+            return None
+        if self.kind is Kind.CHOICE and that.kind is Kind.CHOICE and self.guard == that.guard:
+            return _both(_then(self).same(_then(that)), _other(self).same(_other(that)))
+        if self.kind is Kind.CHOICE or that.kind is Kind.CHOICE:
+            answers = {a.same(b) for a in self.leaves() for b in that.leaves()}
+            return answers.pop() if len(answers) == 1 and self.switched == that.switched else None
+        if self.kind is not that.kind:
+            return False if Kind.SYMBOL not in (self.kind, that.kind) else None
+        if self.kind is Kind.CPU:
+            return True
+        if self.kind is Kind.SYMBOL:
+            return True if self.symbol == that.symbol else None
+        if self.type != that.type:
+            return False
+        if self.index == that.index:
+            return True
+        # "cuda" is the current device, cuda:0 unless set_device or a context says otherwise
+        return None if None in (self.index, that.index) else False
+
+    def differs(self, that: Device) -> bool | None:
+        """Whether the two surely differ, on an accelerator, on some path that the code can take."""
+        if self.kind is Kind.UNKNOWN or that.kind is Kind.UNKNOWN:
+            return None
+        if self.kind is Kind.CHOICE and that.kind is Kind.CHOICE and self.guard == that.guard:
+            return _any(_then(self).differs(_then(that)), _other(self).differs(_other(that)))
+        if self.kind is Kind.CHOICE or that.kind is Kind.CHOICE:
+            return _any(*(a.differs(b) for a in self._sides() for b in that._sides()))
+        if Kind.CPU in (self.kind, that.kind) and Kind.SYMBOL in (self.kind, that.kind):
+            return True
+        same = self.same(that)
+        return None if same is None else not same
+
+    def accelerates(self) -> bool | None:
+        """Whether this is surely, surely not, or perhaps an accelerator."""
+        answers = {
+            {Kind.ACCELERATOR: True, Kind.CPU: False}.get(leaf.kind)
+            for leaf in self.leaves()
+        }
+        return answers.pop() if len(answers) == 1 else None
+
+    def assume(self, guard: str, truth: bool) -> Device:
+        """The device where the condition ``guard`` is known to be ``truth``."""
+        if self.kind is not Kind.CHOICE:
+            return self
+        if self.guard == guard:
+            return (_then(self) if truth else _other(self)).assume(guard, truth)
+        return choice(self.guard, _then(self).assume(guard, truth), _other(self).assume(guard, truth), self.text)
+
+    def _sides(self) -> tuple[Device, ...]:
+        """What a comparison has to look at: an accelerator-or-CPU switch is one accelerator of its own."""
+        return (symbol(f"switch {self.guard}", self.text or str(self)),) if self.switched else self.leaves()
+
+
+def _then(device: Device) -> Device:
+    return device.then or UNKNOWN
+
+
+def _other(device: Device) -> Device:
+    return device.other or UNKNOWN
+
+
+def _both(first: bool | None, second: bool | None) -> bool | None:
+    if first is False or second is False:
+        return False
+    return True if first and second else None
+
+
+def _any(*answers: bool | None) -> bool | None:
+    if True in answers:
+        return True
+    return None if None in answers else False
+
+
+CPU = Device(Kind.CPU)
+IMPLIED_CPU = Device(Kind.CPU, implied=True)
+UNKNOWN = Device(Kind.UNKNOWN)
+
+
+def accelerator(type_: str, index: int | None = None) -> Device:
+    """A literal accelerator such as ``cuda:1``."""
+    return Device(Kind.ACCELERATOR, type=type_, index=index)
+
+
+def symbol(key: str, text: str, role: Role = Role.DEVICE) -> Device:
+    """A device known only by its identity ``key``; ``text`` is how the code spells it."""
+    return Device(Kind.SYMBOL, symbol=key, text=text, role=role)
+
+
+def choice(guard: str, then: Device, other: Device, text: str = "") -> Device:
+    """``then`` where ``guard`` holds, else ``other``; collapses where there is nothing to choose."""
+    if then == other:
+        return then
+    if then.kind is Kind.UNKNOWN or other.kind is Kind.UNKNOWN or _depth(then) + _depth(other) >= _DEEPEST_CHOICE:
+        return UNKNOWN
+    return Device(Kind.CHOICE, guard=guard, then=then, other=other, text=text)
+
+
+def _depth(device: Device) -> int:
+    if device.kind is not Kind.CHOICE:
+        return 0
+    return 1 + max(_depth(_then(device)), _depth(_other(device)))
+
+
+def parse(text: str) -> Device | None:
+    """The device that a string literal names, ``None`` when it names none."""
+    match = _DEVICE_TEXT.fullmatch(text)
+    if match is None:
+        return None
+    type_, index = match.group(1), match.group(2)
+    if type_ == "cpu":
+        return CPU
+    if type_ in ACCELERATOR_TYPES:
+        return accelerator(type_, None if index is None else int(index))
+    return UNKNOWN if type_ == "meta" else None

@@ -1,0 +1,88 @@
+"""What devlint tells its user: a rule's verdict on one place in the code."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class Severity(enum.IntEnum):
+    """One axis: does it break, does it cost, or is it only a hint."""
+
+    INFO = 1
+    """A hint; never fails a run by default."""
+    WARNING = 2
+    """Very probably a bug or a real cost."""
+    ERROR = 3
+    """Raises, or computes garbage, on an accelerator."""
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Applicability(str, enum.Enum):
+    """Whether a fix keeps the program's results."""
+
+    SAFE = "safe"
+    """The result is identical on every device, apart from the removed defect."""
+    UNSAFE = "unsafe"
+    """Nearly always right; a person should look at it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A range of source text: rows and columns count characters from 1, the end is exclusive."""
+
+    row: int
+    column: int
+    end_row: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A labelled place in the same file which helps to explain a finding."""
+
+    span: Span
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the text of ``span`` by ``content``."""
+
+    span: Span
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that remove the defect, and whether they may be applied unasked."""
+
+    message: str
+    edits: tuple[Edit, ...]
+    applicability: Applicability
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule's verdict on one place, with the story that led to it.
+
+    ``label`` stands under the underlined code, ``related`` are the places that led there, ``help`` says what to do.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    filename: str
+    span: Span
+    label: str = ""
+    related: tuple[Place, ...] = ()
+    help: str = ""
+    fix: Fix | None = field(default=None)
+
+    @property
+    def sort_key(self) -> tuple[str, Span, str]:
+        """Order of output: by file, then place, then code."""
+        return (self.filename, self.span, self.code)

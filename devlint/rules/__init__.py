@@ -1,0 +1,70 @@
+"""The rules: modules below this package are found, never listed by hand."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from devlint.finding import Finding, Place
+from devlint.rules.base import Report, Rule
+
+if TYPE_CHECKING:
+    from devlint.check.source import Source
+    from devlint.sites import Site
+
+__all__ = ["Report", "Rule", "registry", "run"]
+
+
+@functools.cache
+def registry() -> Mapping[str, type[Rule]]:
+    """Every rule by its code, in the order of the codes."""
+    found: dict[str, type[Rule]] = {}
+    for info in pkgutil.walk_packages(__path__, f"{__name__}."):
+        module = importlib.import_module(info.name)
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == info.name and hasattr(value, "code"):
+                if value.code in found:
+                    raise RuntimeError(f"{value.__qualname__} and {found[value.code].__qualname__} share {value.code}")
+                found[value.code] = value
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def run(source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, int] | None = None) -> list[Finding]:
+    """The findings of ``rules`` in one file, in no particular order and each once."""
+    from devlint.flow import analyze
+
+    listeners: dict[type[Site], list[Rule]] = {}
+    for rule in rules:
+        judge = rule(source, target_torch)
+        for kind in rule.sites:
+            listeners.setdefault(kind, []).append(judge)
+    found: dict[tuple[object, ...], Finding] = {}
+    for site in analyze(source.tree, source.text):
+        for judge in listeners.get(type(site), ()):
+            for report in judge.judge(site):
+                finding = _finding(source, judge, report)
+                key = (finding.code, finding.span)
+                # the same place can be reached on several paths: keep the gravest verdict
+                if key not in found or finding.severity > found[key].severity:
+                    found[key] = finding
+    return list(found.values())
+
+
+def _finding(source: Source, rule: Rule, report: Report) -> Finding:
+    places = tuple(Place(source.span(step.node), step.label) for step in report.steps)
+    return Finding(
+        code=rule.code,
+        name=rule.name,
+        severity=report.severity or rule.severity,
+        message=report.message,
+        filename=source.filename,
+        span=source.span(report.node),
+        label=report.label,
+        related=tuple(dict.fromkeys(places)),
+        help=report.help,
+        fix=report.fix,
+    )

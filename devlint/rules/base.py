@@ -1,0 +1,73 @@
+"""What a rule is: a class with a code, which looks at one kind of site and reports."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from devlint.finding import Edit, Fix, Severity, Span
+from devlint.sites import Site, Step
+
+
+class SourceText(Protocol):
+    """What a rule may ask about the file it looks at; ``cst`` is the LibCST node of an expression, parsed on demand."""
+
+    filename: str
+
+    def span(self, node: ast.AST) -> Span: ...
+
+    def segment(self, node: ast.AST) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A verdict of a rule, before it is given a file and positions.
+
+    ``severity`` overrides the rule's own; ``steps`` are the places that explain it, ``fix`` the edits that mend it.
+    """
+
+    node: ast.AST
+    message: str
+    label: str = ""
+    severity: Severity | None = None
+    steps: tuple[Step, ...] = ()
+    help: str = ""
+    fix: Fix | None = None
+
+
+class Rule:
+    """A rule of the catalogue: one file, one class, its docstring is its documentation.
+
+    Subclasses set ``code``, ``name``, ``severity`` and the ``sites`` they listen to, and implement :meth:`judge`.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    default: ClassVar[bool] = True
+    sites: ClassVar[tuple[type[Site], ...]] = ()
+
+    def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
+        self.source = source
+        self.target_torch = target_torch
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """The verdicts on one site; none where nothing is wrong or too little is known."""
+        raise NotImplementedError
+
+    def replace(self, node: ast.AST, content: str) -> Edit:
+        """An edit that puts ``content`` in the place of ``node``."""
+        return Edit(self.source.span(node), content)
+
+    @classmethod
+    def documentation(cls) -> str:
+        """The docstring, without indentation."""
+        return inspect.cleandoc(cls.__doc__ or "")
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first line of the docstring."""
+        return cls.documentation().partition("\n")[0]

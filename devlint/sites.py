@@ -1,0 +1,183 @@
+"""The vocabulary: places where something happens to a device.
+
+The static wing infers sites from the code, the audit observes them in a run; a rule looks at one kind of site and does
+not ask where it came from.  What a wing cannot know is ``None`` (or empty), and a rule never guesses.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from devlint.device import UNKNOWN, Device
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A place in a value's story, e.g. "created on the CPU here"."""
+
+    node: ast.AST
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What surrounds a site.
+
+    ``function`` and ``owner`` (its class) are names, empty at module level.  ``module`` says that the owner is an
+    ``nn.Module`` and the code can run after the module was moved; ``loop`` is the innermost loop, ``step`` says that it
+    runs the training or evaluation steps.  ``guarded`` says that the code only runs where an accelerator is available, ``handler``
+    that it handles an exception, ``test`` that it belongs to a test.  ``devices`` are the device expressions that
+    the code has at hand, best first.  ``device_aware`` says that the function places other tensors by device.
+    """
+
+    function: str = ""
+    owner: str = ""
+    module: bool = False
+    loop: ast.AST | None = None
+    step: bool = False
+    guarded: bool = False
+    handler: bool = False
+    test: bool = False
+    device_aware: bool = False
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor that takes part in something.
+
+    ``many`` says whether it surely has (``True``) or surely lacks (``False``) dimensions: a 0-dim CPU tensor may meet an
+    accelerator.  ``certain`` says that it is proven to be a tensor.  ``factory`` is the torch function that made
+    it on the default device, in the same function and with no device asked for.  ``attribute`` is the assignment of
+    the plain attribute of a module through which it came.  ``role`` is the parameter it is passed to, where that matters.
+    """
+
+    node: ast.AST
+    text: str
+    device: Device = UNKNOWN
+    many: bool | None = None
+    certain: bool = False
+    story: tuple[Step, ...] = ()
+    factory: str = ""
+    factory_node: ast.AST | None = None
+    attribute: Step | None = None
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place where something happens to a device."""
+
+    node: ast.AST
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer(Site):
+    """A call that puts a tensor or a module somewhere: ``.to``, ``.cuda``, ``.cpu``, ``.type_as``.
+
+    ``kind`` is "tensor", "module" or empty where the receiver is not known; ``target`` is where it goes (``None``: the
+    call asks for no device).  ``plain`` says that nothing but a device is asked for; ``discarded`` that nobody takes
+    the result; ``foreign`` that the receiver is known to be neither.
+    """
+
+    spelled: str
+    kind: str
+    value: Operand
+    target: Device | None
+    target_node: ast.AST | None = None
+    plain: bool = True
+    discarded: bool = False
+    non_blocking: bool = False
+    foreign: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Forward(Site):
+    """A call of a module with tensors."""
+
+    module: str
+    device: Device
+    story: tuple[Step, ...]
+    inputs: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Site):
+    """An operation that needs its operands on one device.
+
+    ``kind`` is one of "operands", "loss target", "loss weight", "RNN state", "index", "assignment".
+    """
+
+    operator: str
+    kind: str
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Site):
+    """A tensor kept in a plain attribute of a module, which ``Module.to()`` does not move.
+
+    ``uses`` are the places where it meets the module's inputs or is moved to them; ``kept`` says that some use
+    assigns the moved tensor back to the attribute.
+    """
+
+    owner: str
+    name: str
+    value: Operand
+    uses: tuple[Step, ...]
+    moved: bool = False
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Site):
+    """A data loader, and the places where its batches are put on a device.
+
+    ``keywords`` maps the keyword arguments to their nodes; ``open`` says that more arguments may come in through ``**``.
+    ``batches`` is where the batches are made, ``escapes`` says that the loader leaves the code that can be seen.
+    """
+
+    loader: str
+    keywords: dict[str, ast.AST] = field(hash=False)
+    open: bool
+    batches: Device
+    moves: tuple[Transfer, ...]
+    custom_batches: bool = False
+    escapes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap(Site):
+    """A module wrapped for several devices; ``beside`` names other wrappers used in the same function."""
+
+    wrapper: str
+    ids: int | None
+    beside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCall(Site):
+    """A call of a named torch function.
+
+    ``arguments`` maps keywords to nodes, ``positional`` counts the others, ``open`` says that ``*`` or ``**`` may add more.
+    ``purpose`` says what the result is for, where that is seen ("state dict", "dataset").
+    """
+
+    function: str
+    arguments: dict[str, ast.AST] = field(hash=False)
+    positional: int
+    open: bool
+    purpose: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Site):
+    """A string that names an accelerator, where it decides about a placement.
+
+    ``role`` is what it is passed to: ".to", "device", "torch.device", "map_location", "autocast", "parameter", ...
+    """
+
+    text: str
+    role: str
