@@ -1,0 +1,1 @@
+"""What devlint costs, measured beside the parsers it is built on."""
