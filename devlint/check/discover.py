@@ -1,0 +1,255 @@
+"""From the paths that a user names to the Python files behind them, less what git and the configuration leave out."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from pathspec import GitIgnoreSpec
+
+from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver
+
+
+class Target(NamedTuple):
+    """One file to check: its path as the user would write it, its size, and the configuration that holds for it."""
+
+    path: str
+    size: int
+    config: Config
+
+
+@dataclass(slots=True)
+class Discovery:
+    """What discovery found, and a line for each thing that it could not look at."""
+
+    targets: list[Target] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+class _Ignore(NamedTuple):
+    """One ignore file's patterns and the directory they are relative to."""
+
+    root: str
+    spec: GitIgnoreSpec
+
+
+def discover(paths: Sequence[str], resolver: Resolver) -> Discovery:
+    """Find the files to check: a file that is named, whatever it is called, and the .py files of directories."""
+    found = Discovery()
+    walk = _Walk(found, resolver)
+    for path in paths:
+        try:
+            walk.start(os.path.normpath(path))
+        except ConfigError as error:
+            found.errors.append(str(error))
+    walk.finish()
+    return found
+
+
+class _Walk:
+    """The state of one discovery: what was seen, so that no file is checked twice."""
+
+    def __init__(self, found: Discovery, resolver: Resolver) -> None:
+        self._found = found
+        self._resolver = resolver
+        self._seen: set[str] = set()
+        self._links: list[tuple[str, Config]] = []
+
+    def start(self, path: str) -> None:
+        """Take one path of the command line."""
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            self._fail(path, error)
+            return
+        except ValueError as error:  # a NUL in the path
+            self._found.errors.append(f"{path!r}: {error}")
+            return
+        absolute = os.path.abspath(path)
+        if stat.S_ISDIR(status.st_mode):
+            config = self._resolver.at(absolute)
+            if not (config.force_exclude and force_excluded(absolute, config)):
+                self._directory(path, absolute, config, _ignores_above(absolute) if config.respect_gitignore else ())
+            return
+        config = self._resolver.at(os.path.dirname(absolute))
+        if not (config.force_exclude and force_excluded(absolute, config)):
+            self._add(path, absolute, status.st_size, config)
+
+    def finish(self) -> None:
+        """Take the links to files, now that it is known which of them lead to a file that was found anyway."""
+        real = {os.path.realpath(directory) for directory in {os.path.dirname(path) for path in self._seen}}
+        for link, config in self._links:
+            target = os.path.realpath(link)
+            if os.path.dirname(target) in real and target in {os.path.realpath(path) for path in self._seen}:
+                continue
+            try:
+                status = os.stat(link)
+            except OSError as error:
+                self._fail(link, error)
+                continue
+            if stat.S_ISREG(status.st_mode):
+                self._add(link, os.path.abspath(link), status.st_size, config)
+
+    def _directory(self, path: str, absolute: str, config: Config, ignores: tuple[_Ignore, ...]) -> None:
+        # A stack instead of recursion: nothing limits how deep directories nest.
+        stack = [(path, absolute, config, ignores)]
+        while stack:
+            path, absolute, config, ignores = stack.pop()
+            try:
+                with os.scandir(path) as entries:
+                    listing = sorted(entries, key=lambda entry: entry.name)
+            except OSError as error:
+                self._fail(path, error)
+                continue
+            try:
+                config, ignores = self._enter(absolute, listing, config, ignores)
+            except ConfigError as error:
+                self._found.errors.append(str(error))
+                continue
+            below = list(self._entries(path, absolute, listing, config, ignores))
+            stack.extend(reversed(below))
+
+    def _enter(
+        self, absolute: str, listing: list[os.DirEntry[str]], config: Config, ignores: tuple[_Ignore, ...]
+    ) -> tuple[Config, tuple[_Ignore, ...]]:
+        """What changes on entering a directory: a configuration or an ignore file of its own."""
+        names = {entry.name for entry in listing} & {"pyproject.toml", ".gitignore", ".git"}
+        if "pyproject.toml" in names and self._resolver.hierarchical:
+            config = self._resolver.at(absolute)
+        if config.respect_gitignore:
+            if ".git" in names:
+                # Another repository begins here; the ignore files above it have no say.
+                ignores = _ignore_file(absolute, os.path.join(".git", "info", "exclude"))
+            if ".gitignore" in names:
+                ignores = (*ignores, *_ignore_file(absolute, ".gitignore"))
+        return config, ignores
+
+    def _entries(
+        self,
+        path: str,
+        absolute: str,
+        listing: list[os.DirEntry[str]],
+        config: Config,
+        ignores: tuple[_Ignore, ...],
+    ) -> Iterator[tuple[str, str, Config, tuple[_Ignore, ...]]]:
+        """Take a directory's files, and yield the directories to go into."""
+        for entry in listing:
+            name = entry.name
+            # A link to a directory is not followed, as in git: what it shows lives elsewhere, perhaps above.
+            is_directory = entry.is_dir(follow_symlinks=False)
+            if not is_directory and not name.endswith(".py"):
+                continue
+            full = os.path.join(absolute, name)
+            if _excluded(full, name, is_directory, config) or _ignored(full, is_directory, ignores):
+                continue
+            # The path is shown as the user wrote it: `.` in front of everything says nothing.
+            shown = name if path == os.curdir else os.path.join(path, name)
+            if is_directory:
+                yield shown, full, config, ignores
+            elif entry.is_symlink():
+                # Emacs keeps its locks as links to nowhere beside the file: `.#model.py`.
+                if not name.startswith(".#") and not os.path.isdir(shown):
+                    self._links.append((shown, config))
+            elif entry.is_file(follow_symlinks=False):
+                self._add(shown, full, entry.stat().st_size, config)
+
+    def _add(self, path: str, absolute: str, size: int, config: Config) -> None:
+        if absolute not in self._seen:
+            self._seen.add(absolute)
+            self._found.targets.append(Target(path, size, config))
+
+    def _fail(self, path: str, error: OSError) -> None:
+        self._found.errors.append(f"{path}: {error.strerror or error}")
+
+
+def _excluded(path: str, name: str, is_directory: bool, config: Config) -> bool:
+    if config.exclude is DEFAULT_EXCLUDE or config.exclude == DEFAULT_EXCLUDE:
+        # The usual case is a set of plain names, which costs nothing.
+        if name in _DEFAULT_NAMES:
+            return True
+        patterns = config.extend_exclude
+    else:
+        patterns = (*config.exclude, *config.extend_exclude)
+    if not patterns:
+        return False
+    relative = os.path.relpath(path, config.root or None)
+    if relative.startswith(os.pardir):
+        # Outside the project only a pattern for a bare name can be meant.
+        relative = name
+    return bool(_compiled(patterns).match_file(relative + "/" if is_directory else relative))
+
+
+def force_excluded(path: str, config: Config) -> bool:
+    """Whether a path that was named, or a directory above it within the project, is excluded."""
+    is_directory = os.path.isdir(path)
+    root = config.root or os.getcwd()
+    while path.startswith(root) and path != root:
+        if _excluded(path, os.path.basename(path), is_directory, config):
+            return True
+        path, is_directory = os.path.dirname(path), True
+    return False
+
+
+_DEFAULT_NAMES = frozenset(DEFAULT_EXCLUDE)
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> GitIgnoreSpec:
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+def _ignored(path: str, is_directory: bool, ignores: tuple[_Ignore, ...]) -> bool:
+    # The deepest file that has an opinion decides, and within a file its last word.
+    for ignore in reversed(ignores):
+        relative = path[len(ignore.root) :].replace(os.sep, "/").lstrip("/")
+        verdict = ignore.spec.check_file(relative + "/" if is_directory else relative).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _ignores_above(directory: str) -> tuple[_Ignore, ...]:
+    """The ignore files between the root of the git repository and a directory, that directory's own left out."""
+    above: list[str] = []
+    current = directory
+    while not os.path.lexists(os.path.join(current, ".git")):
+        parent = os.path.dirname(current)
+        if parent == current:
+            return ()
+        above.append(parent)
+        current = parent
+    if not above:
+        return ()
+    found = [*_ignore_file(current, os.path.join(".git", "info", "exclude"))]
+    for ancestor in reversed(above):
+        found += _ignore_file(ancestor, ".gitignore")
+    # Whoever names an ignored directory means it; the patterns that ignore it are not asked about its content.
+    return tuple(ignore for ignore in found if not _ignored(directory, True, (ignore,)))
+
+
+def _ignore_file(root: str, name: str) -> tuple[_Ignore, ...]:
+    try:
+        with open(os.path.join(root, name), encoding="utf-8", errors="surrogateescape") as stream:
+            lines = stream.read().splitlines()
+    except OSError:
+        return ()
+    return (_Ignore(root, _tolerant(lines)),)
+
+
+def _tolerant(lines: list[str]) -> GitIgnoreSpec:
+    """Compile what can be compiled: git, too, passes over a pattern that makes no sense."""
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except Exception:
+        usable = []
+        for line in lines:
+            try:
+                GitIgnoreSpec.from_lines([line])
+            except Exception:
+                continue
+            usable.append(line)
+        return GitIgnoreSpec.from_lines(usable)

@@ -1,0 +1,144 @@
+"""From files to findings: read, parse, run the rules, apply the suppressions, sort."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from devlint.check.discover import Target, discover
+from devlint.check.source import ParseFailure, Source, decode
+from devlint.check.suppress import suppressions
+from devlint.config import Config, Resolver
+from devlint.finding import Finding, Span
+from devlint.selection import PARSE_ERROR, ignored_in, rules, selected
+
+if TYPE_CHECKING:
+    from devlint.rules.base import Rule
+
+
+class AnalysisError(Exception):
+    """devlint itself failed on a file; the text says how, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one file: its findings, or the line that says why devlint could not do its work."""
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of a run: findings in order, a line for everything that could not be done, the files that were read."""
+
+    findings: list[Finding] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    files: int = 0
+
+
+def check_source(data: bytes | str, filename: str = "<string>", config: Config | None = None) -> list[Finding]:
+    """The findings in one file's content, in order. A failure of devlint itself raises :class:`AnalysisError`."""
+    config = config or Config()
+    ignored = ignored_in(os.path.abspath(filename), config) if config.per_file_ignores else frozenset()
+    chosen = tuple(rule for rule in _selected(config) if rule.code not in ignored)
+    active = frozenset(rule.code for rule in chosen)
+    source = Source.parse(data, filename)
+    if isinstance(source, ParseFailure):
+        return _parse_error(source, data, filename, active)
+    try:
+        from devlint import rules as package
+
+        found = package.run(source, chosen, config.target_torch)
+    except (Exception, RecursionError) as error:
+        raise AnalysisError(_one_line(error)) from error
+    comments = suppressions(source.text, bool(found))
+    kept = comments.apply(found) if comments.comments else found
+    return sorted([*kept, *comments.unused(filename, active)], key=lambda finding: finding.sort_key)
+
+
+def check_paths(
+    paths: Iterable[str | os.PathLike[str]],
+    config: Config | Resolver | None = None,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Result:
+    """Check files and directories. Without a Config, each file's is found as the command finds it.
+
+    ``jobs`` is the number of processes, 0 for as many as pay; ``progress`` is told the files done and the files in all.
+    """
+    resolver = config if isinstance(config, Resolver) else Resolver(config)
+    discovery = discover([os.fspath(path) for path in paths], resolver)
+    result = Result(errors=discovery.errors)
+    for outcome in _outcomes(discovery.targets, jobs):
+        if outcome.error is None:
+            result.files += 1
+            result.findings.extend(outcome.findings)
+        else:
+            result.errors.append(f"{outcome.path}: {outcome.error}")
+        if progress:
+            progress(result.files, len(discovery.targets))
+    result.findings.sort(key=lambda finding: finding.sort_key)
+    return result
+
+
+def check_target(target: Target) -> Outcome:
+    """Check one file; whatever goes wrong is part of the outcome."""
+    try:
+        with open(target.path, "rb") as stream:
+            data = stream.read()
+    except OSError as error:
+        return Outcome(target.path, error=error.strerror or str(error))
+    try:
+        return Outcome(target.path, tuple(check_source(data, target.path, target.config)))
+    except AnalysisError as error:
+        return Outcome(target.path, error=f"devlint failed on this file, please report it: {error}")
+
+
+def _outcomes(targets: Sequence[Target], jobs: int) -> Iterable[Outcome]:
+    from devlint.check import workers
+
+    count = workers.worth(targets, jobs)
+    return workers.run(targets, count) if count > 1 else map(check_target, targets)
+
+
+@lru_cache(maxsize=64)
+def _selected(config: Config) -> tuple[type[Rule], ...]:
+    return selected(config)
+
+
+def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active: frozenset[str]) -> list[Finding]:
+    rule = rules().get(PARSE_ERROR)
+    if rule is None or PARSE_ERROR not in active:
+        return []
+    span = Span(failure.row, failure.column, failure.row, failure.column + 1)
+    finding = Finding(
+        PARSE_ERROR,
+        rule.name,
+        rule.severity,
+        failure.message,
+        filename,
+        span,
+        help="nothing in this file was checked; exclude it if it is not meant to parse",
+    )
+    text = decode(data)
+    # Only what speaks of the whole file counts: lines mean little where the tokens end early.
+    if isinstance(text, str):
+        comments = suppressions(text, has_findings=False)
+        comments.comments = [comment for comment in comments.comments if comment.rows is None]
+        return comments.apply([finding])
+    return [finding]
+
+
+def _one_line(error: BaseException) -> str:
+    """An exception with the place in devlint where it was raised, which is what a bug report needs."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"

@@ -1,0 +1,182 @@
+"""What ``devlint check`` does with its options: configure, check, print, and choose the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, replace
+
+import click
+
+from devlint.check.discover import force_excluded
+from devlint.check.engine import AnalysisError, Result, check_paths, check_source
+from devlint.config import (
+    FAIL_ON,
+    OUTPUT_FORMATS,
+    Config,
+    ConfigError,
+    Resolver,
+    Selection,
+    did_you_mean,
+    parse_torch_version,
+)
+from devlint.config import load as load_config
+from devlint.selection import UnknownSelectorError, union
+
+STDIN = "-"
+EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of ``devlint check`` as the user gave them."""
+
+    paths: tuple[str, ...] = ()
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] | None = None
+    output_format: str | None = None
+    statistics: bool = False
+    exit_zero: bool = False
+    fail_on: str | None = None
+    config: str | None = None
+    isolated: bool = False
+    exclude: tuple[str, ...] = ()
+    force_exclude: bool = False
+    target_torch: str | None = None
+    stdin_filename: str | None = None
+    jobs: int = 0
+    quiet: bool = False
+
+
+def run(options: Options) -> int:
+    """Check what the options say, print the report, and return the exit code."""
+    try:
+        resolver, config = configure(options)
+        if STDIN in options.paths:
+            result, stdin = _check_stdin(options, config)
+        else:
+            result, stdin = _check_files(options, resolver), {}
+    except ConfigError as error:
+        _say("error", str(error))
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        _say("error", "interrupted")
+        return EXIT_INTERRUPTED
+    for line in result.errors:
+        _say("error", line)
+    if not result.files and not result.errors and not options.quiet:
+        _say("warning", "no Python files found under the given paths")
+    _print(options, config, result, stdin)
+    if result.errors:
+        return EXIT_FAILED
+    failing = any(finding.severity >= config.fail_on for finding in result.findings)
+    return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
+
+
+def configure(options: Options) -> tuple[Resolver, Config]:
+    """The configuration of every file, and the one that holds for the run as a whole: the first path's."""
+    changes: dict[str, object] = {}
+    if options.output_format is not None:
+        changes["output_format"] = _choice("--output-format", options.output_format, OUTPUT_FORMATS)
+    if options.fail_on is not None:
+        changes["fail_on"] = FAIL_ON[_choice("--fail-on", options.fail_on, tuple(FAIL_ON))]
+    if options.target_torch is not None:
+        try:
+            changes["target_torch"] = parse_torch_version(options.target_torch)
+        except ValueError as error:
+            raise ConfigError(f"--target-torch: {error}") from error
+    if options.force_exclude:
+        changes["force_exclude"] = True
+    layer = Selection(options.select, options.ignore or (), options.extend_select or ())
+    for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
+        try:
+            union(selectors or ())
+        except UnknownSelectorError as error:
+            raise ConfigError(f"--{name}: {error}") from error
+
+    def adjust(config: Config) -> Config:
+        excluded = (*config.extend_exclude, *_patterns_from_here(options.exclude, config.root))
+        return replace(config.selecting(layer), extend_exclude=excluded, **changes)  # type: ignore[arg-type]
+
+    fixed = None
+    if options.config is not None:
+        fixed = load_config(options.config)
+    elif options.isolated:
+        fixed = Config(root=os.getcwd())
+    resolver = Resolver(fixed, adjust)
+    return resolver, resolver.at(_first_directory(options))
+
+
+def _check_files(options: Options, resolver: Resolver) -> Result:
+    from devlint.report.progress import Progress
+
+    paths = options.paths or (os.curdir,)
+    with Progress(enabled=not options.quiet and sys.stderr.isatty()) as progress:
+        return check_paths(paths, resolver, options.jobs, progress)
+
+
+def _check_stdin(options: Options, config: Config) -> tuple[Result, dict[str, bytes]]:
+    if len(options.paths) > 1:
+        raise ConfigError("`-` is the standard input and cannot be checked together with other paths")
+    name = options.stdin_filename or STDIN
+    data = sys.stdin.buffer.read()
+    if options.stdin_filename and config.force_exclude and force_excluded(os.path.abspath(name), config):
+        return Result(files=1), {}
+    try:
+        return Result(check_source(data, name, config), files=1), {name: data}
+    except AnalysisError as error:
+        return Result(errors=[f"{name}: devlint failed on this file, please report it: {error}"]), {}
+
+
+def _print(options: Options, config: Config, result: Result, stdin: dict[str, bytes]) -> None:
+    from devlint.report import Report, render
+
+    # A name or a line that the terminal's encoding lacks must not cost the report.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    color = _wants_color()
+    report = Report(result.findings, result.files, len(result.errors), stdin, color, options.quiet)
+    try:
+        for text in render(report, "statistics" if options.statistics else "", config.output_format):
+            click.echo(text, color=color)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`); Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _wants_color() -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _say(kind: str, text: str) -> None:
+    click.echo(f"{kind}: {' '.join(text.splitlines())}", err=True)
+
+
+def _choice(option: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        expected = ", ".join(choices)
+        raise ConfigError(f"{option}: expected one of {expected}, not {value!r}{did_you_mean(value, choices)}")
+    return value
+
+
+def _patterns_from_here(patterns: tuple[str, ...], root: str) -> list[str]:
+    """Patterns of the command line are meant from the current directory, those of a Config from its root."""
+    here = os.path.relpath(os.getcwd(), root or None)
+    if here == os.curdir or here.startswith(os.pardir):
+        return list(patterns)
+    return [f"/{here}/{pattern.lstrip('/')}" if "/" in pattern.rstrip("/") else pattern for pattern in patterns]
+
+
+def _first_directory(options: Options) -> str:
+    first = options.paths[0] if options.paths else os.curdir
+    if first == STDIN:
+        return os.path.dirname(os.path.abspath(options.stdin_filename or "stdin"))
+    absolute = os.path.abspath(first)
+    return absolute if os.path.isdir(absolute) else os.path.dirname(absolute)

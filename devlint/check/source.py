@@ -1,0 +1,165 @@
+"""The text of one file and its syntax tree, however the file is encoded, or the one reason why there is none."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from devlint.finding import Span
+
+if TYPE_CHECKING:
+    import libcst
+
+_BOM = b"\xef\xbb\xbf"
+# What the tokenizer looks for in the first two lines (PEP 263); a cheap test before the real detection.
+_CODING = re.compile(rb"coding[:=]")
+_NEWLINE = re.compile("\r\n|\r|\n")
+_NESTED_TOO_DEEP = "the code is nested too deeply for Python's parser"
+
+
+@dataclass(frozen=True, slots=True)
+class ParseFailure:
+    """Why a file has no syntax tree, and where: row and column count from 1."""
+
+    message: str
+    row: int
+    column: int
+
+
+class Source:
+    """One file that parses: its bytes, its text, its lines and its tree.
+
+    ``text`` is the decoded file with its own line ends; ``lines`` are split where Python's parser splits, only there.
+    """
+
+    def __init__(self, filename: str, data: bytes, text: str, tree: ast.Module) -> None:
+        self.filename = filename
+        self.data = data
+        self.text = text
+        self.tree = tree
+
+    @classmethod
+    def parse(cls, data: bytes | str, filename: str = "<string>") -> Source | ParseFailure:
+        """Decode and parse a file; what cannot be parsed comes back as a value, never as an exception."""
+        text = decode(data)
+        if isinstance(text, ParseFailure):
+            return text
+        tree = _parse(text, filename)
+        if isinstance(tree, ParseFailure):
+            return tree
+        raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+        return cls(filename, raw, text, tree)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines without their ends; row ``n`` of the tree is ``lines[n - 1]``."""
+        return split_lines(self.text)
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node stands, in characters; ``ast`` counts UTF-8 bytes."""
+        row, end_row = int(node.lineno), int(node.end_lineno or node.lineno)  # type: ignore[attr-defined]
+        start, end = int(node.col_offset), int(node.end_col_offset or 0)  # type: ignore[attr-defined]
+        return Span(row, self._characters(row, start) + 1, end_row, self._characters(end_row, end) + 1)
+
+    def segment(self, node: ast.AST) -> str:
+        """The source text of a node, its lines joined by a plain newline."""
+        return self.slice(self.span(node))
+
+    def slice(self, span: Span) -> str:
+        """The source text of a span, its lines joined by a plain newline."""
+        rows = self.lines[span.row - 1 : span.end_row]
+        if not rows:
+            return ""
+        rows[-1] = rows[-1][: span.end_column - 1]
+        rows[0] = rows[0][span.column - 1 :]
+        return "\n".join(rows)
+
+    def cst(self, node: ast.expr) -> libcst.BaseExpression | None:
+        """The LibCST node of an expression, parsed when asked for; None where LibCST cannot read it."""
+        import libcst
+
+        text = self.segment(node)
+        try:
+            return libcst.parse_expression(text)
+        except Exception:  # LibCST's native parser raises more than its own error type
+            pass
+        try:
+            # Inside brackets an expression may run over lines that do not stand alone; the brackets come off again.
+            wrapped = libcst.parse_expression(f"({text})")
+        except Exception:
+            return None
+        lpar, rpar = getattr(wrapped, "lpar", ()), getattr(wrapped, "rpar", ())
+        return wrapped.with_changes(lpar=lpar[1:], rpar=rpar[:-1]) if lpar and rpar else wrapped
+
+    def _characters(self, row: int, offset: int) -> int:
+        """Turn an offset in UTF-8 bytes into one in characters."""
+        # Before 3.12, Python misplaces some nodes inside f-strings, even beyond the end of the file.
+        line = self.lines[row - 1] if row <= len(self.lines) else ""
+        if line.isascii():
+            return offset
+        return len(line.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore"))
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Split where Python's parser does: at \n, \r\n and \r, never at a form feed or a Unicode line separator."""
+    return _NEWLINE.split(text) if "\r" in text else text.split("\n")
+
+
+def decode(data: bytes | str) -> str | ParseFailure:
+    """Decode a file as Python would: a byte order mark, then PEP 263's comment, then UTF-8."""
+    if isinstance(data, str):
+        return data.removeprefix("\ufeff")
+    encoding = "utf-8"
+    if _CODING.search(data, 0, 1024):
+        detected = _declared_encoding(data)
+        if isinstance(detected, ParseFailure):
+            return detected
+        encoding = detected
+    try:
+        return data.removeprefix(_BOM).decode(encoding)
+    except UnicodeDecodeError as error:
+        row, column = _position(data, error.start)
+        return ParseFailure(f"the file is not valid {encoding.upper()}: {error.reason}", row, column)
+    except (UnicodeError, LookupError, ValueError) as error:
+        # `# coding: hex` and its like are codecs, yet none for text.
+        return ParseFailure(f"cannot decode the file as {encoding}: {error}", 1, 1)
+
+
+def _declared_encoding(data: bytes) -> str | ParseFailure:
+    import tokenize
+
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError as error:
+        return ParseFailure(str(error.msg), 1, 1)
+    return "utf-8" if encoding == "utf-8-sig" else encoding
+
+
+def _position(data: bytes, offset: int) -> tuple[int, int]:
+    """The row and column of a byte, in a file that cannot be decoded as a whole."""
+    before = data.removeprefix(_BOM)[:offset].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
+
+
+def _parse(text: str, filename: str) -> ast.Module | ParseFailure:
+    nul = text.find("\0")
+    if nul >= 0:
+        before = split_lines(text[:nul])
+        return ParseFailure("the file contains a NUL byte", len(before), len(before[-1]) + 1)
+    try:
+        with warnings.catch_warnings():
+            # An invalid escape in somebody's string is not ours to report, nor may `-W error` make it fatal.
+            warnings.simplefilter("ignore")
+            return ast.parse(text, filename)
+    except SyntaxError as error:
+        return ParseFailure(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1))
+    except (RecursionError, MemoryError):
+        return ParseFailure(_NESTED_TOO_DEEP, 1, 1)
+    except (ValueError, UnicodeError) as error:
+        # Lone surrogates, and integers longer than Python's limit.
+        return ParseFailure(str(error), 1, 1)

@@ -1,0 +1,226 @@
+"""Suppression comments: ``# devlint: ignore[...]``, ``# devlint: ignore-file[...]`` and ``# noqa``."""
+
+from __future__ import annotations
+
+import re
+import tokenize
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from devlint.check.source import split_lines
+from devlint.config import did_you_mean
+from devlint.finding import Finding, Span
+from devlint.selection import PARSE_ERROR, UNUSED_SUPPRESSION, UnknownSelectorError, codes_of, rules
+
+_MENTION = re.compile(r"devlint:|noqa", re.IGNORECASE)
+_OURS = re.compile(r"devlint:|DVL", re.IGNORECASE)
+_PRAGMA = re.compile(r"#\s*devlint:\s*(?P<word>[\w-]*)\s*(?P<list>\[[^\]#]*\]?)?\s*(?P<rest>[^#]*)")
+_NOQA = re.compile(r"#\s*noqa(?![\w-])(?:\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*))?", re.IGNORECASE)
+_SKIPPED = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT})
+_META = frozenset({PARSE_ERROR, UNUSED_SUPPRESSION})
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One word of a suppression: what it silences, where it stands, and whether it silenced anything."""
+
+    text: str
+    span: Span
+    codes: frozenset[str]
+    used: bool = False
+
+
+@dataclass(slots=True)
+class _Comment:
+    """One suppression comment; ``rows`` are the lines that it speaks of, None for the whole file."""
+
+    rows: frozenset[int] | None
+    entries: list[_Entry]
+    reportable: bool
+    """Whether an unused one is worth a word: a blank ``# noqa`` is other linters' business."""
+
+
+@dataclass(slots=True)
+class Suppressions:
+    """All suppressions of one file."""
+
+    comments: list[_Comment] = field(default_factory=list)
+    problems: list[tuple[Span, str]] = field(default_factory=list)
+    logical: list[tuple[int, int]] = field(default_factory=list)
+    """First and last line of every statement; of a compound statement, of its header."""
+
+    def apply(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The findings that no comment silences."""
+        return [finding for finding in findings if not self._silenced(finding)]
+
+    def unused(self, filename: str, active: frozenset[str]) -> list[Finding]:
+        """DVL901 for what silenced nothing, judged only by the rules that ran."""
+        rule = rules().get(UNUSED_SUPPRESSION)
+        if rule is None or UNUSED_SUPPRESSION not in active:
+            return []
+        reports = list(self.problems)
+        for comment in self.comments:
+            if comment.reportable:
+                reports += [
+                    (entry.span, f"{entry.text} silences nothing here")
+                    for entry in comment.entries
+                    if not entry.used and _could_fire(entry.codes, active)
+                ]
+        findings = [
+            Finding(
+                UNUSED_SUPPRESSION,
+                rule.name,
+                rule.severity,
+                message,
+                filename,
+                span,
+                help="remove it, so that it cannot hide a finding to come",
+            )
+            for span, message in reports
+        ]
+        return [finding for finding in findings if not self._silenced(finding)]
+
+    def _silenced(self, finding: Finding) -> bool:
+        rows = self._rows(finding.span) if self.comments else set[int]()
+        silenced = False
+        for comment in self.comments:
+            if comment.rows is not None and comment.rows.isdisjoint(rows):
+                continue
+            for entry in comment.entries:
+                # A blanket comment does not silence the report that it is not needed.
+                if finding.code in entry.codes and (finding.code != UNUSED_SUPPRESSION or entry.codes <= _META):
+                    entry.used = silenced = True
+        return silenced
+
+    def _rows(self, span: Span) -> set[int]:
+        """The lines where a comment counts for a finding: its own ends, and the ends of its statement."""
+        rows = {span.row, span.end_row}
+        for row in (span.row, span.end_row):
+            at = bisect_right(self.logical, (row, 1 << 30)) - 1
+            if at >= 0 and self.logical[at][0] <= row <= self.logical[at][1]:
+                rows.update(self.logical[at])
+        return rows
+
+
+class _Layout:
+    """Where a file's statements and comments stand, read from its tokens."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.comments: list[tokenize.TokenInfo] = []
+        self.logical: list[tuple[int, int]] = []
+        self._decorated: set[int] = set()
+        self._code_rows: list[int] = []
+        first: int | None = None
+        for token in _tokens(lines):
+            row = token.start[0]
+            if token.type == tokenize.COMMENT:
+                self.comments.append(token)
+            elif token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
+                if first is not None:
+                    self.logical.append((first, row))
+                first = None
+            elif token.type not in _SKIPPED:
+                if first is None:
+                    first = row
+                    if token.string == "@":
+                        self._decorated.add(row)
+                if not self._code_rows or self._code_rows[-1] < row:
+                    self._code_rows.append(row)
+
+    def rows_below(self, row: int) -> frozenset[int]:
+        """The lines that a comment on a line of its own speaks of: the next line of code, and what it decorates."""
+        at = bisect_right(self._code_rows, row)
+        if at == len(self._code_rows):
+            return frozenset()
+        target = self._code_rows[at]
+        rows = {target}
+        at = bisect_left(self.logical, (target, 0))
+        while at < len(self.logical) and self.logical[at][0] in self._decorated:
+            at += 1
+            if at < len(self.logical):
+                rows.add(self.logical[at][0])
+        return frozenset(rows)
+
+
+def suppressions(text: str, has_findings: bool) -> Suppressions:
+    """Read a file's suppression comments; ``has_findings`` says whether a blank ``# noqa`` can matter at all."""
+    found = Suppressions()
+    # Tokens are dear, comments for us are rare: most files are done here.
+    if not (_MENTION if has_findings else _OURS).search(text):
+        return found
+    lines = split_lines(text)
+    layout = _Layout(lines)
+    found.logical = layout.logical
+    for token in layout.comments:
+        (row, column), comment = token.start, token.string
+        alone = not lines[row - 1][:column].strip()
+        for match in _PRAGMA.finditer(comment):
+            _read_pragma(match, row, column, layout.rows_below(row) if alone else frozenset({row}), found)
+        noqa = None if alone else _NOQA.search(comment)
+        if noqa:
+            _read_noqa(noqa, row, column, found)
+    return found
+
+
+def _tokens(lines: list[str]) -> Iterator[tokenize.TokenInfo]:
+    """The tokens up to the first that is not Python: a file that does not parse may still ask to be left alone."""
+    try:
+        yield from tokenize.generate_tokens(iter([f"{line}\n" for line in lines]).__next__)
+    except (tokenize.TokenError, SyntaxError, StopIteration):
+        return
+
+
+def _read_pragma(match: re.Match[str], row: int, column: int, rows: frozenset[int], found: Suppressions) -> None:
+    word, listed, rest = match["word"], match["list"], match["rest"]
+    start = column + match.start() + 1
+    span = Span(row, start, row, start + len(match[0].rstrip()))
+    if word not in ("ignore", "ignore-file"):
+        hint = did_you_mean(word, ("ignore", "ignore-file"))
+        found.problems.append((span, f"there is no devlint comment {word!r}{hint}"))
+        return
+    if listed is None:
+        if re.match(r"DVL\d", rest):
+            found.problems.append((span, f"rules stand in brackets: `# devlint: {word}[{rest.split()[0]}]`"))
+            return
+        selectors = ["ALL"]
+    else:
+        selectors = [selector.strip() for selector in listed.strip("[]").split(",") if selector.strip()]
+        if not listed.endswith("]") or not selectors:
+            found.problems.append((span, f"write the rules as `# devlint: {word}[DVL101, DVL6]`"))
+            return
+    entries = []
+    for selector in selectors:
+        try:
+            codes = codes_of(selector)
+        except UnknownSelectorError as error:
+            found.problems.append((span, str(error)))
+            continue
+        entries.append(_Entry(f"`{word}[{selector}]`" if listed else f"`{word}`", span, codes))
+    found.comments.append(_Comment(None if word == "ignore-file" else rows, entries, reportable=True))
+
+
+def _read_noqa(match: re.Match[str], row: int, column: int, found: Suppressions) -> None:
+    start = column + match.start() + 1
+    span = Span(row, start, row, start + len(match[0]))
+    if match["codes"] is None:
+        found.comments.append(
+            _Comment(frozenset({row}), [_Entry("`noqa`", span, frozenset(rules()))], reportable=False)
+        )
+        return
+    entries = []
+    for code in re.split(r"[\s,]+", match["codes"].upper()):
+        if not code.startswith("DVL"):
+            continue
+        try:
+            entries.append(_Entry(f"`noqa: {code}`", span, codes_of(code)))
+        except UnknownSelectorError as error:
+            found.problems.append((span, str(error)))
+    found.comments.append(_Comment(frozenset({row}), entries, reportable=True))
+
+
+def _could_fire(codes: frozenset[str], active: frozenset[str]) -> bool:
+    """Whether this run tried enough rules to call a suppression unused: all the default ones that it names."""
+    known = rules()
+    named = codes - _META
+    return bool(named & active) and {code for code in named if known[code].default} <= active

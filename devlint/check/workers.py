@@ -1,0 +1,123 @@
+"""Several processes for much code: each takes one file at a time, so that a crash names its file and costs no other."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
+
+from devlint.check.discover import Target
+from devlint.check.engine import Outcome, check_target
+
+# Below this much code for each process, starting one costs more than it saves.
+_BYTES_WORTH_A_PROCESS = 400_000
+
+
+def worth(targets: Sequence[Target], jobs: int) -> int:
+    """How many processes to use: ``jobs`` at most, 0 meaning as many as there are processors, fewer for little code."""
+    limit = jobs if jobs > 0 else _processors()
+    size = sum(target.size for target in targets)
+    return max(1, min(limit, len(targets), size // _BYTES_WORTH_A_PROCESS))
+
+
+def run(targets: Sequence[Target], jobs: int) -> Iterator[Outcome]:
+    """Check the files in several processes, the big ones first, and yield what comes of each as it is done."""
+    queue = sorted(targets, key=lambda target: target.size)
+    context = _context()
+    workers = [_Worker.start(context) for _ in range(min(jobs, len(queue)))]
+    try:
+        for worker in workers:
+            worker.give(queue)
+        while busy := {worker.connection: worker for worker in workers if worker.target is not None}:
+            for connection in wait(list(busy)):
+                worker = busy[connection]  # type: ignore[index]
+                outcome = worker.take()
+                if outcome is None:
+                    outcome = worker.crashed()
+                    workers.remove(worker)
+                    worker = _Worker.start(context)
+                    workers.append(worker)
+                yield outcome
+                worker.give(queue)
+    finally:
+        # Also the way out of Ctrl-C and of a reader that went away: nobody waits for a file half done.
+        for worker in workers:
+            worker.process.kill()
+            worker.process.join()
+            worker.connection.close()
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """A process, the line to it, and the file it is at."""
+
+    process: BaseProcess
+    connection: Connection
+    target: Target | None = None
+
+    @classmethod
+    def start(cls, context: BaseContext) -> _Worker:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs,), daemon=True)  # type: ignore[attr-defined]
+        process.start()
+        # The child's end must be open in the child alone, or its death would not be noticed.
+        theirs.close()
+        return cls(process, ours)
+
+    def give(self, queue: list[Target]) -> None:
+        """Hand over the biggest file that is left."""
+        self.target = queue.pop() if queue else None
+        if self.target is not None:
+            try:
+                self.connection.send(self.target)
+            except OSError:
+                # It died in between; the wait for its answer will notice.
+                pass
+
+    def take(self) -> Outcome | None:
+        """The answer of a worker that has one, None if it died over the file."""
+        try:
+            outcome = self.connection.recv()
+        except (EOFError, OSError):
+            return None
+        return outcome if isinstance(outcome, Outcome) else None
+
+    def crashed(self) -> Outcome:
+        """What to say of the file that a worker died over."""
+        self.process.join()
+        code = self.process.exitcode or 0
+        try:
+            how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        except ValueError:
+            how = f"signal {-code}"
+        path = self.target.path if self.target else "?"
+        return Outcome(path, error=f"the process that checked this file died ({how}), please report it")
+
+
+def _serve(connection: Connection) -> None:
+    """A worker's life: files come in, outcomes go out, until the line is closed."""
+    # Ctrl-C reaches the whole process group; the parent decides what happens then.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            target = connection.recv()
+        except (EOFError, OSError):
+            return
+        connection.send(check_target(target))
+
+
+def _context() -> BaseContext:
+    # A fork shares the rules and tables that are loaded already. It is safe here: devlint starts no threads.
+    methods = multiprocessing.get_all_start_methods()
+    return multiprocessing.get_context("fork" if os.name == "posix" and "fork" in methods else "spawn")
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,71 @@
+"""The command line: options in, calls out, nothing else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from devlint import __version__
+
+# Heavy modules are imported inside the commands: `devlint --version` answers at once.
+
+
+def _selectors(_context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Accept both ``--select A,B`` and ``--select A --select B``; None where the option was not given."""
+    if not value:
+        return None
+    return tuple(word.strip() for words in value for word in words.split(",") if word.strip())
+
+
+def _selector_option(name: str, text: str) -> Callable[[Any], Any]:
+    return click.option(name, multiple=True, metavar="RULES", callback=_selectors, help=text)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def main() -> None:
+    """Find PyTorch device bugs: tensors on the wrong device, dropped moves, hidden copies and syncs."""
+
+
+@main.command()
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@_selector_option("--select", "Rules to run instead of the default ones: codes, prefixes, names, or ALL.")
+@_selector_option("--ignore", "Rules not to run.")
+@_selector_option("--extend-select", "Rules to run besides the others.")
+@click.option("--output-format", metavar="FORMAT", help="text (the default), concise or json.")
+@click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if something was found.")
+@click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the run fail: info, warning or error.")
+@click.option("--config", metavar="FILE", help="Read the configuration from this TOML file.")
+@click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@click.option("--exclude", multiple=True, metavar="PATTERNS", callback=_selectors, help="Files not to check, besides.")
+@click.option("--force-exclude", is_flag=True, help="Exclude also what is named on the command line.")
+@click.option("--target-torch", metavar="VERSION", help="The oldest torch that the code must run on, such as 2.4.")
+@click.option("--stdin-filename", metavar="FILE", help="The name of what is read from the standard input.")
+@click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0 for as many as pay.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the findings and nothing besides.")
+def check(**options: Any) -> None:
+    """Check files and directories, the current one by default; `-` is the standard input.
+
+    Exits with 0 if nothing was found, 1 if something was, 2 if devlint could not do its work.
+    """
+    from devlint.check.run import Options, run
+
+    options["exclude"] = options["exclude"] or ()
+    sys.exit(run(Options(**options)))
+
+
+@main.command()
+@click.argument("rule", required=False, metavar="[CODE|NAME]")
+@click.option("--all", "every", is_flag=True, help="List all rules.")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def rule(rule: str | None, every: bool, output_format: str) -> None:
+    """Explain a rule, or list them all."""
+    from devlint.report.rule import explain
+
+    if every == (rule is not None):
+        raise click.UsageError("give the code or the name of a rule, or --all")
+    sys.exit(explain(rule, output_format))

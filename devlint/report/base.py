@@ -1,0 +1,53 @@
+"""What every output format is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from devlint.check.source import decode, split_lines
+from devlint.finding import Finding
+
+
+@dataclass(slots=True)
+class Report:
+    """The findings of a run, and what is needed to show them."""
+
+    findings: Sequence[Finding]
+    files: int = 0
+    failures: int = 0
+    """How many things devlint could not check."""
+    contents: Mapping[str, bytes] = field(default_factory=dict)
+    """What was read from the standard input, by the name that it was given."""
+    color: bool = False
+    quiet: bool = False
+    _file: str | None = None
+    _lines: Sequence[str] = ()
+
+    def lines(self, filename: str) -> Sequence[str]:
+        """The lines of a file; none if it can no longer be read."""
+        # Findings come sorted by file, so the last file is all that is worth keeping.
+        if filename != self._file:
+            self._file, self._lines = filename, self._read(filename)
+        return self._lines
+
+    def _read(self, filename: str) -> Sequence[str]:
+        data = self.contents.get(filename)
+        if data is None:
+            try:
+                with open(filename, "rb") as stream:
+                    data = stream.read()
+            except (OSError, ValueError):
+                return ()
+        text = decode(data)
+        return split_lines(text if isinstance(text, str) else data.decode("utf-8", "replace"))
+
+
+def plural(count: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def one_line(text: str) -> str:
+    """Text for one line of a terminal: no line ends, no control characters."""
+    return "".join(char if char.isprintable() else " " for char in text)

@@ -1,0 +1,14 @@
+"""One line per finding, for grep, editors and people in a hurry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.report.base import Report, one_line
+
+
+def render(report: Report) -> Iterator[str]:
+    """Yield ``path:row:column: CODE message`` for every finding."""
+    for finding in report.findings:
+        span = finding.span
+        yield one_line(f"{finding.filename}:{span.row}:{span.column}: {finding.code} {finding.message}")

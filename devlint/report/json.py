@@ -1,0 +1,47 @@
+"""Findings as JSON in ruff's shape, for other programs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from devlint.finding import Finding, Fix, Span
+from devlint.report.base import Report
+
+
+def render(report: Report) -> Iterator[str]:
+    """Yield one JSON list with an object for every finding."""
+    yield json.dumps([_finding(finding) for finding in report.findings], indent=2)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    filename = os.path.abspath(finding.filename) if finding.filename != "-" else "-"
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": str(finding.severity),
+        "message": finding.message,
+        "label": finding.label,
+        "help": finding.help,
+        "filename": filename,
+        **_range(finding.span),
+        "fix": _fix(finding.fix) if finding.fix else None,
+        "related": [{"message": place.label, "filename": filename, **_range(place.span)} for place in finding.related],
+    }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "applicability": fix.applicability.value,
+        "message": fix.message,
+        "edits": [{"content": edit.content, **_range(edit.span)} for edit in fix.edits],
+    }
+
+
+def _range(span: Span) -> dict[str, dict[str, int]]:
+    return {
+        "location": {"row": span.row, "column": span.column},
+        "end_location": {"row": span.end_row, "column": span.end_column},
+    }

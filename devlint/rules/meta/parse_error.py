@@ -1,0 +1,44 @@
+"""DVL900: a file that cannot be parsed is reported, never skipped."""
+
+from __future__ import annotations
+
+from devlint.finding import Severity
+from devlint.rules.base import Rule
+
+
+class ParseError(Rule):
+    """A file that Python cannot parse was not checked.
+
+    ## What it does
+    Reports the place where decoding or parsing the file failed: a syntax error, code for Python 2, a NUL byte, text
+    that is not in the encoding that the file declares, nesting too deep for Python's parser. The run goes on with the
+    other files.
+
+    ## Why it matters
+    devlint read nothing of this file. Without the report, a clean run would look as if the file were clean.
+
+    ## Example
+    ```python
+    print "loss", loss.item()
+    ```
+
+    ## Use instead
+    ```python
+    print("loss", loss.item())
+    ```
+
+    ## When it stays silent
+    Never, unless it is ignored by name: `--select` of other rules does not switch it off. A file that is not meant to
+    parse, such as a template, belongs under `exclude` or `per-file-ignores`; where it is a comment of the file that
+    should say so, `# devlint: ignore-file[DVL900]` works as long as it stands above the error.
+
+    ## Fix safety
+    There is no fix.
+
+    ## References
+    - [PEP 263: Defining Python Source Code Encodings](https://peps.python.org/pep-0263/)
+    """
+
+    code = "DVL900"
+    name = "parse-error"
+    severity = Severity.ERROR

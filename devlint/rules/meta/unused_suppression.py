@@ -1,0 +1,44 @@
+"""DVL901: a suppression that silences nothing hides the next finding."""
+
+from __future__ import annotations
+
+from devlint.finding import Severity
+from devlint.rules.base import Rule
+
+
+class UnusedSuppression(Rule):
+    """A suppression comment silences nothing.
+
+    ## What it does
+    Reports a `# devlint: ignore[...]`, a `# devlint: ignore-file[...]` or a `# noqa: DVL...` which no finding needs,
+    one that names a rule that does not exist, and a `# devlint:` comment that devlint does not understand.
+
+    ## Why it matters
+    The code was mended, or the comment never worked. In the first case it will hide the next bug on its line, in the
+    second its author believes in a silence that is not there.
+
+    ## Example
+    ```python
+    x = x.to(device)  # devlint: ignore[DVL102]
+    ```
+
+    ## Use instead
+    ```python
+    x = x.to(device)
+    ```
+
+    ## When it stays silent
+    - On a blank `# noqa` and on other linters' codes.
+    - Where the rules that the comment names did not run: `--select DVL6` says nothing about `ignore[DVL102]`.
+    - In a file that does not parse.
+
+    ## Fix safety
+    There is no fix yet.
+
+    ## References
+    - [ruff: unused-noqa](https://docs.astral.sh/ruff/rules/unused-noqa/)
+    """
+
+    code = "DVL901"
+    name = "unused-suppression"
+    severity = Severity.WARNING

@@ -1,0 +1,107 @@
+"""Which rules run: codes, prefixes, names and ``ALL`` become sets of rules, the most specific selector winning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from devlint.config import Config, Selection, did_you_mean
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+    from devlint.rules.base import Rule
+
+PARSE_ERROR = "DVL900"
+UNUSED_SUPPRESSION = "DVL901"
+
+
+class UnknownSelectorError(ValueError):
+    """No rule has this code, prefix or name."""
+
+
+def rules() -> Mapping[str, type[Rule]]:
+    """All rules by code; loading them is what costs, so it happens late."""
+    from devlint import rules as package
+
+    return package.registry()
+
+
+def codes_of(selector: str) -> frozenset[str]:
+    """The codes that a selector means: ``ALL``, a code, the beginning of one, or a rule's name."""
+    known = rules()
+    wanted = selector.strip()
+    upper = wanted.upper()
+    if upper == "ALL":
+        return frozenset(known)
+    codes = {code for code in known if upper.startswith("DVL") and code.startswith(upper)}
+    codes |= {code for code, rule in known.items() if rule.name == wanted.lower()}
+    if not codes:
+        names = [rule.name for rule in known.values()]
+        hint = did_you_mean(upper, list(known)) or did_you_mean(wanted.lower(), names)
+        raise UnknownSelectorError(f"unknown rule {selector!r}{hint}")
+    return frozenset(codes)
+
+
+def selected(config: Config) -> tuple[type[Rule], ...]:
+    """The rules that a configuration runs, by code."""
+    known = rules()
+    chosen = {code for code, rule in known.items() if rule.default}
+    for layer in config.selections:
+        if layer.select is not None:
+            # A file that cannot be read is reported under any choice of rules, unless that very report is ignored.
+            chosen = {PARSE_ERROR} & known.keys()
+        for code, wanted in _verdicts(layer).items():
+            (chosen.add if wanted else chosen.discard)(code)
+    return tuple(known[code] for code in sorted(chosen))
+
+
+def ignored_in(path: str, config: Config) -> frozenset[str]:
+    """The codes that ``per-file-ignores`` drops in a file, given by its absolute path."""
+    dropped: set[str] = set()
+    for pattern, selectors in config.per_file_ignores:
+        if matches(pattern, path, config.root):
+            dropped |= union(selectors)
+    return frozenset(dropped)
+
+
+def union(selectors: Iterable[str]) -> frozenset[str]:
+    """The codes that any of the selectors means."""
+    return frozenset[str]().union(*map(codes_of, selectors))
+
+
+def matches(pattern: str, path: str, root: str) -> bool:
+    """Whether a gitignore-like pattern, ``!`` in front for the opposite, means a file below ``root``."""
+    import os
+
+    relative = os.path.relpath(path, root or None)
+    if relative.startswith(os.pardir):
+        return False
+    if pattern.startswith("!"):
+        return not _compiled(pattern[1:]).match_file(relative)
+    return bool(_compiled(pattern).match_file(relative))
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines([pattern])
+
+
+def _verdicts(layer: Selection) -> dict[str, bool]:
+    """What one layer says about each rule that it mentions: the most specific selector wins, `ignore` at a tie."""
+    mentions = [(selector, True) for selector in (*(layer.select or ()), *layer.extend_select)]
+    mentions += [(selector, False) for selector in layer.ignore]
+    mentions.sort(key=lambda mention: (_specificity(mention[0]), not mention[1]))
+    return {code: wanted for selector, wanted in mentions for code in codes_of(selector)}
+
+
+def _specificity(selector: str) -> int:
+    upper = selector.strip().upper()
+    if upper == "ALL":
+        return 0
+    # A name is a whole rule, as a full code is.
+    is_code = upper == "DVL" or (upper.startswith("DVL") and upper[3:].isdigit())
+    return len(upper) if is_code else len(PARSE_ERROR)
