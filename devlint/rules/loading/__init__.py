@@ -1,0 +1,1 @@
+"""DVL3: data loaders and what they hand over."""

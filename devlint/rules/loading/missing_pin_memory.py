@@ -1,0 +1,127 @@
+"""DVL301: batches that are copied to an accelerator from pageable memory."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.device import Device, Kind
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import code, parsed, with_keyword
+from devlint.sites import Load, Site, Step, Transfer
+
+_PIN_MEMORY_POSITION = 7
+_PINNABLE_FOR = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")
+
+
+class MissingPinMemory(Rule):
+    """The batches of a loader go to an accelerator from pageable memory.
+
+    ## What it does
+    Reports a `DataLoader` without `pin_memory` whose batches are moved to what may be an accelerator, at every step
+    of a loop. Where the loader leaves the code that can be seen, it is a hint.
+
+    ## Why it matters
+    A copy to the accelerator starts from page-locked memory. Out of ordinary, pageable memory the driver first
+    copies every batch into a buffer of its own, and the copy cannot overlap with computation. With
+    `pin_memory=True` a thread of the loader does that ahead of time.
+
+    ## Example
+    ```python
+    from torch.utils.data import DataLoader
+
+    def train(dataset, model, device):
+        loader = DataLoader(dataset, batch_size=64, num_workers=4)
+        for images, labels in loader:
+            images = images.to(device)
+            model(images)
+    ```
+
+    ## Use instead
+    ```python
+    from torch.utils.data import DataLoader
+
+    def train(dataset, model, device):
+        loader = DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)
+        for images, labels in loader:
+            images = images.to(device, non_blocking=True)
+            model(images)
+    ```
+
+    ## When it stays silent
+    - `pin_memory` is given, whatever its value, or may be given through `**kwargs`.
+    - The batches are on an accelerator already: pinning them would raise.
+    - The batches go to `cpu` or `mps`, or are not moved in a loop.
+    - The batches are objects of the program's own: a `collate_fn` that makes them, `batch_size=None`.
+    - The default device of the file is an accelerator.
+
+    ## Fix safety
+    `pin_memory=True` changes no result. The fix is safe where the batches are seen to be on the CPU and unsafe
+    elsewhere: a dataset of accelerator tensors cannot be pinned. On a machine without an accelerator it adds a
+    warning; `pin_memory=torch.cuda.is_available()` does not.
+
+    ## References
+    - [Memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
+    - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [pin_memory and non_blocking](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    """
+
+    code = "DVL301"
+    name = "missing-pin-memory"
+    severity = Severity.WARNING
+    sites = (Load,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where the batches are copied in a loop, or may be in code that cannot be seen."""
+        if not isinstance(site, Load) or _decided(site) or not _pinnable(site):
+            return
+        moves = [move for move in site.moves if move.scope.loop is not None and _pins_help(move.target)]
+        if not moves and (site.moves or not site.escapes):
+            return
+        target = f"{moves[0].target}" if moves else "an accelerator"
+        verb = "are copied" if moves else "may be copied"
+        yield Report(
+            site.node,
+            f"the batches of this `{site.loader}` {verb} to {target} from pageable memory at every step",
+            label="`pin_memory` is not set",
+            severity=None if moves else Severity.INFO,
+            steps=tuple(Step(move.node, f"copied to {move.target} here") for move in moves),
+            help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
+            + _overlap(moves),
+            fix=self._fix(site),
+        )
+
+    def _fix(self, site: Load) -> Fix | None:
+        import libcst as cst
+
+        call = parsed(self.source, site.node)
+        if not isinstance(call, cst.Call):
+            return None
+        applicability = Applicability.SAFE if site.batches.kind is Kind.CPU else Applicability.UNSAFE
+        edit = self.replace(site.node, code(with_keyword(call, "pin_memory", "True")))
+        return Fix("Add `pin_memory=True`", (edit,), applicability)
+
+
+def _decided(site: Load) -> bool:
+    """Whether the call says something about pinning, or makes no batches."""
+    whole = site.keywords.get("batch_size")
+    streams = isinstance(whole, ast.Constant) and whole.value is None
+    positional = len(site.node.args) if isinstance(site.node, ast.Call) else 0
+    return site.open or "pin_memory" in site.keywords or positional > _PIN_MEMORY_POSITION or streams
+
+
+def _pinnable(site: Load) -> bool:
+    return not site.custom_batches and site.batches.kind in (Kind.CPU, Kind.UNKNOWN)
+
+
+def _pins_help(target: Device | None) -> bool:
+    """Whether a copy to ``target`` may go to an accelerator that reads pinned memory."""
+    if target is None or not target.known:
+        return False
+    return any(leaf.kind is Kind.SYMBOL or leaf.type in _PINNABLE_FOR for leaf in target.leaves())
+
+
+def _overlap(moves: list[Transfer]) -> str:
+    blocking = any(not move.non_blocking for move in moves)
+    return "; `.to(..., non_blocking=True)` then overlaps the copy with work" if blocking else ""

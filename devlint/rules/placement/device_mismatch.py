@@ -1,0 +1,118 @@
+"""DVL101: operands that are on different devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.device import Kind, Role
+from devlint.finding import Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.placement.meeting import Meeting, beside, meetings, shown
+from devlint.sites import Forward, Operand, Operation, Scope, Site
+
+
+class DeviceMismatch(Rule):
+    """Tensors on different devices meet in one operation.
+
+    ## What it does
+    Follows every tensor and module to where it is used, and reports a module call, an operation, a loss, an index
+    or an assignment whose operands are certainly on different devices: on the CPU and on `device`, or on two
+    accelerators.
+
+    ## Why it matters
+    PyTorch does not move operands by itself. On a machine with an accelerator the line raises "Expected all tensors
+    to be on the same device"; on a machine without one it works, so tests there never see it.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    def predict(device):
+        model = nn.Linear(8, 2).to(device)
+        return model(torch.randn(4, 8))
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    def predict(device):
+        model = nn.Linear(8, 2).to(device)
+        return model(torch.randn(4, 8, device=device))
+    ```
+
+    ## When it stays silent
+    - The CPU tensor is 0-dim (`x * torch.tensor(2.0)`), or its dimensions are not known.
+    - The operation takes a CPU tensor: an index into a tensor elsewhere, `copy_`, assignment to a slice,
+      `expand_as`.
+    - The module moves its inputs itself: `DataParallel`, DDP with `device_ids`, accelerate, `device_map`.
+    - Either device is not known, or is known on some paths only.
+    - A function that places nothing combines its argument with a tensor that was put on the CPU on purpose.
+    - DVL103 or DVL104 tells the same defect at the place where the tensor comes from.
+
+    ## Fix safety
+    There is no automatic fix: which of the two is in the wrong place is the author's decision.
+
+    ## References
+    - [CUDA semantics](https://docs.pytorch.org/docs/stable/notes/cuda.html)
+    - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
+    """
+
+    code = "DVL101"
+    name = "device-mismatch"
+    severity = Severity.ERROR
+    sites = (Forward, Operation)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """One report for the place, about the first operand that is somewhere else."""
+        if not isinstance(site, Forward | Operation):
+            return
+        for meeting in meetings(site):
+            if meeting.creation is None:
+                stray, other = meeting.stray, meeting.other
+                maybe = "can be" if stray.device.kind is Kind.CHOICE else "is"
+                place = stray.device if stray.device.kind is Kind.ACCELERATOR else "the CPU"
+                yield Report(
+                    site.node,
+                    f"{shown(stray.text)} {maybe} on {place} but {_whereabouts(other)}; {_consequence(other)}",
+                    label=_label(site),
+                    steps=(*stray.story, *other.story),
+                    help=_help(meeting, site.scope),
+                )
+                return
+
+
+def _whereabouts(operand: Operand) -> str:
+    device = operand.device
+    if device.kind is Kind.SYMBOL and device.role is Role.INPUT:
+        return f"{shown(operand.text)} is where the caller keeps `{device.text}`"
+    return f"{shown(operand.text)} is on {device}"
+
+
+def _consequence(operand: Operand) -> str:
+    if operand.device.accelerates():
+        return "this raises"
+    if operand.device.switched:
+        return "this raises on a machine with an accelerator"
+    return "this raises when that is an accelerator"
+
+
+def _label(site: Forward | Operation) -> str:
+    if isinstance(site, Forward):
+        return f"{shown(site.module)} and its input are on different devices"
+    if site.kind in ("operands", "assignment", "index"):
+        return f"`{site.operator}` needs its operands on one device"
+    return f"`{site.operator}` needs its {site.kind} on the same device"
+
+
+def _help(meeting: Meeting, scope: Scope) -> str:
+    stray, target = meeting.stray, beside(meeting.other, scope)
+    if not target:
+        return f"put {shown(stray.text)} on the device of {shown(meeting.other.text)} first"
+    if stray.factory:
+        return f"create {shown(stray.text)} with `device={target}`"
+    if stray.text.isidentifier() or stray.text.replace(".", "").isidentifier():
+        return f"move it first: `{stray.text}.to({target})`"
+    return f"move it first, with `.to({target})`"

@@ -1,0 +1,114 @@
+"""Where two operands on different devices meet, and which rule tells the user about it.
+
+One decision, made in one place, so that one defect is one finding: a tensor kept in a plain attribute is DVL104's,
+a tensor created where nobody chose a device is DVL103's, every other meeting is DVL101's.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from devlint.device import Device, Kind, Role
+from devlint.finding import Severity
+from devlint.sites import Forward, Operand, Operation, Scope
+
+_LONGEST_TEXT = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """``stray`` is on the CPU, or on the wrong accelerator; ``other`` is where the work is done.
+
+    ``creation`` is the call that made ``stray`` on the default device, where that is what went wrong: nobody in this
+    function chose a device, so nothing but the creation can be mended.
+    """
+
+    stray: Operand
+    other: Operand
+    severity: Severity = Severity.ERROR
+    creation: ast.AST | None = None
+
+
+def meetings(site: Operation | Forward) -> list[Meeting]:
+    """What is wrong at a place where operands have to be on one device: one meeting per operand that strayed."""
+    best: dict[int, Meeting] = {}
+    for first, second in _pairs(site):
+        meeting = _meeting(first, second, site.scope)
+        if meeting is None:
+            continue
+        # a device that the code chose explains more than one that came with an argument
+        known = best.get(id(meeting.stray))
+        if known is None or (known.creation is not None and meeting.creation is None):
+            best[id(meeting.stray)] = meeting
+    return list(best.values())
+
+
+def beside(operand: Operand, scope: Scope) -> str:
+    """An expression for the device of ``operand``, to be used in its function; empty where none is at hand."""
+    device = operand.device
+    if device.kind is Kind.SYMBOL and device.role is Role.INPUT:
+        return f"{device.text}.device"
+    if device.kind is Kind.SYMBOL and device.role is Role.PLACE:
+        if scope.devices:
+            return scope.devices[0]
+        return f"{operand.text}.device" if _is_tensor_of_self(operand) else ""
+    if device.kind is Kind.SYMBOL or (device.kind is Kind.CHOICE and device.text):
+        return device.text
+    if device.kind is Kind.ACCELERATOR:
+        return f'"{str(device).strip("`")}"'
+    return scope.devices[0] if scope.devices else ""
+
+
+def shown(text: str) -> str:
+    """An operand's text as a message quotes it: on one line, and not too long."""
+    line = " ".join(text.split())
+    return f"`{line}`" if len(line) <= _LONGEST_TEXT else f"`{line[: _LONGEST_TEXT - 3].rstrip()}...`"
+
+
+def mere(device: Device) -> bool:
+    """Whether nobody in the function chose this device: it is an argument's, or the module's own."""
+    elsewhere = [leaf for leaf in device.leaves() if leaf.kind is not Kind.CPU]
+    return bool(elsewhere) and all(leaf.role in (Role.INPUT, Role.PLACE) for leaf in elsewhere)
+
+
+def _pairs(site: Operation | Forward) -> Iterable[tuple[Operand, Operand]]:
+    if isinstance(site, Operation):
+        return itertools.combinations(site.operands, 2)
+    callee = site.node.func if isinstance(site.node, ast.Call) else site.node
+    module = Operand(callee, site.module, site.device, many=True, certain=True, story=site.story)
+    if site.device.implied and site.story and (site.scope.module or site.scope.device_aware):
+        # built right here, as in `nn.BatchNorm2d(c)(x)`
+        module = replace(module, factory=site.module, factory_node=site.story[0].node)
+    return ((module, tensor) for tensor in site.inputs)
+
+
+def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
+    if first.device.differs(second.device) is not True:
+        return None
+    stray, other = (first, second) if _cpu(first.device) > _cpu(second.device) else (second, first)
+    if not _cpu(stray.device):
+        return Meeting(stray, other) if stray.certain and other.certain else None
+    # a 0-dim tensor on the CPU may meet an accelerator
+    if stray.many is not True or not other.certain or stray.attribute is not None:
+        return None
+    if not mere(other.device):
+        return Meeting(stray, other)
+    if stray.factory and stray.factory_node is not None:
+        severity = Severity.WARNING if scope.module or scope.device_aware else Severity.INFO
+        return Meeting(stray, other, severity, creation=stray.factory_node)
+    # in a function that knows nothing of devices, an argument may well be meant to be on the CPU
+    return Meeting(stray, other) if scope.module or scope.device_aware else None
+
+
+def _cpu(device: Device) -> int:
+    """How surely the device is the CPU on a machine with an accelerator: 2 surely, 1 on some path, 0 not at all."""
+    if device.kind is Kind.CPU:
+        return 2
+    return int(not device.switched and any(leaf.kind is Kind.CPU for leaf in device.leaves()))
+
+
+def _is_tensor_of_self(operand: Operand) -> bool:
+    return isinstance(operand.node, ast.Attribute) and operand.text.startswith("self.")

@@ -1,0 +1,103 @@
+"""DVL104: a tensor in a plain attribute of a module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.finding import Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.placement.meeting import shown
+from devlint.sites import Attribute, Site
+
+
+class UnregisteredTensor(Rule):
+    """A tensor in a plain attribute of a module is not moved by `Module.to()`.
+
+    ## What it does
+    Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the
+    module's inputs, or copy it to their device on every call. Where a call keeps the moved tensor in the attribute,
+    it is a hint.
+
+    ## Why it matters
+    `Module.to()`, `.cuda()` and `.half()` move parameters, buffers and submodules; a plain tensor stays on the CPU
+    and the first operation with an input raises. The usual repair, `self.mask.to(x.device)` in `forward`, is a
+    blocking copy on every call, and it breaks CUDA graphs.
+
+    ## Example
+    ```python
+    import torch
+    from torch import nn
+
+    class Normalize(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mean = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1)
+
+        def forward(self, x):
+            return x - self.mean
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch import nn
+
+    class Normalize(nn.Module):
+        def __init__(self):
+            super().__init__()
+            mean = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1)
+            self.register_buffer("mean", mean, persistent=False)
+
+        def forward(self, x):
+            return x - self.mean
+    ```
+
+    ## When it stays silent
+    - The attribute never meets the module's inputs, or it is a parameter, a buffer or a module.
+    - The tensor is 0-dim, is not on the CPU, or is assigned in `forward`, as a state or a cache.
+    - The class moves the attribute itself, in its own `_apply`, `to` or `cuda`.
+    - The class is not an `nn.Module`, or is a LightningModule that sets it in a hook.
+
+    ## Fix safety
+    There is no automatic fix. `persistent=False` keeps the keys of the state dict as they are; the call has to take
+    the place of the assignment: `register_buffer` after it raises "attribute 'mask' already exists".
+
+    ## References
+    - [torch.nn.Module.register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer)
+    """
+
+    code = "DVL104"
+    name = "unregistered-tensor-attribute"
+    severity = Severity.WARNING
+    sites = (Attribute,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where the attribute surely stays behind and is missed, or fetched over and over."""
+        if not isinstance(site, Attribute) or not site.uses or site.value.device.accelerates() is not False:
+            return
+        if site.moved:
+            # a copy costs whatever its size; but a value put on the CPU on purpose may be kept off the accelerator
+            if site.value.many is False or not site.value.device.implied:
+                return
+            what = "is copied to the device of the inputs again and again"
+        elif site.value.many is True:
+            what = "stays on the CPU and meets the inputs there"
+        else:
+            return
+        if site.kept:
+            what = "is moved by hand"
+        name = f"self.{site.name}"
+        yield Report(
+            site.value.node,
+            f"`{name}` is a plain attribute, which `{site.owner}.to()` does not move: it {what}",
+            label="a tensor, but neither a parameter nor a buffer",
+            severity=Severity.INFO if site.kept else None,
+            steps=site.uses,
+            help=f'register it: `self.register_buffer("{site.name}", {_value(site)}, persistent=False)`',
+        )
+
+
+def _value(site: Attribute) -> str:
+    """The assigned expression, where it is short enough to be repeated."""
+    return shown(ast.unparse(site.value.node)).strip("`") if isinstance(site.value.node, ast.expr) else "..."

@@ -1,0 +1,1 @@
+"""DVL2: transfers that cost more than they need to."""

@@ -1,0 +1,103 @@
+"""DVL201: a move to where the value already is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.device import Role
+from devlint.finding import Applicability, Edit, Fix, Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import short
+from devlint.rules.transfers.removal import idle_statement, removal
+from devlint.sites import Site, Transfer
+
+
+class RedundantMove(Rule):
+    """A value is moved to the device where it already is.
+
+    ## What it does
+    Reports `.to(device)`, `.cuda()` and `.cpu()` on a tensor or a module that this function has already put on that
+    very device: created there, moved there before, or computed from such tensors. In a loop it is a warning,
+    elsewhere a hint.
+
+    ## Why it matters
+    `.to()` returns its input: nothing is copied. But the call says that something moves where nothing does, which
+    hides where data really travels; a module's parameters are all visited one by one, and in a loop that costs at
+    every step.
+
+    ## Example
+    ```python
+    import torch
+
+    def train(steps, device):
+        noise = torch.randn(64, 8, device=device)
+        for step in range(steps):
+            print(noise.to(device).shape)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def train(steps, device):
+        noise = torch.randn(64, 8, device=device)
+        for step in range(steps):
+            print(noise.shape)
+    ```
+
+    ## When it stays silent
+    - The call asks for more: a dtype, a memory format, `copy=True`.
+    - The value is on the device on some paths only, or the devices may differ: `cuda` and `cuda:0`.
+    - The value is an argument, or its device an argument's: a library function may move to be sure.
+    - The batches of a loader, which are on the CPU, and results that are discarded, which DVL102 reports.
+
+    ## Fix safety
+    Removing the call is safe: it returns the very same object.
+
+    ## References
+    - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
+    - [Performance tuning guide](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    """
+
+    code = "DVL201"
+    name = "redundant-move"
+    severity = Severity.WARNING
+    sites = (Transfer,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where receiver and target are the same device, and this function made them so."""
+        if not isinstance(site, Transfer) or site.foreign or not site.kind or not site.plain:
+            return
+        if site.target is None or site.value.device.same(site.target) is not True or not _settled_here(site):
+            return
+        if site.discarded and site.kind == "tensor":
+            return
+        text = short(site.value.text, "")
+        what = f"`{text}`" if text else f"the {site.kind}"
+        yield Report(
+            site.node,
+            f"{what} is already on {site.target}: `{site.spelled}()` returns its input and moves nothing",
+            label=f"already on {site.target}",
+            severity=None if site.scope.loop is not None else Severity.INFO,
+            steps=site.value.story,
+            help=f"drop the call, and use {what} as it is",
+            fix=self._fix(site),
+        )
+
+    def _fix(self, site: Transfer) -> Fix | None:
+        if not isinstance(site.node, ast.Call) or not isinstance(site.node.func, ast.Attribute):
+            return None
+        found = idle_statement(self.source, site.node)
+        if found is None:
+            edit: Edit | None = self.replace(site.node, self.source.segment(site.node.func.value))
+        else:
+            edit = removal(self.source, *found)
+        message = f"Remove `.{site.node.func.attr}()`"
+        return None if edit is None else Fix(message, (edit,), Applicability.SAFE)
+
+
+def _settled_here(site: Transfer) -> bool:
+    """Whether this function put the value there, rather than found it where an argument or the module is."""
+    placed = any(step.label.startswith(("created", "moved")) for step in site.value.story)
+    return placed or all(leaf.role in (None, Role.DEVICE) for leaf in site.value.device.leaves())
