@@ -136,7 +136,9 @@ def _declared_encoding(data: bytes) -> str | ParseFailure:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except SyntaxError as error:
-        return ParseFailure(str(error.msg), 1, 1)
+        if data.startswith(_BOM) and error.msg.startswith("encoding problem"):
+            return ParseFailure("the file begins with a byte order mark of UTF-8 but declares another encoding", 1, 1)
+        return ParseFailure(error.msg, 1, 1)
     return "utf-8" if encoding == "utf-8-sig" else encoding
 
 

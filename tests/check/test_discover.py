@@ -1,0 +1,179 @@
+"""Which files are checked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from devlint.check.discover import discover
+from devlint.config import Config, Resolver
+
+
+def found(*paths: str, **config: object) -> list[str]:
+    resolver = Resolver(Config(root=os.getcwd(), **config))  # type: ignore[arg-type]
+    result = discover(paths or (".",), resolver)
+    assert result.errors == []
+    return [target.path for target in result.targets]
+
+
+def test_only_python_files_in_order(tree) -> None:
+    tree({"b.py": "", "a/z.py": "", "a/y.pyi": "", "a/n.ipynb": "", "a/.hidden.py": "", "README.md": "", "x.PY": ""})
+    assert sorted(found()) == ["a/.hidden.py", "a/z.py", "b.py"]
+    assert found("a") == ["a/.hidden.py", "a/z.py"]
+
+
+def test_a_named_file_is_checked_whatever_it_is_called(tree) -> None:
+    tree({"script": "", "build/x.py": "", "ignored.py": "", ".gitignore": "ignored.py"})
+    assert found("script", "build/x.py", "ignored.py") == ["script", "build/x.py", "ignored.py"]
+
+
+def test_no_file_twice(tree) -> None:
+    root = tree({"a/x.py": ""})
+    assert found("a", "a/x.py", "./a/../a", str(root / "a" / "x.py")) == ["a/x.py"]
+
+
+def test_other_peoples_directories_are_left_out(tree) -> None:
+    names = [".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__", ".eggs", "site-packages", ".tox"]
+    tree({**{f"{name}/x.py": "" for name in names}, "src/build/y.py": "", "src/builder/z.py": ""})
+    assert found() == ["src/builder/z.py"]
+    assert found("site-packages") == ["site-packages/x.py"]
+
+
+def test_exclude_replaces_and_extend_exclude_adds(tree) -> None:
+    tree({"build/x.py": "", "gen/a.py": "", "src/gen/b.py": "", "src/c_pb2.py": "", "src/d.py": ""})
+    assert found(extend_exclude=("gen",)) == ["src/c_pb2.py", "src/d.py"]
+    assert found(extend_exclude=("/gen/", "*_pb2.py")) == ["src/d.py", "src/gen/b.py"]
+    assert found(extend_exclude=("src/gen/*.py",)) == ["gen/a.py", "src/c_pb2.py", "src/d.py"]
+    assert found(exclude=("src",)) == ["build/x.py", "gen/a.py"]
+
+
+def test_force_exclude_reaches_named_files(tree) -> None:
+    tree({"gen/deep/a.py": "", "b.py": ""})
+    assert found("gen/deep/a.py", "b.py", extend_exclude=("gen",)) == ["gen/deep/a.py", "b.py"]
+    assert found("gen/deep/a.py", "b.py", "gen", extend_exclude=("gen",), force_exclude=True) == ["b.py"]
+
+
+def test_gitignore_nested_negated_anchored(tree) -> None:
+    tree(
+        {
+            ".gitignore": "*_gen.py\n/top.py\nout/\n",
+            "top.py": "",
+            "a_gen.py": "",
+            "out/x.py": "",
+            "sub/top.py": "",
+            "sub/b_gen.py": "",
+            "sub/.gitignore": "!b_gen.py\nsecret.py\n",
+            "sub/secret.py": "",
+            "secret.py": "",
+        }
+    )
+    assert found() == ["secret.py", "sub/b_gen.py", "sub/top.py"]
+    assert "out/x.py" in found(respect_gitignore=False)
+
+
+def test_gitignore_above_counts_up_to_the_root_of_the_repository(tree) -> None:
+    tree(
+        {
+            ".gitignore": "*.py\n",
+            "repo/.git/info/exclude": "private.py\n",
+            "repo/.gitignore": "gen_*.py\nbuilt/\n",
+            "repo/pkg/gen_a.py": "",
+            "repo/pkg/a.py": "",
+            "repo/pkg/private.py": "",
+            "repo/built/b.py": "",
+        }
+    )
+    assert found("repo/pkg") == ["repo/pkg/a.py"]
+    assert found("repo/built") == ["repo/built/b.py"], "whoever names an ignored directory means it"
+    assert found("repo") == ["repo/pkg/a.py"]
+
+
+def test_a_broken_gitignore_pattern_costs_only_itself(tree) -> None:
+    tree({".gitignore": b"!\n\xff\xfe\n[z-a\n///\ngen.py\n", "gen.py": "", "a.py": ""})
+    assert found() == ["a.py"]
+
+
+def test_a_directory_called_like_a_file(tree) -> None:
+    tree({"x.py/inner.py": "", "y.py": ""})
+    assert found() == ["y.py", "x.py/inner.py"]
+    assert found("x.py") == ["x.py/inner.py"]
+
+
+def test_links(tree, tmp_path: Path) -> None:
+    tree({"pkg/a.py": "", "elsewhere.txt": ""})
+    os.symlink(tmp_path, tmp_path / "pkg" / "loop")
+    os.symlink("loop2", tmp_path / "pkg" / "loop2")
+    os.symlink("a.py", tmp_path / "pkg" / "again.py")
+    os.symlink("../elsewhere.txt", tmp_path / "pkg" / "linked.py")
+    os.symlink("user@host.1", tmp_path / "pkg" / ".#a.py")
+    os.symlink(tmp_path / "pkg", tmp_path / "dir.py")
+    assert found() == ["pkg/a.py", "pkg/linked.py"]
+
+
+def test_a_link_that_leads_nowhere_is_an_error(tree, tmp_path: Path) -> None:
+    tree({"a.py": ""})
+    os.symlink("gone.py", tmp_path / "broken.py")
+    os.symlink("self.py", tmp_path / "self.py")
+    result = discover(["."], Resolver(Config()))
+    assert [target.path for target in result.targets] == ["a.py"]
+    assert result.errors[0] == "broken.py: No such file or directory"
+    assert result.errors[1].startswith("self.py: Too many levels")
+
+
+def test_what_is_no_regular_file_is_not_opened(tree, tmp_path: Path) -> None:
+    tree({"a.py": ""})
+    os.mkfifo(tmp_path / "pipe.py")
+    assert found() == ["a.py"]
+
+
+def test_missing_paths_are_errors_and_the_rest_goes_on(tree) -> None:
+    tree({"a.py": ""})
+    result = discover(["nope", "a.py/x", "a.py", "nul\0"], Resolver(Config()))
+    assert [target.path for target in result.targets] == ["a.py"]
+    assert result.errors[:2] == ["nope: No such file or directory", "a.py/x: Not a directory"]
+    assert "null" in result.errors[2]
+
+
+def test_an_unreadable_directory_is_an_error(tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree({"a.py": "", "closed/b.py": ""})
+    scandir = os.scandir
+
+    def refuse(path: str):
+        if os.path.basename(path) == "closed":
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    result = discover(["."], Resolver(Config()))
+    assert [target.path for target in result.targets] == ["a.py"]
+    assert result.errors == ["closed: Permission denied"]
+
+
+def test_deep_directories(tree, tmp_path: Path) -> None:
+    deep = "/".join(["d"] * 400)
+    tree({f"{deep}/x.py": ""})
+    assert found() == [f"{deep}/x.py"]
+
+
+def test_the_nearest_configuration_holds(tree) -> None:
+    tree(
+        {
+            "pyproject.toml": '[tool.devlint]\nextend-exclude = ["skip.py"]\n',
+            "skip.py": "",
+            "sub/pyproject.toml": "[tool.devlint]\n",
+            "sub/skip.py": "",
+            "other/pyproject.toml": "[tool.ruff]\n",
+            "other/skip.py": "",
+        }
+    )
+    result = discover(["."], Resolver())
+    assert [target.path for target in result.targets] == ["sub/skip.py"]
+
+
+def test_a_broken_configuration_below_costs_its_directory_and_says_so(tree) -> None:
+    tree({"a.py": "", "sub/pyproject.toml": "[tool.devlint]\nselct = []\n", "sub/b.py": "", "z/c.py": ""})
+    result = discover(["."], Resolver())
+    assert [target.path for target in result.targets] == ["a.py", "z/c.py"]
+    assert "did you mean 'select'" in result.errors[0]

@@ -1,0 +1,34 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devlint.check import engine
+from tests import stubs
+
+
+@pytest.fixture
+def stub_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Rules that fire on a call's name; see tests/stubs.py."""
+    stubs.install(monkeypatch)
+    yield
+    engine._selected.cache_clear()
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Write files given as a dict from path to text or bytes, and stand in their directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(files: dict[str, str | bytes]) -> Path:
+        for name, content in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return tmp_path
+
+    return write
