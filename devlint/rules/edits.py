@@ -1,0 +1,98 @@
+"""What rules share that write replacements: reading an expression, adding an argument, the device expression to use."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from devlint.rules.base import SourceText
+    from devlint.sites import Scope
+
+_LONG = 40
+# The methods by which torch itself moves things, and helpers that carry the destination in their name.
+_MOVER = re.compile(
+    r"_*(?:cuda|cpu|to|to_empty|_apply|type|half|float|double|bfloat16|xpu|hpu|npu|mps|ipu|(?:\w*_)?(?:to|2)_?(?:cuda|gpu)|\w+2(?:cuda|gpu))"
+)
+
+
+class _Parser(Protocol):
+    tree: ast.Module
+
+    def cst(self, node: ast.AST) -> cst.BaseExpression | None: ...
+
+
+def parsed(source: SourceText, node: ast.AST) -> cst.BaseExpression | None:
+    """The LibCST node of an expression; ``None`` where LibCST cannot read it."""
+    return cast("_Parser", source).cst(node)
+
+
+def code(expression: cst.BaseExpression) -> str:
+    """The text of an expression, with its comments and spacing."""
+    import libcst as cst
+
+    return cst.Module([]).code_for_node(expression)
+
+
+def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
+    """The call with one more keyword argument, laid out like the arguments that it has."""
+    import libcst as cst
+
+    added = cst.Arg(
+        cst.parse_expression(value),
+        cst.Name(keyword),
+        cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
+    )
+    if not call.args:
+        return call.with_changes(args=[added])
+    *others, last = call.args
+    if not isinstance(last.comma, cst.Comma):
+        added = added.with_changes(whitespace_after_arg=last.whitespace_after_arg)
+        last = last.with_changes(comma=_comma(call), whitespace_after_arg=cst.SimpleWhitespace(""))
+    else:
+        # a comma after the last argument belongs to the layout of the closing bracket, and moves on with it
+        added = added.with_changes(comma=last.comma)
+        last = last.with_changes(comma=_comma(call))
+    return call.with_changes(args=[*others, last, added])
+
+
+def _comma(call: cst.Call) -> cst.Comma:
+    """A comma followed by what stands between the arguments of this call: a space, or a new line."""
+    import libcst as cst
+
+    before = call.whitespace_before_args
+    if len(call.args) > 1 and isinstance(comma := call.args[-2].comma, cst.Comma):
+        before = comma.whitespace_after
+    if isinstance(before, cst.ParenthesizedWhitespace):
+        return cst.Comma(whitespace_after=before.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[]))
+    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+def device_at_hand(scope: Scope, *receivers: str) -> str:
+    """The best device expression of the scope that does not hang on one of ``receivers``, empty where there is none."""
+    for text in scope.devices:
+        if not any(text == name or text.startswith((f"{name}.", f"{name}[")) for name in receivers if name):
+            return text
+    return ""
+
+
+def moves_to_cuda_by_name(function: str) -> bool:
+    """Whether a function is an implementation of ``.cuda()`` and its kin: the device is then its caller's choice."""
+    return _MOVER.fullmatch(function) is not None
+
+
+def short(text: str, otherwise: str) -> str:
+    """``text``, or ``otherwise`` where it is too long, or too tangled, for a message."""
+    return text if text and len(text) <= _LONG and "\n" not in text and "`" not in text else otherwise
+
+
+def stands_alone(source: SourceText, node: ast.AST) -> bool:
+    """Whether an expression is a statement of its own, without brackets, so that an assignment may take its place."""
+    for statement in ast.walk(cast("_Parser", source).tree):
+        if isinstance(statement, ast.Expr) and statement.value is node:
+            # a statement begins and ends with its brackets, an expression within them
+            return source.span(statement) == source.span(node)
+    return False

@@ -1,0 +1,1 @@
+"""DVL5: work that is shared by several devices."""

@@ -1,0 +1,91 @@
+"""DVL501: DataParallel where DistributedDataParallel is meant."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.finding import Severity
+from devlint.rules.base import Report, Rule
+from devlint.sites import Site, Wrap
+
+_WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
+_DISTRIBUTED = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard")
+
+
+class DataParallel(Rule):
+    """`nn.DataParallel` serves several GPUs from one process; `DistributedDataParallel` is faster even on one machine.
+
+    ## What it does
+    Reports every construction of `torch.nn.DataParallel` and every call of `torch.nn.parallel.data_parallel`.
+
+    ## Why it matters
+    One process drives all GPUs with threads that share Python's interpreter lock. In every forward pass the module is
+    copied to each GPU, the batch is scattered from the first GPU and the outputs are gathered there, so the first GPU
+    fills up while the others wait. What `forward` changes on the replicas is lost. PyTorch's own advice is
+    `DistributedDataParallel`, one process per GPU, even if there is only a single machine.
+
+    ## Example
+    ```python
+    from torch import nn
+
+    def build(device):
+        return nn.DataParallel(nn.Linear(8, 2)).to(device)
+    ```
+
+    ## Use instead
+    ```python
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+
+    def build(rank):
+        return DistributedDataParallel(nn.Linear(8, 2).to(rank), device_ids=[rank])
+    ```
+
+    ## When it stays silent
+    - The class is only named: `isinstance(model, nn.DataParallel)`, type hints, imports, a base class.
+    - Code that unwraps: `model.module`, or strips `module.` from the keys of a checkpoint.
+    - It is an info only where the same function also builds a `DistributedDataParallel`, and in tests.
+
+    ## Fix safety
+    There is no fix: `DistributedDataParallel` needs a process per GPU, started by `torchrun`, and a
+    `DistributedSampler` for each loader.
+
+    ## References
+    - [Use DistributedDataParallel instead of multiprocessing or DataParallel](https://docs.pytorch.org/docs/stable/notes/cuda.html)
+    - [Use efficient data-parallel backend](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.nn.DataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.DataParallel.html)
+    - [torch.nn.parallel.DistributedDataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+    """
+
+    code = "DVL501"
+    name = "data-parallel"
+    severity = Severity.WARNING
+    sites = (Wrap,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for every `DataParallel`, milder where it stands beside the better wrapper."""
+        if not isinstance(site, Wrap) or site.wrapper not in _WRAPPERS:
+            return
+        name = self.source.segment(site.node.func) if isinstance(site.node, ast.Call) else site.wrapper
+        if "\n" in name:
+            name = site.wrapper
+        fallback = any(wrapper.endswith(_DISTRIBUTED) for wrapper in site.beside)
+        message = f"`{name}` drives all GPUs from one process and copies the module to each in every forward pass"
+        if site.ids == 1:
+            message = f"`{name}` with one device id parallelizes nothing: it only adds work to every forward pass"
+        yield Report(
+            site.node,
+            message,
+            label="one process, one thread per GPU" if site.ids != 1 else "one device",
+            severity=Severity.INFO if fallback or site.scope.test else None,
+            help=_help(site, fallback),
+        )
+
+
+def _help(site: Wrap, fallback: bool) -> str:
+    if site.ids == 1:
+        return "leave the wrapper out; for several GPUs, use `DistributedDataParallel` with one process per GPU"
+    if fallback:
+        return "`DistributedDataParallel` is here already: it is faster for a single machine with several GPUs too"
+    return "use `DistributedDataParallel`, started by `torchrun`: https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html"

@@ -1,0 +1,130 @@
+"""DVL102: a tensor's move whose result nobody takes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.sites import Site, Transfer
+
+# A copy to the CPU waits for the device, the first copy to a device starts it: measuring code does both on purpose.
+_MEASURING = re.compile(r"bench|warm_?up|profil|timeit|timing|latency|throughput|synchroni[sz]e", re.IGNORECASE)
+_PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers"})
+_REGISTERED = frozenset({"weight", "bias"})
+
+
+class DiscardedMove(Rule):
+    """The result of a tensor's `.to()`, `.cuda()` or `.cpu()` is dropped, so the tensor stays where it was.
+
+    ## What it does
+    Reports a statement such as `x.to(device)` whose receiver is proven to be a tensor.
+
+    ## Why it matters
+    `nn.Module.to()` moves a module in place. `Tensor.to()` does not: it returns a copy and leaves the tensor alone. The
+    statement looks like a move and does nothing, and the next operation on an accelerator raises, or runs on the CPU.
+
+    ## Example
+    ```python
+    import torch
+
+    def predict(model, device):
+        x = torch.randn(4, 8)
+        x.to(device)
+        return model(x)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def predict(model, device):
+        x = torch.randn(4, 8)
+        x = x.to(device)
+        return model(x)
+    ```
+
+    ## When it stays silent
+    - The receiver is a module, a loss, a metric or a container that moves in place (`BatchEncoding`, PyG's `Data`).
+    - The receiver is not proven to be a tensor.
+    - The result is used: assigned (also to `_`), returned, passed on.
+    - The tensor was made for the statement, as in the warm-up `torch.zeros(1).cuda()`.
+    - The function measures: its name speaks of a benchmark, a warm-up, a profile, a latency.
+    - The tensor is already there: then nothing is lost.
+
+    ## Fix safety
+    `x.to(device)` becomes `x = x.to(device)`, where `x` is a name or an attribute that can be assigned to. It is
+    unsafe: other names of the same tensor stay where they are. There is no fix for parameters and buffers: move their
+    module.
+
+    ## References
+    - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
+    - [torch.nn.Module.to](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html)
+    """
+
+    code = "DVL102"
+    name = "discarded-move"
+    severity = Severity.ERROR
+    sites = (Transfer,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where a tensor's new copy is thrown away."""
+        if not isinstance(site, Transfer) or not site.discarded or site.kind != "tensor" or not site.value.certain:
+            return
+        lasting = isinstance(site.value.node, ast.Name | ast.Attribute | ast.Subscript)
+        there = site.target is not None and site.plain and site.target.same(site.value.device) is True
+        if not lasting or there or _MEASURING.search(site.scope.function):
+            return
+        name = edits.short(self.source.segment(site.value.node), "the tensor")
+        quoted = name if name == "the tensor" else f"`{name}`"
+        call = edits.short(self.source.segment(site.node), f"{name}.{site.spelled}(…)")
+        made, stays = ("moved", "where it is") if site.target is not None else ("converted", "as it is")
+        yield Report(
+            site.node,
+            f"`{call}` returns the {made} tensor and leaves {quoted} {stays}: the result is dropped",
+            label="nobody takes the result",
+            steps=site.value.story,
+            help=self._help(site, name, call),
+            fix=self._fix(site, name),
+        )
+
+    def _help(self, site: Transfer, name: str, call: str) -> str:
+        owner = _parameters_of(site)
+        if owner:
+            return f"move the module, which moves its parameters in place: `{call.replace(name, owner, 1)}`"
+        return f"assign the result: `{name} = {call}`"
+
+    def _fix(self, site: Transfer, name: str) -> Fix | None:
+        if not _assignable(site) or _parameters_of(site) or not edits.stands_alone(self.source, site.node):
+            return None
+        text = edits.code(call) if (call := edits.parsed(self.source, site.node)) is not None else ""
+        if not text:
+            return None
+        edit = self.replace(site.node, f"{self.source.segment(site.value.node)} = {text}")
+        return Fix(f"Assign the result to `{name}`", (edit,), Applicability.UNSAFE)
+
+
+def _assignable(site: Transfer) -> bool:
+    """Whether the receiver is a name, or an attribute which is not known, or likely, to be a registered parameter."""
+    node = site.value.node
+    while isinstance(node, ast.Attribute):
+        if node is site.value.node and node.attr in _REGISTERED:
+            return False
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    own = isinstance(site.value.node, ast.Attribute) and node.id == "self" and site.scope.module
+    return not own or site.value.attribute is not None
+
+
+def _parameters_of(site: Transfer) -> str:
+    """The module through whose parameters the loop around the site runs, empty where it is no such loop."""
+    loop = site.scope.loop
+    method = loop.iter.func if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
+    if not isinstance(loop, ast.For) or not isinstance(method, ast.Attribute) or method.attr not in _PARAMETERS:
+        return ""
+    names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    return ast.unparse(method.value) if site.value.text in names else ""

@@ -1,0 +1,1 @@
+"""DVL6: code that runs on one kind of machine only."""

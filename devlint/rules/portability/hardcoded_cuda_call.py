@@ -1,0 +1,133 @@
+"""DVL601: `.cuda()` where the code could say which device it wants."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from devlint.device import Kind
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.sites import Site, Transfer
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+class HardcodedCudaCall(Rule):
+    """`.cuda()` fails on every machine without CUDA and leaves other accelerators unused.
+
+    ## What it does
+    Reports `.cuda()` and `.cuda(device)` on tensors and modules.
+
+    ## Why it matters
+    Without CUDA the call raises "Torch not compiled with CUDA enabled" or "No CUDA GPUs are available", on a laptop, on
+    a CI machine, and on machines whose accelerator is MPS or XPU. `.cuda(device)` is no better: it refuses any device
+    that is not CUDA's. (ROCm is not concerned: it answers to the name of CUDA.)
+
+    ## Example
+    ```python
+    from torch import nn
+
+    def build():
+        return nn.Linear(8, 2).cuda()
+    ```
+
+    ## Use instead
+    ```python
+    from torch import nn
+
+    def build(device):
+        return nn.Linear(8, 2).to(device)
+    ```
+
+    ## When it stays silent
+    - Functions of `torch.cuda`, such as `torch.cuda.synchronize()`.
+    - Inside functions that are a `.cuda()` themselves, such as `cuda`, `to`, `_apply` or `move_to_cuda`.
+    - The receiver is known to be something else than a tensor or a module.
+    - It is an info only where the code runs only if CUDA is available, and in tests.
+
+    ## Fix safety
+    `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
+    the current GPU to one and "stay" to the other. There is no fix for an index. `.cuda()` becomes `.to(device)` where
+    the code has a device at hand: unsafe, since it may be another one. All other arguments are kept.
+
+    ## References
+    - [Device-agnostic code](https://docs.pytorch.org/docs/stable/notes/cuda.html)
+    - [Accelerators](https://docs.pytorch.org/docs/stable/accelerator.html)
+    """
+
+    code = "DVL601"
+    name = "hardcoded-cuda-call"
+    severity = Severity.WARNING
+    sites = (Transfer,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for every `.cuda()` that may meet a tensor or a module."""
+        if not isinstance(site, Transfer) or site.spelled != "cuda" or site.foreign:
+            return
+        if edits.moves_to_cuda_by_name(site.scope.function):
+            return
+        device = edits.device_at_hand(site.scope, site.value.text)
+        given, safe = _given_device(site)
+        call = f"{edits.short(site.value.text, '')}.cuda({given})"
+        if given:
+            message = f"`{call}` takes CUDA devices only and fails for every other: `.to({given})` takes them all"
+        elif site.scope.guarded:
+            message = f"`{call}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
+        else:
+            message = f"`{call}` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
+        yield Report(
+            site.node,
+            message,
+            label="CUDA only",
+            severity=Severity.INFO if site.scope.guarded or site.scope.test else None,
+            help=_help(given or device),
+            fix=self._fix(site, given or device, safe) if given or site.target_node is None else None,
+        )
+
+    def _fix(self, site: Transfer, device: str, safe: bool = False) -> Fix | None:
+        import libcst as cst
+
+        call = edits.parsed(self.source, site.node) if device else None
+        changed = _to(call, device) if isinstance(call, cst.Call) else None
+        if changed is None:
+            return None
+        edit = self.replace(site.node, edits.code(changed))
+        return Fix(f"Use `.to({device})`", (edit,), Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def _help(device: str) -> str:
+    if device:
+        return f"use `.to({device})`"
+    return 'choose once, `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`, and use `.to(device)`'
+
+
+def _given_device(site: Transfer) -> tuple[str, bool]:
+    """The argument where it is a device, and whether that is proven; an index, or what may be one, is none."""
+    node, target = site.target_node, site.target
+    if target is None or not isinstance(node, ast.Name | ast.Attribute | ast.Call):
+        return "", False
+    text = ast.unparse(node)
+    proven = target.kind is Kind.CHOICE or (isinstance(node, ast.Call) and target.kind in (Kind.ACCELERATOR, Kind.CPU))
+    return (text, proven) if proven or text.rpartition(".")[2].lower().endswith("device") else ("", False)
+
+
+def _to(call: cst.Call, device: str) -> cst.Call | None:
+    """The call as ``.to(device)`` with all its arguments; ``None`` where that cannot be said."""
+    import libcst as cst
+
+    args = list(call.args)
+    positional = [arg for arg in args if arg.keyword is None]
+    if not isinstance(call.func, cst.Attribute) or any(arg.star for arg in args) or len(positional) > 2:
+        return None
+    if len(positional) == 2:
+        # the second argument of .cuda() is non_blocking, that of .to() is the dtype
+        equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+        args[1] = args[1].with_changes(keyword=cst.Name("non_blocking"), equal=equal)
+    if not positional and not any(arg.keyword is not None and arg.keyword.value == "device" for arg in args):
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if args else cst.MaybeSentinel.DEFAULT
+        args.insert(0, cst.Arg(cst.parse_expression(device), comma=comma))
+    return call.with_changes(func=call.func.with_changes(attr=cst.Name("to")), args=args)

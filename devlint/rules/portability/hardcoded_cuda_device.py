@@ -1,0 +1,117 @@
+"""DVL602: "cuda" written into a placement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.sites import Literal, Site
+
+_FAILS = "fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
+_MESSAGES = {
+    ".to": f"`.to({{text}})` {_FAILS}",
+    "device": f"`device={{text}}` {_FAILS}",
+    "torch.device": "`torch.device({text})` is always CUDA: using it " + _FAILS,
+    "variable": "`{text}` is always CUDA: using it " + _FAILS,
+    "map_location": "`map_location={text}` fails where CUDA is not available",
+    "set_default_device": "`set_default_device({text})` succeeds anywhere: the first tensor after it "
+    "fails where CUDA is not available",
+    "parameter": f"the default {{text}} {_FAILS}, for every caller that names no device",
+    "autocast": "`autocast({text})` is switched off, with a warning, where CUDA is not available, "
+    "and does not cover other accelerators",
+}
+_REPLACED = frozenset({".to", "device", "map_location"})
+_CHOICE = '"cuda" if torch.cuda.is_available() else "cpu"'
+
+
+class HardcodedCudaDevice(Rule):
+    """A `"cuda"` written into a placement fails on every machine without CUDA.
+
+    ## What it does
+    Reports the strings `"cuda"` and `"cuda:0"` where they decide where something goes: `.to("cuda")`, `device="cuda"`,
+    `torch.device("cuda")`, `device = "cuda"`, `map_location="cuda"`, `set_default_device("cuda")`, the default of a
+    parameter, and, as an info, `autocast("cuda")`.
+
+    ## Why it matters
+    Without CUDA the first use raises "Torch not compiled with CUDA enabled" or "No CUDA GPUs are available", also on
+    machines whose accelerator is MPS or XPU. `"cuda:0"` also ties every process of a multi-GPU job to one GPU.
+
+    ## Example
+    ```python
+    import torch
+
+    def noise(n):
+        return torch.randn(n, device="cuda")
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def noise(n, device):
+        return torch.randn(n, device=device)
+    ```
+
+    ## When it stays silent
+    - The code runs only where CUDA is available: `"cuda" if torch.cuda.is_available() else "cpu"`, an early exit.
+    - Comparisons, such as `device.type == "cuda"`, and the choices of a command line.
+    - `torch.amp.GradScaler("cuda")`, which switches itself off.
+    - The fallback in an `except` handler.
+    - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`.
+    - It is an info only in tests.
+
+    ## Fix safety
+    Where the code has a device at hand, `.to("cuda")`, `device="cuda"` and `map_location="cuda"` name it instead:
+    unsafe, since it may be another device.
+
+    ## References
+    - [Device-agnostic code](https://docs.pytorch.org/docs/stable/notes/cuda.html)
+    - [Accelerators](https://docs.pytorch.org/docs/stable/accelerator.html)
+    - [Automatic mixed precision](https://docs.pytorch.org/docs/stable/amp.html)
+    - [torch.set_default_device](https://docs.pytorch.org/docs/stable/generated/torch.set_default_device.html)
+    """
+
+    code = "DVL602"
+    name = "hardcoded-cuda-device"
+    severity = Severity.WARNING
+    sites = (Literal,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for every literal CUDA device which nothing guards."""
+        if not isinstance(site, Literal) or site.text.partition(":")[0] != "cuda" or site.role not in _MESSAGES:
+            return
+        if site.scope.guarded or site.scope.handler or edits.moves_to_cuda_by_name(site.scope.function):
+            return
+        mild = site.role == "autocast" or site.scope.test
+        device = edits.device_at_hand(site.scope)
+        written = f'"{site.text}"'
+        shown = f"`{written}`" if site.role == "parameter" else written
+        yield Report(
+            site.node,
+            _MESSAGES[site.role].format(text=shown),
+            label="CUDA only",
+            severity=Severity.INFO if mild else None,
+            help=_help(site.role, device),
+            fix=self._fix(site, device) if device and site.role in _REPLACED else None,
+        )
+
+    def _fix(self, site: Literal, device: str) -> Fix | None:
+        if self.source.segment(site.node).strip("rRuU\"'") != site.text:
+            return None
+        return Fix(f"Use `{device}`", (self.replace(site.node, device),), Applicability.UNSAFE)
+
+
+def _help(role: str, device: str) -> str:
+    if role == "autocast":
+        return "pass the type of the device in use, `device.type`"
+    if role == "parameter":
+        return "leave the default out, or make it `None` and choose the device inside the function"
+    if role in _REPLACED and device:
+        return f"use `{device}`"
+    if role == "map_location":
+        return 'load to the CPU, `map_location="cpu"`, and move the module afterwards'
+    if role in ("torch.device", "variable", "set_default_device"):
+        return f"choose what the machine has: `{_CHOICE}`"
+    return f"choose once, `device = torch.device({_CHOICE})`, and name `device` here"

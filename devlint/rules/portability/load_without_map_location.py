@@ -1,0 +1,98 @@
+"""DVL604: a checkpoint that goes to the device it was saved from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.sites import ApiCall, Site
+
+# The functions, each with the position of map_location among its parameters.
+_LOADERS = {"torch.load": 2, "torch.hub.load_state_dict_from_url": 3, "torch.utils.model_zoo.load_url": 3}
+
+
+class LoadWithoutMapLocation(Rule):
+    """`torch.load` without `map_location` puts tensors on the device they were saved from, if it exists.
+
+    ## What it does
+    Reports `torch.load`, `torch.hub.load_state_dict_from_url` and `torch.utils.model_zoo.load_url` without
+    `map_location`.
+
+    ## Why it matters
+    A checkpoint remembers the device of each tensor. One saved on a GPU fails to load on a machine without one:
+    "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False". In a multi-GPU job,
+    every process loads onto the GPU of the one that saved. `weights_only=True` changes none of this, nor do
+    `set_default_device` and `with torch.device(...)`.
+
+    ## Example
+    ```python
+    import torch
+
+    def restore(model, path):
+        model.load_state_dict(torch.load(path))
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def restore(model, path):
+        model.load_state_dict(torch.load(path, map_location="cpu"))
+    ```
+
+    ## When it stays silent
+    - `map_location` is given, by name or by position, or may come in through `*args` or `**kwargs`.
+    - The code runs only where an accelerator is available.
+    - safetensors and other libraries.
+    - It is an info only in tests, where the result is a dataset, and for weights from a URL: what is published is
+      nearly always saved from the CPU.
+
+    ## Fix safety
+    `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
+    wherever the parameters are. Elsewhere the fix is unsafe, and names the device at hand if there is one: what follows
+    may count on the tensors being on the GPU.
+
+    ## References
+    - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
+    - [Saving and loading with DistributedDataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+    """
+
+    code = "DVL604"
+    name = "load-without-map-location"
+    severity = Severity.WARNING
+    sites = (ApiCall,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for every load that leaves the device to the file."""
+        if not isinstance(site, ApiCall) or site.function not in _LOADERS or site.open or site.scope.guarded:
+            return
+        given = site.arguments.get("map_location")
+        nothing = isinstance(given, ast.Constant) and given.value is None
+        if site.positional >= _LOADERS[site.function] or (given is not None and not nothing):
+            return
+        state = site.purpose == "state dict"
+        device = "" if state else edits.device_at_hand(site.scope)
+        place = device or '"cpu"'
+        name = site.function.removeprefix("torch.utils.")
+        mild = site.scope.test or site.purpose == "dataset" or site.function != "torch.load"
+        yield Report(
+            site.node,
+            f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
+            label="goes to the device that the file names",
+            severity=Severity.INFO if mild else None,
+            help=f"add `map_location={place}`"
+            + (": `load_state_dict` copies the values to the parameters' device" if state else ""),
+            fix=None if nothing else self._fix(site, place, Applicability.SAFE if state else Applicability.UNSAFE),
+        )
+
+    def _fix(self, site: ApiCall, place: str, applicability: Applicability) -> Fix | None:
+        import libcst as cst
+
+        call = edits.parsed(self.source, site.node)
+        if not isinstance(call, cst.Call):
+            return None
+        edit = self.replace(site.node, edits.code(edits.with_keyword(call, "map_location", place)))
+        return Fix(f"Add `map_location={place}`", (edit,), applicability)

@@ -1,0 +1,127 @@
+"""What DVL102 says and writes, where a fixture cannot show it."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from devlint import device
+from devlint.check.source import Source
+from devlint.finding import Applicability
+from devlint.rules.base import Report
+from devlint.rules.placement.discarded_move import DiscardedMove
+from devlint.sites import Operand, Scope, Step, Transfer
+
+DEVICE = device.symbol("f:device", "device")
+
+
+def judged(
+    text: str, target: device.Device | None = DEVICE, known: device.Device = device.CPU, **scope: object
+) -> list[Report]:
+    """The verdict on the last expression statement of a file."""
+    source = Source.parse(text)
+    assert isinstance(source, Source)
+    statement = [node for node in ast.walk(source.tree) if isinstance(node, ast.Expr)][-1]
+    call = statement.value
+    assert isinstance(call, ast.Call)
+    assert isinstance(call.func, ast.Attribute)
+    receiver = call.func.value
+    story = (Step(source.tree.body[0], "created on the CPU here"),)
+    value = Operand(receiver, ast.unparse(receiver), known, certain=True, story=story)
+    site = Transfer(call, Scope(**scope), call.func.attr, "tensor", value, target, discarded=True)  # type: ignore[arg-type]
+    return list(DiscardedMove(source).judge(site))
+
+
+def fixed(text: str, report: Report) -> str:
+    assert report.fix is not None
+    assert report.fix.applicability is Applicability.UNSAFE
+    (edit,) = report.fix.edits
+    lines = text.split("\n")
+    first, last = lines[edit.span.row - 1], lines[edit.span.end_row - 1]
+    before = "\n".join([*lines[: edit.span.row - 1], first[: edit.span.column - 1]])
+    text = before + edit.content + "\n".join([last[edit.span.end_column - 1 :], *lines[edit.span.end_row :]])
+    ast.parse(text)
+    return text
+
+
+def test_it_says_what_happened_and_tells_the_story() -> None:
+    (report,) = judged("x = torch.ones(3)\nx.to(device)\n")
+    assert report.message == "`x.to(device)` returns the moved tensor and leaves `x` where it is: the result is dropped"
+    assert report.help == "assign the result: `x = x.to(device)`"
+    assert [step.label for step in report.steps] == ["created on the CPU here"]
+    (report,) = judged("x = 1\nx.to(torch.float16)\n", target=None)
+    assert "converted tensor and leaves `x` as it is" in report.message
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x.to(device)\n", "x = x.to(device)\n"),
+        ("a.b.to(device)\n", "a.b = a.b.to(device)\n"),
+        ("if a: x.to(device)\n", "if a: x = x.to(device)\n"),
+        ("a = 1; x.cuda(); b = 2\n", "a = 1; x = x.cuda(); b = 2\n"),
+        (
+            "def f():\n    x.to(  # é\n        device,\n    )  # kept\n",
+            "def f():\n    x = x.to(  # é\n        device,\n    )  # kept\n",
+        ),
+        ("ä.to( device )  # ü\n", "ä = ä.to( device )  # ü\n"),
+        ("for x in xs:\n\tx.to(device)\n\tf(x)\n", "for x in xs:\n\tx = x.to(device)\n\tf(x)\n"),
+    ],
+)
+def test_the_result_is_assigned(before: str, after: str) -> None:
+    text = before.replace("f(x)", "y = f(x)")
+    (report,) = judged(text)
+    assert fixed(text, report) == after.replace("f(x)", "y = f(x)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(x.to(device))\n",
+        "(\n    x.to(device)\n)\n",
+        "batch['x'].to(device)\n",
+        "model.weight.to(device)\n",
+    ],
+)
+def test_what_cannot_be_assigned_is_left_alone(text: str) -> None:
+    (report,) = judged(text)
+    assert report.fix is None
+    assert report.help
+
+
+def test_a_parameter_or_buffer_of_its_own_class_is_left_alone() -> None:
+    # assigning a tensor to a registered parameter raises
+    (report,) = judged("self.scale.to(device)\n", module=True, owner="Net")
+    assert report.fix is None
+    (report,) = judged("self.scale.to(device)\n", owner="Scheduler")
+    assert report.fix is not None
+
+
+@pytest.mark.parametrize(
+    ("loop", "owner"),
+    [
+        ("for p in net.parameters():\n    p.to(device)\n", "net"),
+        ("for name, p in self.net.named_parameters():\n    p.to(device)\n", "self.net"),
+        ("for p in net.buffers():\n    p.to(device)\n", "net"),
+    ],
+)
+def test_parameters_are_moved_by_their_module(loop: str, owner: str) -> None:
+    (report,) = judged(loop, loop=ast.parse(loop).body[0])
+    assert f"`{owner}.to(device)`" in report.help
+    assert report.fix is None
+
+
+@pytest.mark.parametrize("name", ["benchmark_copy", "warmup", "_warm_up", "profile_step", "measure_latency"])
+def test_code_that_measures_drops_results_on_purpose(name: str) -> None:
+    assert not judged("x.to(device)\n", function=name)
+
+
+@pytest.mark.parametrize("receiver", ["torch.zeros(1)", "f(x)", "(x + 1)"])
+def test_a_tensor_made_for_the_statement_is_dropped_on_purpose(receiver: str) -> None:
+    assert not judged(f"{receiver}.to(device)\n")
+
+
+def test_a_tensor_that_is_there_already_loses_nothing() -> None:
+    assert not judged("x.cpu()\n", target=device.CPU)
+    assert judged("x.cpu()\n", target=device.CPU, known=DEVICE)

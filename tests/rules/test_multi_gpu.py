@@ -1,0 +1,55 @@
+"""What the multi-GPU rules say, where a fixture cannot show it."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from devlint.check.source import Source
+from devlint.finding import Severity
+from devlint.rules.base import Report
+from devlint.rules.multi_gpu.data_parallel import DataParallel
+from devlint.sites import Scope, Wrap
+
+
+def judged(
+    ids: int | None = None, beside: tuple[str, ...] = (), wrapper: str = "torch.nn.DataParallel"
+) -> list[Report]:
+    source = Source.parse("m = nn.DataParallel(m)")
+    assert isinstance(source, Source)
+    call = source.tree.body[0]
+    assert isinstance(call, ast.Assign)
+    return list(DataParallel(source).judge(Wrap(call.value, Scope(), wrapper, ids, beside)))
+
+
+def test_the_message_uses_the_name_in_the_code() -> None:
+    (report,) = judged()
+    assert report.message.startswith("`nn.DataParallel` drives all GPUs from one process")
+    assert "torchrun" in report.help
+    assert report.severity is None
+    assert report.fix is None
+
+
+def test_one_id_is_no_parallelism() -> None:
+    (report,) = judged(ids=1)
+    assert "parallelizes nothing" in report.message
+    assert report.severity is None
+    (report,) = judged(ids=2)
+    assert "parallelizes nothing" not in report.message
+
+
+@pytest.mark.parametrize("other", ["torch.nn.parallel.DistributedDataParallel", "FullyShardedDataParallel"])
+def test_beside_the_better_wrapper_it_is_a_hint(other: str) -> None:
+    (report,) = judged(beside=(other,))
+    assert report.severity is Severity.INFO
+
+
+def test_beside_another_data_parallel_it_is_none() -> None:
+    (report,) = judged(beside=("torch.nn.DataParallel",))
+    assert report.severity is None
+
+
+@pytest.mark.parametrize("wrapper", ["torch.nn.parallel.DistributedDataParallel", "torch_geometric.nn.DataParallel"])
+def test_other_wrappers_are_not_its_business(wrapper: str) -> None:
+    assert not judged(wrapper=wrapper)

@@ -1,0 +1,273 @@
+"""What the portability rules say and write, where a fixture cannot show it."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from devlint import device
+from devlint.check.source import Source
+from devlint.device import AVAILABLE, CPU, Device
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.rules.portability.hardcoded_cuda_call import HardcodedCudaCall
+from devlint.rules.portability.hardcoded_cuda_device import HardcodedCudaDevice
+from devlint.rules.portability.load_without_map_location import LoadWithoutMapLocation
+from devlint.sites import ApiCall, Literal, Operand, Scope, Site, Transfer
+
+CUDA = device.accelerator("cuda")
+SYMBOL = device.symbol("f:device", "device")
+SWITCH = device.choice(AVAILABLE, CUDA, CPU, "device")
+
+
+def source_of(text: str) -> Source:
+    source = Source.parse(text)
+    assert isinstance(source, Source)
+    return source
+
+
+def call_in(source: Source, method: str = "") -> ast.Call:
+    """The outermost call in a file, or the outermost one of a method."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call) and (not method or getattr(node.func, "attr", "") == method):
+            return node
+    raise AssertionError("no such call")
+
+
+def judged(rule: type[Rule], source: Source, site: Site) -> Report:
+    (report,) = rule(source).judge(site)
+    return report
+
+
+def silent(rule: type[Rule], source: Source, site: Site) -> bool:
+    return not list(rule(source).judge(site))
+
+
+def fixed(source: Source, fix: Fix) -> str:
+    """The file after a fix of one edit; it has to parse, and to keep what stands around the edit."""
+    (edit,) = fix.edits
+    lines = source.text.split("\n")
+    first, last = lines[edit.span.row - 1], lines[edit.span.end_row - 1]
+    before = "\n".join([*lines[: edit.span.row - 1], first[: edit.span.column - 1]])
+    after = "\n".join([last[edit.span.end_column - 1 :], *lines[edit.span.end_row :]])
+    text = before + edit.content + after
+    ast.parse(text)
+    assert text.startswith(before)
+    assert text.endswith(after)
+    return text
+
+
+def cuda(text: str, target: Device = CUDA, **scope: object) -> tuple[Source, Transfer]:
+    """The site of the `.cuda()` in a file."""
+    source = source_of(text)
+    call = call_in(source, "cuda")
+    assert isinstance(call.func, ast.Attribute)
+    value = Operand(call.func.value, ast.unparse(call.func.value))
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    node = call.args[0] if call.args else keywords.get("device")
+    return source, Transfer(call, Scope(**scope), "cuda", "", value, target, node)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x.cuda()\n", "x.to(device)\n"),
+        ("x = x.cuda(non_blocking=True)\n", "x = x.to(device, non_blocking=True)\n"),
+        ("x.cuda(  # note\n    memory_format=f,\n)\n", "x.to(  # note\n    device, memory_format=f,\n)\n"),
+        ("(x\n  .float()  # why\n  .cuda()\n)\n", "(x\n  .float()  # why\n  .to(device)\n)\n"),
+        ("é = 'ä', x.cuda ( )\n", "é = 'ä', x.to ( device)\n"),
+        ("f(x.cuda())  # kept\n", "f(x.to(device))  # kept\n"),
+    ],
+)
+def test_bare_call_names_the_device_at_hand(before: str, after: str) -> None:
+    source, site = cuda(before, devices=("device",))
+    report = judged(HardcodedCudaCall, source, site)
+    assert report.help == "use `.to(device)`"
+    assert report.fix is not None
+    assert report.fix.applicability is Applicability.UNSAFE
+    assert fixed(source, report.fix) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x.cuda(device)\n", "x.to(device)\n"),
+        ("x.cuda(device=device)\n", "x.to(device=device)\n"),
+        ("x.cuda(device, True)\n", "x.to(device, non_blocking=True)\n"),
+        ("x.cuda(\n  device,  # why\n  non_blocking = n)\n", "x.to(\n  device,  # why\n  non_blocking = n)\n"),
+        ("x.cuda(device, memory_format=f)\n", "x.to(device, memory_format=f)\n"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("target", "applicability"), [(SWITCH, Applicability.SAFE), (SYMBOL, Applicability.UNSAFE)]
+)
+def test_call_with_a_device_keeps_it(before: str, after: str, target: Device, applicability: Applicability) -> None:
+    source, site = cuda(before, target, devices=("other",))
+    report = judged(HardcodedCudaCall, source, site)
+    assert "`.to(device)`" in report.message
+    assert report.fix is not None
+    assert report.fix.applicability is applicability
+    assert fixed(source, report.fix) == after
+
+
+@pytest.mark.parametrize("text", ["x.cuda(0)", "x.cuda(rank)", "x.cuda('cuda:1')", "x.cuda(None)", "x.cuda(args.gpu)"])
+def test_an_index_is_left_alone(text: str) -> None:
+    # .to(None) stays where .cuda(None) moves, and a name may hold None
+    source, site = cuda(text, devices=("device",))
+    assert judged(HardcodedCudaCall, source, site).fix is None
+
+
+@pytest.mark.parametrize("text", ["x.cuda(*rest)", "x.cuda(device, True, f)", "x.cuda(**options)"])
+def test_arguments_that_cannot_be_told_are_left_alone(text: str) -> None:
+    source, site = cuda(text, SYMBOL, devices=("device",))
+    assert judged(HardcodedCudaCall, source, site).fix is None
+
+
+def test_a_device_is_not_taken_from_the_value_that_moves() -> None:
+    source, site = cuda("self.cuda()", devices=("self.device",))
+    report = judged(HardcodedCudaCall, source, site)
+    assert report.fix is None
+    assert report.help.startswith("choose once")
+
+
+def test_call_says_what_is_wrong_and_how_bad() -> None:
+    source, site = cuda("model.cuda()")
+    report = judged(HardcodedCudaCall, source, site)
+    assert report.message == (
+        "`model.cuda()` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
+    )
+    assert report.severity is None
+    guarded = judged(HardcodedCudaCall, *cuda("model.cuda()", guarded=True))
+    assert guarded.severity is Severity.INFO
+    assert "fails" not in guarded.message
+    assert judged(HardcodedCudaCall, *cuda("model.cuda()", test=True)).severity is Severity.INFO
+
+
+@pytest.mark.parametrize(
+    "name", ["cuda", "to", "_apply", "cpu", "half", "to_cuda", "_move_to_cuda", "to_gpu", "tensor2cuda", "_to"]
+)
+def test_the_caller_of_a_mover_decides(name: str) -> None:
+    assert silent(HardcodedCudaCall, *cuda("x.cuda()", function=name))
+
+
+@pytest.mark.parametrize("name", ["", "main", "train_gpu", "test_cuda", "cuda_setup", "total", "type_of"])
+def test_other_functions_are_no_movers(name: str) -> None:
+    assert not edits.moves_to_cuda_by_name(name)
+
+
+@pytest.mark.parametrize(
+    ("code", "role", "said"),
+    [
+        ('x.to("cuda:0")', ".to", '`.to("cuda:0")` fails'),
+        ('torch.device("cuda")', "torch.device", '`torch.device("cuda")` is always CUDA'),
+        ('torch.zeros(3, device="cuda")', "device", '`device="cuda"` fails'),
+        ('torch.set_default_device("cuda")', "set_default_device", "the first tensor after it"),
+        ('torch.load(f, map_location="cuda")', "map_location", '`map_location="cuda"` fails'),
+        ('torch.autocast("cuda")', "autocast", "switched off"),
+    ],
+)
+def test_literal_is_explained_by_its_role(code: str, role: str, said: str) -> None:
+    source = source_of(code)
+    call = call_in(source)
+    node = call.keywords[0].value if call.keywords else call.args[0]
+    assert isinstance(node, ast.Constant)
+    report = judged(HardcodedCudaDevice, source, Literal(node, Scope(), str(node.value), role))
+    assert said in report.message
+    assert report.help
+    assert report.severity is (Severity.INFO if role == "autocast" else None)
+    assert report.fix is None
+
+
+@pytest.mark.parametrize("role", [".to", "device", "map_location"])
+def test_literal_gives_way_to_the_device_at_hand(role: str) -> None:
+    source = source_of("x = f('cuda')  # 'cuda'\n")
+    site = Literal(call_in(source).args[0], Scope(devices=("args.device", "device")), "cuda", role)
+    report = judged(HardcodedCudaDevice, source, site)
+    assert report.fix is not None
+    assert report.fix.applicability is Applicability.UNSAFE
+    assert fixed(source, report.fix) == "x = f(args.device)  # 'cuda'\n"
+
+
+@pytest.mark.parametrize("role", ["torch.device", "variable", "parameter", "set_default_device", "autocast"])
+def test_literal_that_defines_a_device_is_left_alone(role: str) -> None:
+    source = source_of("f('cuda')")
+    site = Literal(call_in(source).args[0], Scope(devices=("device",)), "cuda", role)
+    assert judged(HardcodedCudaDevice, source, site).fix is None
+
+
+def test_literal_is_silent_where_it_is_guarded_or_is_no_cuda() -> None:
+    source = source_of("f('cuda')")
+    node = call_in(source).args[0]
+    for scope in (Scope(guarded=True), Scope(handler=True), Scope(function="cuda")):
+        assert silent(HardcodedCudaDevice, source, Literal(node, scope, "cuda", ".to"))
+    assert silent(HardcodedCudaDevice, source, Literal(node, Scope(), "mps", ".to"))
+    assert silent(HardcodedCudaDevice, source, Literal(node, Scope(), "cuda", "GradScaler"))
+
+
+def load(text: str, function: str = "torch.load", purpose: str = "", **scope: object) -> tuple[Source, ApiCall]:
+    """The site of the load in a file."""
+    source = source_of(text)
+    call = call_in(source)
+    arguments: dict[str, ast.AST] = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    open_ = any(isinstance(arg, ast.Starred) for arg in call.args) or any(not keyword.arg for keyword in call.keywords)
+    return source, ApiCall(call, Scope(**scope), function, arguments, len(call.args), open_, purpose)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("load(f)\n", 'load(f, map_location="cpu")\n'),
+        ("x = load( f ) # é\n", 'x = load( f, map_location="cpu" ) # é\n'),
+        ("load(f, weights_only=True,)\n", 'load(f, weights_only=True, map_location="cpu",)\n'),
+        (
+            "load(\n    f,  # the file\n    weights_only=True,  # safe\n)\n",
+            'load(\n    f,  # the file\n    weights_only=True,\n    map_location="cpu",  # safe\n)\n',
+        ),
+        ("load(\n    f\n)\n", 'load(\n    f,\n    map_location="cpu"\n)\n'),
+        ("load(\n    f,\n)\n", 'load(\n    f,\n    map_location="cpu",\n)\n'),
+        ("load(f,\n     weights_only=w)\n", 'load(f,\n     weights_only=w,\n     map_location="cpu")\n'),
+        ("load(g('f'), w=(w))['a']\n", "load(g('f'), w=(w), map_location=\"cpu\")['a']\n"),
+        ("load((f))\n", 'load((f), map_location="cpu")\n'),
+    ],
+)
+def test_load_gets_the_argument_in_its_own_layout(before: str, after: str) -> None:
+    source, site = load(before, purpose="state dict")
+    report = judged(LoadWithoutMapLocation, source, site)
+    assert report.fix is not None
+    assert report.fix.applicability is Applicability.SAFE
+    text = fixed(source, report.fix)
+    assert text == after
+    assert silent(LoadWithoutMapLocation, *load(text, purpose="state dict"))
+
+
+def test_load_for_anything_else_goes_to_the_device_at_hand() -> None:
+    source, site = load("m = load(f)", devices=("device",))
+    report = judged(LoadWithoutMapLocation, source, site)
+    assert report.help == "add `map_location=device`"
+    assert report.fix is not None
+    assert report.fix.applicability is Applicability.UNSAFE
+    assert fixed(source, report.fix) == "m = load(f, map_location=device)"
+
+
+def test_load_of_little_weight_is_a_hint() -> None:
+    assert judged(LoadWithoutMapLocation, *load("load(f)")).severity is None
+    for kind in ({"test": True}, {"purpose": "dataset"}, {"function": "torch.utils.model_zoo.load_url"}):
+        assert judged(LoadWithoutMapLocation, *load("load(f)", **kind)).severity is Severity.INFO  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["load(f, 'cpu')", "load(f, map_location=None or d)", "load(*a)", "load(f, **k)"])
+def test_load_that_may_say_where_is_fine(text: str) -> None:
+    assert silent(LoadWithoutMapLocation, *load(text))
+
+
+def test_url_loader_has_another_position_for_it() -> None:
+    function = "torch.hub.load_state_dict_from_url"
+    assert not silent(LoadWithoutMapLocation, *load("load(url, folder)", function))
+    assert silent(LoadWithoutMapLocation, *load("load(url, folder, 'cpu')", function))
+
+
+def test_none_is_no_location() -> None:
+    report = judged(LoadWithoutMapLocation, *load("load(f, map_location=None)"))
+    assert report.fix is None
