@@ -1,0 +1,17 @@
+"""The static wing's interpreter: reads a file as Python would run it and infers its sites."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.sites import Site
+
+
+def analyze(tree: ast.Module, text: str) -> Iterable[Site]:
+    """The sites of a parsed file; nothing where it does not mention torch."""
+    if "torch" not in text:
+        return ()
+    from devlint.flow.machine import Machine
+
+    return Machine(tree, text).run()

@@ -1,0 +1,71 @@
+"""Tensors kept in plain attributes of modules, and where the module's methods meet them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devlint.device import Kind, Role
+from devlint.flow.values import Tensor, Value, as_tensor
+from devlint.sites import Attribute, Operand, Scope, Step
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+
+
+@dataclass
+class _Kept:
+    """One attribute, as ``__init__`` made it, and its uses."""
+
+    owner: str
+    name: str
+    value: Operand
+    scope: Scope
+    uses: dict[ast.AST, Step] = field(default_factory=dict)
+    moved: bool = False
+    kept: bool = False
+
+
+class Attributes:
+    """The plain tensor attributes of a file's modules."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], _Kept] = {}
+
+    def declare(self, frame: Frame, node: ast.expr, value: Tensor, name: str) -> None:
+        """``__init__`` keeps ``value`` under ``name`` without registering it."""
+        owner = frame.owner.name if frame.owner else ""
+        self._known.setdefault((owner, name), _Kept(owner, name, frame.operand(node, value), frame.scope()))
+
+    def use(self, value: Value, node: ast.AST, label: str) -> None:
+        """The attribute meets a tensor that lives where the module does."""
+        kept = self._find(value)
+        if kept is not None:
+            kept.uses.setdefault(node, Step(node, label))
+
+    def move(self, value: Value, node: ast.AST, label: str, kept_again: bool) -> None:
+        """The attribute is copied to where the inputs are."""
+        kept = self._find(value)
+        if kept is not None:
+            kept.uses.setdefault(node, Step(node, label))
+            kept.moved = True
+            kept.kept = kept.kept or kept_again
+
+    def sites(self) -> Iterator[Attribute]:
+        """A site for each attribute that a method uses with its inputs."""
+        for kept in self._known.values():
+            if kept.uses:
+                uses = tuple(sorted(kept.uses.values(), key=lambda step: getattr(step.node, "lineno", 0)))
+                yield Attribute(kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept)
+
+    def _find(self, value: Value) -> _Kept | None:
+        origin = value.attribute_of if isinstance(value, Tensor) else None
+        return None if origin is None else self._known.get(origin)
+
+
+def lives_with_inputs(value: Value) -> bool:
+    """Whether a tensor is where the caller put the module or its inputs."""
+    place = as_tensor(value).device
+    return place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE)

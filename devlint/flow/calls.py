@@ -1,0 +1,236 @@
+"""Calls: what is called decides who knows the result."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint.flow import modules, names, tensors, torch_calls, transfers
+from devlint.flow.indexing import item
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    Class,
+    Const,
+    DeviceValue,
+    Function,
+    Instance,
+    Loader,
+    Mapping,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    as_tensor,
+    join,
+)
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+_PASS_THROUGH = frozenset(
+    """builtins.iter builtins.reversed builtins.sorted tqdm.tqdm tqdm.auto.tqdm tqdm.trange tqdm.notebook.tqdm rich.progress.track
+    builtins.list builtins.tuple builtins.set tqdm.rich.tqdm alive_progress.alive_it itertools.cycle itertools.islice copy.copy""".split()
+)
+"""Wrappers whose elements are those of their first argument."""
+_COPIES = frozenset({"copy.deepcopy", "torch.compile", "torch.jit.script", "torch.compiler.disable"})
+_SEQUENCE_GROWERS = frozenset({"append", "add", "insert", "extend"})
+
+
+def function(frame: Frame, call: Call, called: Value) -> Value:
+    """The result of calling a value."""
+    if isinstance(called, Named):
+        return named(frame, call, called.path)
+    if isinstance(called, Function):
+        return frame.machine.enter(frame, called, call)
+    if isinstance(called, Class):
+        torch_calls.literal_devices(frame, call)
+        return frame.machine.construct(frame, called, call)
+    if isinstance(called, Module):
+        return modules.forward(frame, call, called)
+    if isinstance(called, Opaque):
+        torch_calls.literal_devices(frame, call)
+        placed = modules.placed_stranger(frame, called)
+        if placed is not None:
+            return modules.forward(frame, call, placed)
+    frame.machine.loaders.escape(call.values())
+    return UNKNOWN
+
+
+def named(frame: Frame, call: Call, path: str) -> Value:
+    """The result of calling something imported or built in."""
+    first = call.positional[0] if call.positional else UNKNOWN
+    if path in _PASS_THROUGH:
+        return first if isinstance(first, (Loader, Batches, Sequence, Tensor)) else UNKNOWN
+    if path in _COPIES and isinstance(first, Module):
+        return modules.twin(frame, first) if path == "copy.deepcopy" else first
+    builtin = _BUILTINS.get(path)
+    if builtin is not None:
+        return builtin(frame, call)
+    if path.startswith("torch."):
+        return torch_calls.torch_function(frame, call, path)
+    frame.machine.loaders.escape(call.values())
+    if path.endswith(("LightningModule", "LightningDataModule")):
+        return UNKNOWN
+    return modules.stranger(frame, call, path)
+
+
+def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attribute: Callable[[], Value]) -> Value:
+    """The result of ``receiver.name(...)``."""
+    name = node.attr
+    if isinstance(receiver, Named):
+        return named(frame, call, names.canonical(f"{receiver.path}.{name}"))
+    if isinstance(receiver, Module):
+        return modules.method(frame, call, receiver, node, attribute)
+    if isinstance(receiver, (Tensor, Batches)):
+        return tensors.method(frame, call, receiver, node)
+    if isinstance(receiver, (Sequence, Mapping)):
+        return _container_method(frame, call, receiver, node)
+    if isinstance(receiver, Instance):
+        value = attribute()
+        if isinstance(value, Opaque):
+            torch_calls.literal_devices(frame, call)
+        return function(frame, call, value) if not isinstance(value, Opaque) else _stranger(frame, call, receiver, node)
+    if isinstance(receiver, Opaque):
+        if receiver.hint == "tensor" or (receiver.role.value == "input" and tensors.is_tensor_method(name)):
+            return tensors.method(frame, call, replace(receiver, hint="tensor"), node)
+        if receiver.hint == "device":
+            return UNKNOWN
+    if isinstance(receiver, Stateful):
+        return _stateful_method(receiver, name)
+    if isinstance(receiver, (Class, Const, DeviceValue)):
+        return _class_method(frame, call, receiver, name) if isinstance(receiver, Class) else UNKNOWN
+    return _stranger(frame, call, receiver, node)
+
+
+def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
+    """A method of something unknown; a move still says where it leads."""
+    if node.attr in transfers.MOVERS:
+        return transfers.move(frame, call, receiver, node)
+    torch_calls.literal_devices(frame, call)
+    frame.machine.loaders.escape(call.values())
+    if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
+        return receiver
+    if node.attr in ("items", "values"):
+        return UNKNOWN
+    return UNKNOWN
+
+
+def _class_method(frame: Frame, call: Call, receiver: Class, name: str) -> Value:
+    torch_calls.literal_devices(frame, call)
+    found = receiver.info.method(name)
+    if found is not None and "staticmethod" in found.decorators:
+        return frame.machine.enter(frame, Function(found), call)
+    return UNKNOWN
+
+
+def _stateful_method(receiver: Stateful, name: str) -> Value:
+    if receiver.path == "parameters":
+        return receiver
+    return UNKNOWN
+
+
+def _container_method(frame: Frame, call: Call, receiver: Sequence | Mapping, node: ast.Attribute) -> Value:
+    name = node.attr
+    if isinstance(receiver, Mapping):
+        values = [value for _, value in receiver.items]
+        every = join_all(values) if receiver.other is UNKNOWN else receiver.other if not values else UNKNOWN
+        if name == "items":
+            return Sequence(None, Sequence((UNKNOWN, every), every))
+        if name == "values":
+            return Sequence(None, every)
+        if name in ("get", "pop") and call.positional and isinstance(call.positional[0], Const):
+            key = call.positional[0].value
+            return next((value for known, value in receiver.items if known == key), UNKNOWN)
+        return UNKNOWN
+    if name in _SEQUENCE_GROWERS and isinstance(node.value, ast.Name) and call.positional:
+        added = call.positional[-1]
+        if name == "extend":
+            added = added.item if isinstance(added, Sequence) else UNKNOWN
+        kept = receiver.items == () or receiver.item == added
+        grown = added if kept else join(receiver.item, added, "one of several items")
+        frame.state.env[node.value.id] = Sequence(None, grown, True)
+        return Const(None)
+    if name == "pop":
+        return receiver.item
+    return UNKNOWN
+
+
+def join_all(values: list[Value]) -> Value:
+    """What any one of several values is."""
+    if not values:
+        return UNKNOWN
+    result = values[0]
+    for value in values[1:]:
+        result = join(result, value, "one of several items")
+    return result
+
+
+def _enumerate(frame: Frame, call: Call) -> Value:
+    from devlint.flow.expressions import iterate
+
+    inner = iterate(frame, call.positional[0]) if call.positional else UNKNOWN
+    return Sequence(None, Sequence((UNKNOWN, inner), UNKNOWN))
+
+
+def _zip(frame: Frame, call: Call) -> Value:
+    from devlint.flow.expressions import iterate
+
+    return Sequence(None, Sequence(tuple(iterate(frame, value) for value in call.positional), UNKNOWN))
+
+
+def _next(frame: Frame, call: Call) -> Value:
+    from devlint.flow.expressions import iterate
+
+    return iterate(frame, call.positional[0]) if call.positional else UNKNOWN
+
+
+def _sum(frame: Frame, call: Call) -> Value:
+    value = call.positional[0] if call.positional else UNKNOWN
+    if isinstance(value, Sequence):
+        return value.item
+    return item(value) if isinstance(value, Tensor) else UNKNOWN
+
+
+def _getattr(frame: Frame, call: Call) -> Value:
+    return UNKNOWN
+
+
+def _str(frame: Frame, call: Call) -> Value:
+    value = call.positional[0] if call.positional else UNKNOWN
+    return value if isinstance(value, (DeviceValue, Const)) else UNKNOWN
+
+
+def _dict(frame: Frame, call: Call) -> Value:
+    if call.positional:
+        return call.positional[0] if isinstance(call.positional[0], Mapping) else UNKNOWN
+    return Mapping(tuple(call.keywords.items()), UNKNOWN)
+
+
+def _super(frame: Frame, call: Call) -> Value:
+    return Stateful("super")
+
+
+def _absolute(frame: Frame, call: Call) -> Value:
+    value = call.positional[0] if call.positional else UNKNOWN
+    return as_tensor(value) if isinstance(value, Tensor) else UNKNOWN
+
+
+_BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
+    "builtins.enumerate": _enumerate,
+    "builtins.zip": _zip,
+    "builtins.next": _next,
+    "builtins.sum": _sum,
+    "builtins.getattr": _getattr,
+    "builtins.str": _str,
+    "builtins.dict": _dict,
+    "builtins.super": _super,
+    "builtins.abs": _absolute,
+}
+BUILTINS = frozenset(path.partition(".")[2] for path in (*_BUILTINS, *_PASS_THROUGH) if path.startswith("builtins."))
+"""The built-in functions that matter here."""

@@ -1,0 +1,143 @@
+"""Torch functions that make tensors: where what they make lives."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind
+from devlint.flow import table
+from devlint.flow.values import (
+    Batches,
+    Const,
+    Opaque,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+    placement,
+)
+from devlint.sites import Step
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+_SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "randint"})
+_FLAT = frozenset({"arange", "range", "linspace", "logspace", "randperm", "eye", "tril_indices", "triu_indices", "cartesian_prod"})
+_DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor", "Tensor"})
+_LEGACY = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"})
+
+
+def is_legacy(path: str) -> bool:
+    """Whether it is a constructor such as ``torch.FloatTensor``, which takes no ``device=`` of an accelerator."""
+    return path.startswith("torch.") and path.rpartition(".")[2] in _LEGACY
+
+
+def make(frame: Frame, call: Call, path: str, entry: table.Function | None) -> Tensor:
+    """The tensor that a factory makes."""
+    rule = entry.rule if entry else "cpu"
+    name = path.rpartition(".")[2]
+    data = _data_tensor(call, rule)
+    asked = call.argument(-1, "device")
+    place, chosen = _place(frame, call, asked, data, rule)
+    many, rank = _dimensions(call, name, data)
+    fresh = place.implied
+    label = "created on the CPU here" if place.kind is Kind.CPU else f"created on {place} here"
+    return Tensor(
+        place,
+        many=many,
+        rank=rank,
+        story=(Step(call.node, label),) if chosen or fresh else data.story if data else (),
+        factory=path if fresh else "",
+        factory_node=call.node if fresh else None,
+        made_in=frame.name if fresh else "",
+        host=chosen and place.kind is Kind.CPU,
+    )
+
+
+def _data_tensor(call: Call, rule: str) -> Tensor | None:
+    """The tensor among the arguments that decides where the result lives, for ``*_like`` and ``as_tensor``."""
+    if rule not in ("like_input_or_kwarg", "data_or_default", "arg_tensor_or_cpu") or not call.positional:
+        return None
+    first = call.positional[0]
+    if isinstance(first, (Tensor, Batches)) or (isinstance(first, Opaque) and first.hint == "tensor"):
+        return as_tensor(first)
+    if rule == "like_input_or_kwarg":
+        return as_tensor(first)
+    return None
+
+
+def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, rule: str) -> tuple[Device, bool]:
+    """Where, and whether the call asks for it."""
+    if asked is not None and not (isinstance(asked, Const) and asked.value is None):
+        place = placement(asked)
+        if place is None and isinstance(asked, Const) and isinstance(asked.value, int):
+            place = device.accelerator("cuda", asked.value)
+        if place is None and isinstance(asked, Opaque):
+            place = device.symbol(asked.key, asked.text)
+        return place or device.UNKNOWN, True
+    if call.open:
+        return device.UNKNOWN, False
+    if data is not None:
+        return data.device, False
+    if rule == "data_or_default" and call.positional and isinstance(call.positional[0], (Opaque, Unknown)):
+        # data of an unknown type may be a tensor already
+        return device.UNKNOWN, False
+    if rule in ("cpu", "arg_tensor_or_cpu"):
+        return device.IMPLIED_CPU, False
+    if frame.machine.default_changed:
+        return device.UNKNOWN, False
+    if frame.default_device is not None:
+        return frame.default_device, True
+    return device.IMPLIED_CPU, False
+
+
+def _dimensions(call: Call, name: str, data: Tensor | None) -> tuple[bool | None, int | None]:
+    """Whether the result has dimensions, and how many."""
+    if data is not None:
+        return data.many, data.rank
+    if name in _FLAT or name.endswith("_window"):
+        return True, 2 if name in ("eye", "tril_indices", "triu_indices") else 1
+    if name in _DATA or name in _LEGACY or name.startswith("new_tensor"):
+        return _data_dimensions(call, name)
+    if name in _SIZED or name in ("new_zeros", "new_ones", "new_full", "new_empty"):
+        return _size_dimensions(call, name)
+    return None, None
+
+
+def _data_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
+    first = call.positional[0] if call.positional else call.keywords.get("data")
+    if isinstance(first, Const):
+        legacy = name in _LEGACY
+        return legacy, 1 if legacy else 0
+    if isinstance(first, Sequence):
+        nested = isinstance(first.item, Sequence)
+        return True, None if nested or isinstance(first.item, (Opaque, Unknown)) else 1
+    if name in _LEGACY:
+        return True, None
+    node = call.nodes[0] if call.nodes else None
+    if isinstance(node, ast.Attribute) and node.attr == "shape":
+        return True, 1
+    return None, None
+
+
+def _size_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
+    given = call.positional
+    if name == "randint":
+        size = next((value for value in (*given, *call.keywords.values()) if isinstance(value, Sequence)), None)
+        return (True, len(size.items)) if size and size.items else (None, None)
+    if not given:
+        size_value = call.keywords.get("size")
+        given = () if size_value is None else (size_value,)
+    if not given:
+        return (None, None) if call.open else (False, 0)
+    first = given[0]
+    if isinstance(first, Sequence):
+        return (None, None) if first.items is None else (bool(first.items), len(first.items))
+    if name in ("full", "new_full"):
+        return True, None
+    if call.open:
+        return True, None
+    return True, len(given) if len(given) > 1 or isinstance(first, Const) else None

@@ -1,0 +1,174 @@
+"""A frame: one function (or the module's top level) being interpreted, and how its sites get their surroundings."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devlint.device import UNKNOWN as UNKNOWN_DEVICE
+from devlint.device import Device, Kind, Role
+from devlint.flow.state import DEVICE, STORY, State
+from devlint.flow.values import DeviceValue, Module, Opaque, Tensor, Value, as_tensor
+from devlint.sites import Operand, Scope, Site, Step
+
+if TYPE_CHECKING:
+    from devlint.flow.index import ClassInfo, FunctionInfo
+    from devlint.flow.machine import Machine
+
+
+@dataclass(slots=True)
+class Call:
+    """A call with everything evaluated: the values of the arguments beside their nodes."""
+
+    node: ast.Call
+    positional: tuple[Value, ...]
+    nodes: tuple[ast.expr, ...]
+    keywords: dict[str, Value]
+    keyword_nodes: dict[str, ast.expr]
+    open: bool
+    """Whether ``*`` or ``**`` may add more arguments."""
+
+    def argument(self, position: int, name: str) -> Value | None:
+        """The argument at ``position`` or called ``name``, ``None`` where it is not given."""
+        if name in self.keywords:
+            return self.keywords[name]
+        return self.positional[position] if 0 <= position < len(self.positional) else None
+
+    def argument_node(self, position: int, name: str) -> ast.expr | None:
+        """The node of that argument."""
+        if name in self.keyword_nodes:
+            return self.keyword_nodes[name]
+        return self.nodes[position] if 0 <= position < len(self.nodes) else None
+
+    def values(self) -> tuple[Value, ...]:
+        """All arguments."""
+        return (*self.positional, *self.keywords.values())
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop being interpreted: where ``break`` and ``continue`` lead."""
+
+    node: ast.AST
+    step: bool
+    exits: list[State] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Frame:
+    """One activation of a function: its state, what it returns, and what surrounds the code that runs."""
+
+    machine: Machine
+    state: State
+    info: FunctionInfo | None = None
+    owner: ClassInfo | None = None
+    closure: tuple[Frame, ...] = ()
+    inlined: bool = False
+    caller: Frame | None = None
+    returns: list[Value] = field(default_factory=list)
+    exits: list[State] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    handler: bool = False
+    test: bool = False
+    discarded: ast.AST | None = None
+    default_device: Device | None = None
+    wrappers: list[str] = field(default_factory=list)
+    comparing: bool = False
+
+    @property
+    def name(self) -> str:
+        """The identity of the function, which prefixes the keys of its symbols."""
+        return self.info.qualname if self.info else "<module>"
+
+    @property
+    def after_init(self) -> bool:
+        """Whether this is a module's code that can run after the module was moved."""
+        return bool(self.owner and self.owner.is_module and self.info and not self.info.initialises)
+
+    def lookup(self, name: str) -> Value | None:
+        """The value of a name: local, then closed over, then global."""
+        value = self.state.env.get(name)
+        if value is not None:
+            return value
+        for outer in self.closure:
+            value = outer.state.env.get(name)
+            if value is not None:
+                return value
+        return self.machine.globals.get(name)
+
+    def scope(self) -> Scope:
+        """The surroundings of the code that runs now."""
+        loop = self.loops[-1] if self.loops else None
+        return Scope(
+            function=self.info.name if self.info else "",
+            owner=self.owner.name if self.owner else "",
+            module=self.after_init,
+            loop=loop.node if loop else None,
+            step=any(loop.step for loop in self.loops),
+            guarded=self.state.accelerated,
+            handler=self.handler,
+            test=self.test or self.machine.test,
+            device_aware=bool(self.info and self.info.device_aware),
+            devices=self.devices(),
+        )
+
+    def devices(self) -> tuple[str, ...]:
+        """The device expressions at hand: names first, then what ``self`` has."""
+        found = [name for name, value in self.state.env.items() if _is_device(value)]
+        found += [name for name, value in self.machine.globals.items() if _is_device(value) and name not in found]
+        found.sort(key=lambda name: (name != "device", "device" not in name))
+        if self.owner is not None:
+            found += [f"self.{attr}" for attr in self.machine.device_attributes(self.owner)]
+        return tuple(found)
+
+    def emit(self, site: Site) -> None:
+        """Hand a site to whoever judges it."""
+        self.machine.record(site, self)
+
+    def operand(self, node: ast.AST, value: Value, role: str = "") -> Operand:
+        """The site's view of a tensor value."""
+        tensor = as_tensor(value)
+        here = tensor.made_in == self.name
+        return Operand(
+            node=node,
+            text=self.machine.text(node),
+            device=self.state.settled(tensor.device),
+            many=tensor.many,
+            certain=tensor.certain,
+            story=self._story(value, tensor),
+            factory=tensor.factory if here else "",
+            factory_node=tensor.factory_node if here else None,
+            attribute=tensor.attribute,
+            role=role,
+        )
+
+    def _story(self, value: Value, tensor: Tensor) -> tuple[Step, ...]:
+        if tensor.story or not isinstance(value, Opaque) or value.node is None:
+            return tensor.story
+        return (Step(value.node, f"`{value.text}` is an argument here"),) if value.role is Role.INPUT else ()
+
+    def place_of(self, module: Module) -> Device:
+        """Where a module is now."""
+        held = self.state.heap.get((module.oid, DEVICE))
+        return self.state.settled(held) if isinstance(held, Device) else UNKNOWN_DEVICE
+
+    def put(self, module: Module, place: Device, step: Step | None, depth: int = 0) -> None:
+        """Put a module, and the modules that it was made of, somewhere."""
+        self.state.heap[(module.oid, DEVICE)] = place
+        self.state.heap[(module.oid, STORY)] = (step,) if step else ()
+        children = self.state.heap.get((module.oid, "@children"))
+        if isinstance(children, tuple) and depth < 8:
+            for child in children:
+                self.put(child, place, step, depth + 1)
+
+    def story_of(self, module: Module) -> tuple[Step, ...]:
+        """How a module came to its device."""
+        held = self.state.heap.get((module.oid, STORY))
+        return held if isinstance(held, tuple) else ()
+
+
+def _is_device(value: Value) -> bool:
+    if isinstance(value, DeviceValue):
+        return value.device.kind in (Kind.SYMBOL, Kind.CHOICE)
+    return isinstance(value, Opaque) and value.hint == "device"

@@ -1,0 +1,179 @@
+"""Conditions: which guard a branch hangs on, and what its truth says about accelerators."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import AVAILABLE, Kind
+from devlint.flow import names
+from devlint.flow.state import availability
+from devlint.flow.values import Const, Flag, Loader, Named, Opaque, Value
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+    from devlint.flow.index import FunctionInfo
+
+_AVAILABLE = re.compile(r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)")
+_ACCELERATED_NAME = re.compile(r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*)(?:_|$)", re.IGNORECASE)
+_NEGATIVE_NAME = re.compile(r"(?:^|_)(?:no|disable|without|cpu|not)_", re.IGNORECASE)
+_AVAILABLE_NAME = re.compile(r"cuda_is_available|is_(?:torch_)?(?:cuda|gpu|xpu|npu)_available|cuda_available|has_cuda|gpu_available", re.IGNORECASE)
+_SKIP = re.compile(r"skip|require|slow|nightly|gpu|cuda|accelerator|withCUDA|onlyCUDA", re.IGNORECASE)
+
+
+def condition(frame: Frame, node: ast.expr) -> Flag:
+    """The condition that a test expresses; the same key for the same condition on the same values."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return condition(frame, node.operand).negated()
+    if isinstance(node, ast.BoolOp):
+        return _combined(frame, node)
+    if isinstance(node, ast.Call):
+        return _called(frame, node)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _compared(frame, node)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return _named(frame, node)
+    return Flag(_key(frame, node))
+
+
+def truth(frame: Frame, flag: Flag) -> bool | None:
+    """Whether the condition is known to hold here."""
+    if flag.key in ("True", "False"):
+        return (flag.key == "True") is flag.positive
+    known = frame.state.facts.get(flag.key)
+    return None if known is None else known is flag.positive
+
+
+def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
+    parts = [condition(frame, value) for value in node.values]
+    if isinstance(node.op, ast.Or):
+        # a or b is not (not a and not b)
+        parts = [part.negated() for part in parts]
+    accelerated = 1 if any(_accelerates(part) for part in parts) else 0
+    key = " and ".join(part.key if part.positive else f"not {part.key}" for part in parts)
+    return Flag(key, isinstance(node.op, ast.And), accelerated, tuple(parts))
+
+
+def _accelerates(flag: Flag) -> bool:
+    """Whether the condition, where it holds, says that an accelerator is there."""
+    return (flag.accelerated > 0 and flag.positive) or (flag.accelerated < 0 and not flag.positive)
+
+
+def _called(frame: Frame, node: ast.Call) -> Flag:
+    path = frame.machine.index.resolve(names.dotted(node.func))
+    if _AVAILABLE.search(path):
+        return availability() if path.startswith("torch.cuda.is_av") else Flag(_key(frame, node), accelerated=1)
+    if _AVAILABLE_NAME.search(path):
+        return Flag(_key(frame, node), accelerated=1)
+    if path in ("bool", "int") and len(node.args) == 1:
+        return condition(frame, node.args[0])
+    if path == "isinstance" and len(node.args) == 2:
+        return Flag(_key(frame, node))
+    return Flag(_key(frame, node))
+
+
+def _compared(frame: Frame, node: ast.Compare) -> Flag:
+    left, operator, right = node.left, node.ops[0], node.comparators[0]
+    positive = isinstance(operator, (ast.Eq, ast.Is, ast.In, ast.Gt, ast.GtE))
+    key = f"{_key(frame, left)} {_OPERATORS.get(type(operator), '?')} {_key(frame, right)}"
+    if isinstance(left, ast.Call) and _AVAILABLE.search(frame.machine.index.resolve(names.dotted(left.func))):
+        return Flag(key, positive or isinstance(operator, ast.NotEq), 1)
+    if _names_accelerator(right) or _names_accelerator(left):
+        return Flag(key, positive, 1)
+    if isinstance(right, ast.Constant) and right.value == "cpu":
+        return Flag(key, positive, -1)
+    if isinstance(operator, (ast.Gt, ast.GtE)) and _ACCELERATED_NAME.search(names.dotted(left)):
+        return Flag(key, True, 1)
+    if isinstance(right, ast.Constant) and isinstance(right.value, bool) and isinstance(operator, (ast.Is, ast.Eq)):
+        inner = condition(frame, left)
+        return inner if right.value else inner.negated()
+    return Flag(key, positive)
+
+
+_OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "==", ast.Is: "is", ast.IsNot: "is", ast.In: "in", ast.NotIn: "in",
+    ast.Gt: ">", ast.LtE: ">", ast.GtE: ">=", ast.Lt: ">=",
+}  # fmt: skip
+"""Opposites share their text, so that both branches hang on one guard."""
+
+
+def _names_accelerator(node: ast.expr) -> bool:
+    options = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
+    texts = [option.value for option in options if isinstance(option, ast.Constant) and isinstance(option.value, str)]
+    places = [device.parse(text) for text in texts]
+    return bool(places) and all(place is not None and place.kind is Kind.ACCELERATOR for place in places)
+
+
+def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
+    text = names.dotted(node)
+    if isinstance(node, ast.Attribute) and node.attr in ("is_cuda", "is_available"):
+        return Flag(_key(frame, node), accelerated=1)
+    value = frame.lookup(text) if isinstance(node, ast.Name) else None
+    if isinstance(value, Flag):
+        return value
+    if isinstance(value, Const):
+        return Flag(str(bool(value.value)))
+    last = text.rpartition(".")[2]
+    if _AVAILABLE_NAME.search(last) or _ACCELERATED_NAME.search(last):
+        return Flag(_key(frame, node), accelerated=-1 if _NEGATIVE_NAME.search(last) else 1)
+    return Flag(_key(frame, node))
+
+
+def _key(frame: Frame, node: ast.expr) -> str:
+    """The text of an expression, with the names in it told apart by what they are bound to."""
+    if isinstance(node, ast.Name):
+        value = frame.lookup(node.id)
+        if isinstance(value, Opaque):
+            return value.key
+        if isinstance(value, Named):
+            return value.path
+        return f"{node.id}#{_fingerprint(value)}"
+    if isinstance(node, ast.Attribute):
+        return f"{_key(frame, node.value)}.{node.attr}"
+    if isinstance(node, ast.Constant):
+        return repr(node.value)
+    if isinstance(node, ast.Call):
+        inside = ", ".join(_key(frame, argument) for argument in node.args)
+        return f"{_key(frame, node.func)}({inside})"
+    return f"{type(node).__name__}:{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+
+
+def _fingerprint(value: Value | None) -> str:
+    if isinstance(value, Const):
+        return repr(value.value)
+    if isinstance(value, Flag):
+        return value.key
+    return "" if value is None else str(id(value))
+
+
+def decorate(frame: Frame, info: FunctionInfo) -> None:
+    """What the decorators of a function and of its class say: a test, or only where there is an accelerator."""
+    decorators = list(info.decorators)
+    if info.owner is not None:
+        nodes = info.owner.node.decorator_list
+        decorators += [names.dotted(node.func if isinstance(node, ast.Call) else node) for node in nodes]
+    if any(_SKIP.search(name) for name in decorators):
+        frame.state.accelerated = True
+        frame.state.facts.setdefault(AVAILABLE, True)
+    if info.name.startswith("test_") or (info.owner is not None and info.owner.name.startswith("Test")):
+        frame.test = True
+
+
+def is_step_loop(node: ast.AST, iterated: Value) -> bool:
+    """Whether a loop runs training or evaluation steps."""
+    if isinstance(iterated, Loader):
+        return True
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and inner.attr in ("backward", "zero_grad"):
+            return True
+    return False
+
+
+def flag_of(frame: Frame, node: ast.expr) -> Flag | None:
+    """The condition that an expression computes, where it is one worth remembering under the name it is given."""
+    flag = condition(frame, node)
+    return flag if flag.accelerated or flag.parts else None
+
+

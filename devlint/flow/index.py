@@ -1,0 +1,325 @@
+"""A file's definitions: which there are, which matter, and what their own text shows of their arguments."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from devlint.flow import names, table
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+_TRIGGER = re.compile(
+    r"""cuda|device|\.to\(|\.cpu\(|type_as\(|xpu\(|DataLoader|DataParallel|\bload\(|load_url|state_dict_from_url|register_buffer
+    |\b(?:zeros|ones|full|empty|eye|arange|range|linspace|logspace|rand|randn|randint|randperm|tensor|as_tensor|from_numpy
+    |tril_indices|triu_indices|\w*Tensor)\(|_window\(|square_subsequent_mask""",
+    re.VERBOSE,
+)
+"""What a definition must mention before the interpreter enters it unasked."""
+
+TENSOR_ONLY = frozenset(
+    """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty masked_fill masked_fill_
+    masked_select detach requires_grad requires_grad_ is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
+    unbind flatten type_as is_floating_point index_select scatter_ scatter_add_ gather chunk argmax topk cumsum
+    repeat_interleave unfold sqrt exp""".split()
+)
+"""Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
+_NUMBERS = frozenset({"int", "float", "bool", "str"})
+_TENSOR_ANNOTATION = re.compile(r"(?:^|[\s\[|.])(?:Tensor|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])")
+_OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
+DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device")
+_MODULE_ROOTS = {
+    "pytorch_lightning.LightningModule",
+    "torch.nn.Module",
+    "transformers.PreTrainedModel",
+    "torchmetrics.Metric",
+    "torch_geometric.nn.MessagePassing",
+}
+_INITIALISERS = frozenset({"__init__", "_init_weights", "reset_parameters", "init_weights", "__new__", "_reset_parameters"})
+_MOVERS = frozenset({"to", "cuda", "cpu", "_apply"})
+
+
+@dataclass(eq=False)
+class FunctionInfo:
+    """A function or method: its node, its class, whether it mentions anything that matters."""
+
+    node: FunctionNode
+    owner: ClassInfo | None
+    triggered: bool
+
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return self.node.name
+
+    @cached_property
+    def qualname(self) -> str:
+        """The name with its class, and the line, which makes it unique in a file."""
+        prefix = f"{self.owner.node.name}." if self.owner else ""
+        return f"{prefix}{self.name}:{self.node.lineno}"
+
+    @cached_property
+    def decorators(self) -> tuple[str, ...]:
+        """The dotted names of the decorators, calls included."""
+        return tuple(
+            names.dotted(item.func if isinstance(item, ast.Call) else item) or "?" for item in self.node.decorator_list
+        )
+
+    @cached_property
+    def hints(self) -> dict[str, str]:
+        """What each name of the function shows itself to be by annotation or by the way it is used."""
+        found: dict[str, str] = {}
+        for node in ast.walk(self.node):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in TENSOR_ONLY:
+                found.setdefault(node.value.id, "tensor")
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+                if len(node.args) == 2 and isinstance(node.args[0], ast.Name) and not _tests_tensor(node.args[1]):
+                    found[node.args[0].id] = found.get(node.args[0].id, "")
+        arguments = self.node.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            hint = _annotated(argument)
+            if hint:
+                found[argument.arg] = hint
+        return found
+
+    @cached_property
+    def is_generator(self) -> bool:
+        """Whether a call makes a generator instead of running the body."""
+        return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own_nodes(self.node))
+
+    @cached_property
+    def device_aware(self) -> bool:
+        """Whether the function itself says where something is to live."""
+        for node in own_nodes(self.node):
+            if isinstance(node, ast.keyword) and node.arg == "device":
+                return True
+            if isinstance(node, ast.Attribute) and node.attr in ("device", "is_cuda", "cuda", "type_as"):
+                return True
+        return False
+
+    @property
+    def initialises(self) -> bool:
+        """Whether it runs before the module can have been moved."""
+        return self.name in _INITIALISERS
+
+    @property
+    def moves(self) -> bool:
+        """Whether it implements a move, where a literal device is the point."""
+        return self.name in _MOVERS
+
+
+@dataclass(eq=False)
+class ClassInfo:
+    """A class of the file: its methods, its bases as canonical names, and whether it is a module."""
+
+    node: ast.ClassDef
+    bases: tuple[str, ...]
+    index: Index
+    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return self.node.name
+
+    def parents(self) -> Iterator[ClassInfo]:
+        """The bases that the same file defines."""
+        for base in self.bases:
+            parent = self.index.classes.get(base)
+            if parent is not None and parent is not self:
+                yield parent
+
+    def method(self, name: str) -> FunctionInfo | None:
+        """The method of that name, inherited ones of this file included."""
+        return self._method(name, 0)
+
+    def _method(self, name: str, depth: int) -> FunctionInfo | None:
+        if name in self.methods:
+            return self.methods[name]
+        found = (parent._method(name, depth + 1) for parent in self.parents() if depth < 8)
+        return next((method for method in found if method is not None), None)
+
+    def roots(self, depth: int = 0) -> set[str]:
+        """The names of the bases outside the file."""
+        found = {base for base in self.bases if base not in self.index.classes}
+        for parent in self.parents():
+            if depth < 8:
+                found |= parent.roots(depth + 1)
+        return found
+
+    @cached_property
+    def is_module(self) -> bool:
+        """Whether it is an ``nn.Module``, by its bases, or because it registers parameters or holds modules as one."""
+        roots = self.roots()
+        if any(_is_module_path(root) for root in roots):
+            return True
+        if not roots or any(root.startswith("torch.") for root in roots):
+            return False
+        return self._registers()
+
+    def _registers(self) -> bool:
+        """Whether a class with an unknown base calls what only a module has."""
+        for node in ast.walk(self.node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if node.func.attr in ("register_buffer", "register_parameter") and names.dotted(node.func.value) == "self":
+                    return True
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "forward" in self.methods:
+                target = node.targets[0]
+                if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
+                    path = self.index.resolve(names.dotted(node.value.func))
+                    if path == "torch.nn.Parameter" or table.module(path) is not None:
+                        return True
+        return False
+
+    @cached_property
+    def is_dataset(self) -> bool:
+        """Whether it is a data set, whose tensors are read by loader workers on the CPU."""
+        return any("Dataset" in root.rpartition(".")[2] for root in self.roots())
+
+    @cached_property
+    def has_state(self) -> bool | None:
+        """Whether it has parameters or buffers; ``None`` where that cannot be seen."""
+        answer: bool | None = False
+        for node in ast.walk(self.node):
+            if not isinstance(node, ast.Call):
+                continue
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("register_buffer", "register_parameter"):
+                return True
+            path = self.index.resolve(names.dotted(node.func))
+            known = table.module(path)
+            if path == "torch.nn.Parameter" or (known is not None and known.has_params):
+                return True
+            inner = self.index.classes.get(path)
+            if inner is not None and inner is not self and inner.is_module:
+                answer = None
+        strange = {root for root in self.roots() if root not in _MODULE_ROOTS}
+        return None if strange or any(parent.has_state is not False for parent in self.parents()) else answer
+
+    @cached_property
+    def moves_inputs(self) -> bool:
+        """Whether ``forward`` itself places what it is given."""
+        forward = self.method("forward")
+        if forward is None:
+            return True
+        return any(
+            isinstance(node, ast.Attribute) and node.attr in ("to", "cuda", "cpu", "type_as") for node in ast.walk(forward.node)
+        )
+
+    @cached_property
+    def changed(self) -> dict[str, str]:
+        """The attributes of ``self`` that a method other than ``__init__`` assigns ("assigned") or moves ("moved")."""
+        found: dict[str, str] = {}
+        for name, method in self.methods.items():
+            if name == "__init__":
+                continue
+            for node in ast.walk(method.node):
+                if not isinstance(node, ast.Attribute):
+                    continue
+                if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
+                    found[node.attr] = "assigned"
+                elif node.attr in ("to", "cuda", "cpu") and names.dotted(node.value).startswith("self."):
+                    found.setdefault(names.dotted(node.value).split(".")[1], "moved")
+        return found
+
+
+class Index:
+    """All definitions of a file, with the imports of its top level."""
+
+    def __init__(self, tree: ast.Module, text: str) -> None:
+        self.tree = tree
+        self.imports: dict[str, str] = {}
+        self.classes: dict[str, ClassInfo] = {}
+        self.functions: dict[ast.AST, FunctionInfo] = {}
+        self._starts = [0]
+        self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n", text))
+        self._triggers = sorted({bisect.bisect_right(self._starts, m.start()) for m in _TRIGGER.finditer(text)})
+        for node in _top_level(tree.body):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.imports.update(names.imported(node))
+        self._collect(tree.body)
+
+    def triggered(self, node: ast.AST) -> bool:
+        """Whether the lines of ``node`` mention anything that matters."""
+        first = getattr(node, "lineno", 1)
+        last = getattr(node, "end_lineno", None) or first
+        at = bisect.bisect_left(self._triggers, first)
+        return at < len(self._triggers) and self._triggers[at] <= last
+
+    def resolve(self, path: str) -> str:
+        """The canonical name of a dotted name as the top level of the file understands it."""
+        head, dot, rest = path.partition(".")
+        base = self.imports.get(head)
+        return path if base is None else names.canonical(f"{base}{dot}{rest}")
+
+    def function(self, node: FunctionNode, owner: ClassInfo | None = None) -> FunctionInfo:
+        """The info of a definition, made when first asked for."""
+        info = self.functions.get(node)
+        if info is None:
+            info = self.functions[node] = FunctionInfo(node, owner, self.triggered(node))
+        return info
+
+    def class_(self, node: ast.ClassDef) -> ClassInfo:
+        """The info of a class, made when first asked for."""
+        known = self.classes.get(node.name)
+        if known is not None and known.node is node:
+            return known
+        info = ClassInfo(node, tuple(self.resolve(names.dotted(base)) or "?" for base in node.bases), self)
+        self.classes[node.name] = info
+        for item in _top_level(node.body):
+            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                info.methods[item.name] = self.function(item, info)
+        return info
+
+    def _collect(self, body: list[ast.stmt]) -> None:
+        for node in _top_level(body):
+            if isinstance(node, ast.ClassDef):
+                self.class_(node)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.function(node)
+
+
+def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
+    """Every node of a function but those of functions and classes inside it."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a body, those under ``if``, ``try`` and ``with`` included."""
+    for node in body:
+        yield node
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(node, (ast.If, ast.Try, ast.With)):
+                yield from _top_level(getattr(node, name, []))
+        for handler in getattr(node, "handlers", ()):
+            yield from _top_level(handler.body)
+
+
+def _is_module_path(path: str) -> bool:
+    return path in _MODULE_ROOTS or path.endswith((".nn.Module", ".PreTrainedModel")) or table.module(path) is not None
+
+
+def _annotated(argument: ast.arg) -> str:
+    if argument.annotation is None:
+        return ""
+    text = ast.unparse(argument.annotation).strip("'\"")
+    if text in _NUMBERS:
+        return "number"
+    if "torch.device" in text or text == "device":
+        return "device"
+    if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text):
+        return "tensor"
+    return ""
+
+
+def _tests_tensor(node: ast.expr) -> bool:
+    return bool(_TENSOR_ANNOTATION.search(ast.unparse(node)))
+

@@ -1,0 +1,121 @@
+"""Indexing: reading and writing parts of tensors and containers."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint.flow import expressions
+from devlint.flow.operations import is_tensor, meet
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Mapping,
+    Module,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    join,
+)
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+
+
+def item(tensor: Tensor) -> Tensor:
+    """One element along the first dimension."""
+    rank = None if tensor.rank is None else tensor.rank - 1
+    many = None if rank is None else rank > 0
+    return replace(tensor, rank=rank, many=many, certain=True)
+
+
+def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
+    """The value of ``base[index]``."""
+    if isinstance(base, (Sequence, Mapping)):
+        return _element(frame, node, base)
+    if isinstance(base, Batches):
+        expressions.evaluate(frame, node.slice)
+        return base
+    if isinstance(base, Tensor) or (isinstance(base, Opaque) and base.hint == "tensor"):
+        return _tensor_item(frame, node, as_tensor(base))
+    index = expressions.evaluate(frame, node.slice)
+    if isinstance(base, Opaque):
+        key = index.value if isinstance(index, Const) else None
+        held = frame.state.heap.get((base.key, f"[{key!r}]")) if isinstance(key, (str, int)) else None
+        return held if isinstance(held, Value) else UNKNOWN
+    if isinstance(base, Module):
+        return UNKNOWN
+    return UNKNOWN
+
+
+def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Value:
+    index = expressions.evaluate(frame, node.slice)
+    if isinstance(base, Mapping):
+        if isinstance(index, Const):
+            return next((value for key, value in reversed(base.items) if key == index.value), base.other)
+        return base.other if not base.items else UNKNOWN
+    if isinstance(node.slice, ast.Slice):
+        return replace(base, items=None)
+    if isinstance(index, Const) and isinstance(index.value, int) and base.items is not None:
+        return base.items[index.value] if -len(base.items) <= index.value < len(base.items) else UNKNOWN
+    return base.item
+
+
+def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
+    parts = _parts(node.slice)
+    indexes: list[tuple[ast.expr, Value]] = []
+    dropped = 0
+    for part in parts:
+        value = expressions.evaluate(frame, part)
+        if isinstance(part, ast.Slice) or (isinstance(value, Const) and value.value in (None, Ellipsis)):
+            continue
+        if isinstance(value, Tensor):
+            indexes.append((part, value))
+        else:
+            # an integer removes a dimension; so may anything of which nothing is known
+            dropped += 1
+    if frame.state.settled(tensor.device).accelerates() is False:
+        # a CPU index may select from any device, an accelerator's index only from its own
+        for part, index in indexes:
+            meet(frame, node, "[]", "index", ((node.value, tensor, ""), (part, index, "")))
+    rank = None if tensor.rank is None else tensor.rank - dropped
+    if indexes:
+        return replace(tensor, rank=None, many=True if dropped == 0 else None, certain=True)
+    many = tensor.many if dropped == 0 else None if rank is None else rank > 0
+    return replace(tensor, rank=rank if dropped or len(parts) else tensor.rank, many=many, certain=True)
+
+
+def _parts(index: ast.expr) -> list[ast.expr]:
+    return list(index.elts) if isinstance(index, ast.Tuple) else [index]
+
+
+def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST, combined: bool = False) -> None:
+    """``base[index] = value``: slices and integers copy across devices, tensor indexes do not."""
+    base = expressions.evaluate(frame, target.value)
+    if isinstance(base, Tensor) or (isinstance(base, Opaque) and base.hint == "tensor"):
+        indexes = [expressions.evaluate(frame, part) for part in _parts(target.slice)]
+        by_tensor = any(isinstance(index, Tensor) for index in indexes)
+        if (by_tensor or combined) and is_tensor(value):
+            kind = "operands" if combined else "assignment"
+            meet(frame, target, "[] =" if not combined else "[] op=", kind, ((target.value, base, ""), (node, value, "")))
+        return
+    index = expressions.evaluate(frame, target.slice)
+    name = target.value.id if isinstance(target.value, ast.Name) else ""
+    if isinstance(base, Mapping) and name:
+        key = index.value if isinstance(index, Const) else None
+        if key is not None:
+            kept = tuple(entry for entry in base.items if entry[0] != key)
+            frame.state.env[name] = Mapping((*kept, (key, value)), base.other)
+        else:
+            frame.state.env[name] = Mapping(base.items, value if base.other is UNKNOWN and not base.items else UNKNOWN)
+    elif isinstance(base, Sequence) and name:
+        frame.state.env[name] = Sequence(None, join(base.item, value, "one of several items"), True)
+    elif isinstance(base, Batches) and name and isinstance(value, Tensor):
+        # batch["x"] = batch["x"].to(device): some of the batch has moved, the rest is no longer known
+        frame.state.env[name] = UNKNOWN
+    elif isinstance(base, Opaque) and isinstance(index, Const) and isinstance(index.value, (str, int)):
+        frame.state.heap[(base.key, f"[{index.value!r}]")] = value

@@ -1,0 +1,93 @@
+"""Data loaders, and where their batches go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device
+from devlint.flow.values import Batches, Function, Loader, Sequence, Stateful, Tensor, Value, identity
+from devlint.sites import Load, Scope, Transfer
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+
+@dataclass
+class _Known:
+    node: ast.Call
+    scope: Scope
+    name: str
+    call: Call
+    batches: Device
+    custom: bool
+    moves: dict[ast.AST, Transfer] = field(default_factory=dict)
+    escapes: bool = False
+
+
+class Loaders:
+    """The loaders of a file, followed from their construction to the transfers of their batches."""
+
+    def __init__(self) -> None:
+        self._by_oid: dict[int, _Known] = {}
+        self._by_node: dict[ast.AST, int] = {}
+
+    def make(self, frame: Frame, call: Call, name: str) -> Loader:
+        """The value of a ``DataLoader(...)`` call; the same loader each time the call is interpreted."""
+        dataset = call.argument(0, "dataset")
+        batches = _dataset_device(dataset)
+        oid = self._by_node.get(call.node)
+        if oid is None:
+            oid = self._by_node[call.node] = identity()
+            custom = _custom(call)
+            self._by_oid[oid] = _Known(call.node, frame.scope(), name, call, batches, custom)
+        return Loader(oid, batches)
+
+    def moving(self, transfer: Transfer, value: Value) -> None:
+        """A transfer of (a part of) a batch."""
+        oid = value.loader if isinstance(value, Batches) else value.batch if isinstance(value, Tensor) else 0
+        known = self._by_oid.get(oid)
+        if known is not None:
+            known.moves.setdefault(transfer.node, transfer)
+
+    def escape(self, values: Iterable[Value]) -> None:
+        """Loaders among ``values`` go where they cannot be followed."""
+        for value in values:
+            if isinstance(value, Loader) and value.oid in self._by_oid:
+                self._by_oid[value.oid].escapes = True
+            elif isinstance(value, Sequence) and value.items:
+                self.escape(value.items)
+
+    def sites(self) -> Iterator[Load]:
+        """A site for each loader."""
+        for known in self._by_oid.values():
+            yield Load(
+                known.node,
+                known.scope,
+                known.name,
+                dict(known.call.keyword_nodes),
+                known.call.open or len(known.call.positional) > 6,
+                known.batches,
+                tuple(known.moves.values()),
+                known.custom,
+                known.escapes,
+            )
+
+
+def _dataset_device(dataset: Value | None) -> Device:
+    """Where the samples of a data set live: with its tensors where they are known."""
+    if isinstance(dataset, Stateful) and dataset.tensors:
+        places = [value.device for value in dataset.tensors if isinstance(value, Tensor)]
+        if len(places) == len(dataset.tensors) and all(place.same(places[0]) for place in places):
+            return replace(places[0], implied=False)
+        return device.UNKNOWN
+    return device.CPU
+
+
+def _custom(call: Call) -> bool:
+    """Whether code of the user makes the batches, so that their type or device may be anything."""
+    collate = call.argument(-1, "collate_fn")
+    return isinstance(collate, Function)

@@ -1,0 +1,298 @@
+"""The machine: runs a file's definitions on what is known of their values, and collects the sites they make.
+
+The top level runs first, as Python would run it.  Then every definition that mentions something device-related is run on
+its own, with arguments of which only the identity is known; methods see what ``__init__`` left in ``self``.  Calls within
+the file are entered.  Nothing is imported and nothing is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from devlint import device
+from devlint.device import Device, Role
+from devlint.flow import guards, statements
+from devlint.flow.frame import Call, Frame
+from devlint.flow.index import DEVICE_NAME, ClassInfo, FunctionInfo, Index
+from devlint.flow.loaders import Loaders
+from devlint.flow.attributes import Attributes
+from devlint.flow.state import DEVICE, HeapKey, State
+from devlint.flow.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    DeviceValue,
+    Function,
+    Instance,
+    Module,
+    Named,
+    Opaque,
+    Tensor,
+    Unknown,
+    Value,
+    identity,
+    join,
+)
+from devlint.sites import Forward, Literal, Operation, Site, Step
+
+_DEEPEST_CALL = 4
+_CALLS_PER_FUNCTION = 12
+_LONGEST_INLINED = 120
+_DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "DeviceContext")
+
+
+class Machine:
+    """One file being interpreted."""
+
+    def __init__(self, tree: ast.Module, text: str) -> None:
+        self.index = Index(tree, text)
+        self._lines: list[str] | None = None
+        self._source = text
+        self.tree = tree
+        self.globals: dict[str, Value] = {}
+        self.sites: list[Site] = []
+        self.muted = 0
+        self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
+        self.test = False
+        self.loaders = Loaders()
+        self.attributes = Attributes()
+        self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
+        self._entered: dict[FunctionInfo, int] = {}
+        self._pending: list[tuple[FunctionInfo, tuple[Frame, ...]]] = []
+
+    def run(self) -> Iterator[Site]:
+        """Interpret the file; every site once it is complete."""
+        frame = Frame(self, State(self.globals))
+        statements.run_body(frame, self.tree.body)
+        self.globals = frame.state.env
+        for info in self.index.classes.values():
+            self._run_class(info)
+        for function in list(self.index.functions.values()):
+            if function.owner is None and function.triggered:
+                self._run_alone(function)
+        while self._pending:
+            function, closure = self._pending.pop()
+            self._run_alone(function, closure)
+        yield from self.sites
+        yield from self.loaders.sites()
+        yield from self.attributes.sites()
+
+    def record(self, site: Site, frame: Frame) -> None:
+        """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""
+        if self.muted or (frame.inlined and not isinstance(site, (Operation, Forward))):
+            return
+        self.sites.append(site)
+
+    def text(self, node: ast.AST) -> str:
+        """The code of a node on one line, short enough for a message."""
+        try:
+            text = ast.unparse(node)
+        except (ValueError, RecursionError):
+            return "..."
+        return text if len(text) <= 60 else f"{text[:57]}..."
+
+    def later(self, info: FunctionInfo, closure: tuple[Frame, ...]) -> None:
+        """Run a nested function on its own once the functions around it are done."""
+        if info.triggered and not self.muted and all(info is not known for known, _ in self._pending):
+            self._pending.append((info, closure))
+
+    # -- classes -----------------------------------------------------------------------------------------------------
+
+    def _run_class(self, info: ClassInfo) -> None:
+        if not self.index.triggered(info.node):
+            return
+        init = info.methods.get("__init__")
+        if init is not None and init.triggered:
+            self.class_heap(info)
+        for name, method in info.methods.items():
+            if name != "__init__" and method.triggered:
+                self._run_alone(method)
+
+    def self_value(self, info: ClassInfo) -> Value:
+        """``self`` in the methods of a class: one object, whoever made it."""
+        oid = self._oid(info)
+        return Module(oid, cls=info, text="self", has_state=True) if info.is_module else Instance(oid, info)
+
+    def _oid(self, info: ClassInfo) -> int:
+        return -info.node.lineno
+
+    def class_heap(self, info: ClassInfo) -> dict[HeapKey, object]:
+        """What ``__init__`` leaves in ``self``, as any method finds it later."""
+        known = self._class_heaps.get(info)
+        if known is not None:
+            return known
+        heap = self._class_heaps[info] = {}
+        for parent in info.parents():
+            inherited = self.class_heap(parent)
+            source, target = self._oid(parent), self._oid(info)
+            heap.update({((target, key[1]) if key[0] == source else key): value for key, value in inherited.items()})
+        init = info.methods.get("__init__")
+        if init is not None:
+            frame = self._frame(init, State({}, dict(heap)), (), inlined=False)
+            statements.run_body(frame, init.node.body)
+            after = statements.after(frame)
+            heap.update(self._settle_self(info, after))
+        self._class_heaps[info] = heap
+        return heap
+
+    def _settle_self(self, info: ClassInfo, state: State) -> dict[HeapKey, object]:
+        """The heap after ``__init__``, as a method sees it: moved with the module, or unknown where methods change it."""
+        oid = self._oid(info)
+        place = device.symbol(f"place:{info.name}", "self", Role.PLACE)
+        heap = dict(state.heap)
+        for key, held in state.heap.items():
+            if key[0] != oid or not isinstance(held, Value):
+                continue
+            change = info.changed.get(key[1], "")
+            if change == "assigned":
+                del heap[key]
+                continue
+            if info.is_module:
+                heap[key] = _with_module(held, place)
+                if isinstance(held, Module):
+                    heap[(held.oid, DEVICE)] = place
+            elif change == "moved" and isinstance(held, Module):
+                heap[(held.oid, DEVICE)] = device.UNKNOWN
+        return heap
+
+    def device_attributes(self, info: ClassInfo) -> list[str]:
+        """The attributes of ``self`` that hold a device."""
+        heap = self._class_heaps.get(info, {})
+        oid = self._oid(info)
+        found = [key[1] for key, held in heap.items() if key[0] == oid and _is_device(held)]
+        return found
+
+    # -- functions ---------------------------------------------------------------------------------------------------
+
+    def _run_alone(self, info: FunctionInfo, closure: tuple[Frame, ...] = ()) -> None:
+        """Interpret a function with arguments of which nothing but the identity is known."""
+        if info.owner is not None and info.name == "__init__":
+            self.class_heap(info.owner)
+            return
+        heap = dict(self.class_heap(info.owner)) if info.owner else {}
+        frame = self._frame(info, State({}, heap), closure, inlined=False)
+        statements.run_body(frame, info.node.body)
+
+    def _frame(
+        self, info: FunctionInfo, state: State, closure: tuple[Frame, ...], inlined: bool, call: Call | None = None,
+        bound: Value | None = None, caller: Frame | None = None,
+    ) -> Frame:  # fmt: skip
+        frame = Frame(self, state, info, info.owner, closure, inlined, caller)
+        if caller is not None and caller.state.accelerated:
+            state.accelerated = True
+        guards.decorate(frame, info)
+        self._bind(frame, info, call, bound)
+        return frame
+
+    def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
+        """Bind the parameters: to what the call passes, else to their defaults, else to what has only an identity."""
+        arguments = info.node.args
+        parameters = [*arguments.posonlyargs, *arguments.args]
+        env = frame.state.env
+        static = "staticmethod" in info.decorators
+        if info.owner is not None and parameters and not static:
+            env[parameters[0].arg] = bound if bound is not None else self._self_for(info)
+            parameters = parameters[1:]
+        defaults = _defaults(arguments)
+        positional = call.positional if call else ()
+        for position, parameter in enumerate((*parameters, *arguments.kwonlyargs)):
+            name = parameter.arg
+            value: Value | None = None
+            if call is not None and not call.open:
+                value = positional[position] if position < min(len(positional), len(parameters)) else call.keywords.get(name)
+                if value is None and isinstance(defaults.get(name), ast.Constant):
+                    value = Const(defaults[name].value)  # type: ignore[attr-defined]  # an ast.Constant, seen above
+            if value is None or isinstance(value, Unknown):
+                value = self._argument(frame, info, parameter, defaults.get(name))
+            env[name] = value
+        for rest in (arguments.vararg, arguments.kwarg):
+            if rest is not None:
+                env[rest.arg] = UNKNOWN
+
+    def _self_for(self, info: FunctionInfo) -> Value:
+        if info.owner is None or "classmethod" in info.decorators:
+            return UNKNOWN
+        return self.self_value(info.owner)
+
+    def _argument(self, frame: Frame, info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Value:
+        name = parameter.arg
+        hint = info.hints.get(name, "")
+        literal = default.value if isinstance(default, ast.Constant) else None
+        if isinstance(literal, str) and (place := device.parse(literal)) is not None:
+            hint = "device"
+            if place.kind is device.Kind.ACCELERATOR and default is not None:
+                frame.emit(Literal(default, frame.scope(), literal, "parameter"))
+        elif isinstance(literal, (int, float)):
+            hint = "number"
+        elif not hint and DEVICE_NAME.search(name):
+            hint = "device"
+        role = Role.DEVICE if hint == "device" else Role.INPUT
+        return Opaque(f"{info.qualname}:{name}", name, hint, role, parameter)
+
+    def enter(self, frame: Frame, function: Function, call: Call) -> Value:
+        """The result of calling a function of the file; its claims about mismatches count, the rest it says when run alone."""
+        info = function.info
+        depth = 0
+        outer: Frame | None = frame
+        while outer is not None:
+            if outer.info is info:
+                return UNKNOWN
+            depth, outer = depth + 1, outer.caller
+        length = (info.node.end_lineno or 0) - info.node.lineno
+        times = self._entered.get(info, 0)
+        if depth > _DEEPEST_CALL or times >= _CALLS_PER_FUNCTION or (length > _LONGEST_INLINED and depth > 1) or info.is_generator:
+            self.loaders.escape(call.values())
+            return UNKNOWN
+        self._entered[info] = times + 1
+        heap = frame.state.heap
+        state = State({}, dict(heap), dict(frame.state.facts))
+        if info.owner is not None and isinstance(function.bound, (Module, Instance)):
+            for key, held in self.class_heap(info.owner).items():
+                state.heap.setdefault(key, held)
+        inner = self._frame(info, state, function.closure, True, call, function.bound, frame)
+        inner.default_device = frame.default_device
+        inner.loops = list(frame.loops)
+        statements.run_body(inner, info.node.body)
+        left = statements.after(inner)
+        frame.state.heap = left.heap
+        if isinstance(info.node, ast.AsyncFunctionDef) or not inner.returns:
+            return Const(None) if not inner.returns else UNKNOWN
+        result = inner.returns[0]
+        for position, value in enumerate(inner.returns[1:]):
+            result = join(result, value, f"return {position} of {info.qualname}")
+        return result
+
+    def construct(self, frame: Frame, cls: Class, call: Call) -> Value:
+        """A new object of a class of the file."""
+        info = cls.info
+        self.loaders.escape(call.values())
+        if info.is_module:
+            module = Module(identity(), cls=info, text=info.name, has_state=info.has_state is not False)
+            known = info.has_state is True and not self.default_changed and not info.moves_inputs
+            place = (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
+            placed = any(_is_device(value) for value in call.values())
+            frame.put(module, device.UNKNOWN if placed else place, Step(call.node, f"`{info.name}` is created on the CPU here"))
+            return replace(module, spread=info.moves_inputs)
+        return Instance(identity(), info)
+
+
+def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
+    parameters = [*arguments.posonlyargs, *arguments.args]
+    found: dict[str, ast.expr] = {}
+    if arguments.defaults:
+        found = {p.arg: d for p, d in zip(parameters[-len(arguments.defaults) :], arguments.defaults, strict=True)}
+    found.update({p.arg: d for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None})
+    return found
+
+
+def _with_module(held: Value, place: Device) -> Value:
+    """A value held by a module, after the caller moved the module."""
+    if isinstance(held, Tensor) and held.buffer:
+        return replace(held, device=place, factory="", factory_node=None, story=(), attribute=None)
+    return held
+
+
+def _is_device(held: object) -> bool:
+    return isinstance(held, DeviceValue) or (isinstance(held, Opaque) and held.hint == "device")

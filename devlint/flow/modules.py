@@ -1,0 +1,283 @@
+"""Modules: made on the CPU unless told otherwise, moved in place, and called with tensors that have to be where they are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device
+from devlint.flow import table, tensors, transfers
+from devlint.flow.operations import blend, is_tensor, meet
+from devlint.flow.state import DEVICE, STORY
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Function,
+    Mapping,
+    Module,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    as_tensor,
+    identity,
+    placement,
+)
+from devlint.sites import Forward, Step, Wrap
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+WRAPPERS = {
+    "torch.nn.DataParallel": "DataParallel",
+    "torch.nn.parallel.data_parallel": "data_parallel",
+    "torch.nn.parallel.DistributedDataParallel": "DistributedDataParallel",
+}
+"""The wrappers for several devices, by their canonical names."""
+_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+_CHAINED = frozenset(
+    """train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty register_forward_hook
+    zero_grad""".split()
+)
+_RECURRENT = frozenset({"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"})
+
+
+def construct(frame: Frame, call: Call, path: str) -> Value:
+    """A new module of ``torch.nn``."""
+    if path in WRAPPERS:
+        return _wrap(frame, call, path)
+    known = table.module(path)
+    module = Module(identity(), path, text=path.rpartition(".")[2], has_state=bool(known and (known.has_params or known.has_buffers)))
+    if path in _CONTAINERS:
+        return _contain(frame, call, module)
+    buffers = [value for name, value in call.keywords.items() if known and name in known.buffer_arguments]
+    if call.positional and known and "weight" in known.buffer_arguments:
+        buffers.append(call.positional[0])
+    if known and known.buffer_arguments:
+        return _loss(frame, call, module, buffers)
+    place, step = _made_on(frame, call, module)
+    frame.put(module, place, step)
+    return module
+
+
+def _made_on(frame: Frame, call: Call, module: Module) -> tuple[Device, Step | None]:
+    asked = call.keywords.get("device")
+    if asked is not None and not (isinstance(asked, Const) and asked.value is None):
+        place = placement(asked)
+        if place is None and isinstance(asked, Opaque):
+            place = device.symbol(asked.key, asked.text)
+        place = place or device.UNKNOWN
+        return place, Step(call.node, f"`{module.text}` is created on {place} here")
+    if call.open or frame.machine.default_changed:
+        return device.UNKNOWN, None
+    if frame.default_device is not None:
+        return frame.default_device, Step(call.node, f"`{module.text}` is created on {frame.default_device} here")
+    return device.IMPLIED_CPU, Step(call.node, f"`{module.text}` is created on the CPU here")
+
+
+def _loss(frame: Frame, call: Call, module: Module, buffers: list[Value]) -> Module:
+    """A loss, whose ``weight`` is a buffer; without one it lives nowhere."""
+    weights = [value for value in buffers if is_tensor(value)]
+    if not weights:
+        return replace(module, has_state=False)
+    tensor = as_tensor(weights[0])
+    if isinstance(weights[0], Opaque) and weights[0].hint != "tensor":
+        # may be None
+        frame.put(module, device.UNKNOWN, None)
+        return replace(module, has_state=True)
+    frame.put(module, frame.state.settled(tensor.device), tensor.story[0] if tensor.story else None)
+    return replace(module, has_state=True)
+
+
+def _contain(frame: Frame, call: Call, module: Module) -> Module:
+    values: list[Value] = []
+    for value in call.positional:
+        values.extend(value.items or (value.item,) if isinstance(value, Sequence) else (value,))
+    children = tuple(value for value in values if isinstance(value, Module))
+    stateful = [child for child in children if child.has_state]
+    complete = len(children) == len(values) and not call.open
+    frame.state.heap[(module.oid, "@children")] = children
+    places = {frame.place_of(child) for child in stateful}
+    if len(places) == 1 and complete:
+        step = Step(call.node, f"`{module.text}` is created on the CPU here")
+        place = places.pop()
+        frame.put(module, place, step if place.implied else next(iter(frame.story_of(stateful[0])), None))
+    else:
+        frame.put(module, device.UNKNOWN, None)
+    spread = any(child.spread for child in children) or not complete
+    return replace(module, has_state=bool(stateful) or not complete, spread=spread and len(places) != 1)
+
+
+def _wrap(frame: Frame, call: Call, path: str) -> Value:
+    wrapper = WRAPPERS[path]
+    inner = call.argument(0, "module")
+    ids = call.argument(1, "device_ids")
+    count = len(ids.items) if isinstance(ids, Sequence) and ids.items is not None else None
+    beside = tuple(name for name in _wrappers_used(frame) if name != wrapper)
+    frame.emit(Wrap(call.node, frame.scope(), wrapper, count, beside))
+    given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
+    moves = wrapper != "DistributedDataParallel" or given
+    if isinstance(inner, Module):
+        outer = replace(inner, oid=identity(), spread=inner.spread or moves, text=wrapper, cls=None, path=path)
+        frame.state.heap[(outer.oid, DEVICE)] = frame.place_of(inner)
+        frame.state.heap[(outer.oid, STORY)] = frame.story_of(inner)
+        frame.state.heap[(outer.oid, "@children")] = (inner,)
+        return outer
+    return UNKNOWN if wrapper == "data_parallel" else Module(identity(), path, text=wrapper, spread=True)
+
+
+def _wrappers_used(frame: Frame) -> tuple[str, ...]:
+    """The wrappers that the function (or the top level) uses."""
+    body: ast.AST = frame.info.node if frame.info else frame.machine.tree
+    found: dict[str, None] = {}
+    for node in ast.walk(body):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            path = frame.machine.index.resolve(name)
+            wrapper = WRAPPERS.get(path) or {"DistributedDataParallel": "DistributedDataParallel", "DDP": "DistributedDataParallel"}.get(name)
+            if wrapper:
+                found[wrapper] = None
+    return tuple(found)
+
+
+def twin(frame: Frame, module: Module) -> Module:
+    """A deep copy: another module on the same device."""
+    copy = replace(module, oid=identity())
+    frame.put(copy, frame.place_of(module), next(iter(frame.story_of(module)), None))
+    return copy
+
+
+def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
+    """Something unknown that was moved in place and is now called: a module."""
+    place = frame.state.heap.get((called.key, "@device"))
+    if not isinstance(place, Device):
+        return None
+    module = Module(identity(), text=called.text, has_state=True)
+    story = frame.state.heap.get((called.key, "@story"))
+    step = story[0] if isinstance(story, tuple) and story else None
+    frame.put(module, place, step if isinstance(step, Step) else None)
+    return module
+
+
+def stranger(frame: Frame, call: Call, path: str) -> Value:
+    """A call of something imported from elsewhere."""
+    from devlint.flow.torch_calls import literal_devices
+
+    root = path.partition(".")[0]
+    if path.startswith(("torchvision.models.", "timm.create_model")) and path.rpartition(".")[2].islower():
+        module = Module(identity(), path, text=path.rpartition(".")[2])
+        place, step = _made_on(frame, call, module)
+        frame.put(module, place, step)
+        return module
+    if root in ("torchvision", "torchtext", "torchaudio") and ".datasets." in path:
+        return Stateful(path)
+    if root not in _FOREIGN:
+        literal_devices(frame, call)
+    return UNKNOWN
+
+
+_FOREIGN = frozenset({"tensorflow", "tf", "jax", "cupy", "numba", "pycuda", "triton", "cudf", "warp", "mxnet", "paddle"})
+"""Packages with devices of their own."""
+
+
+def forward(frame: Frame, call: Call, module: Module) -> Value:
+    """Calling a module: its inputs have to be where it is."""
+    operands = [(node, value, "") for node, value in _inputs(call)]
+    tensors_in = [met for met in operands if is_tensor(met[1])]
+    place = frame.place_of(module)
+    if module.has_state and not module.spread:
+        _check(frame, call, module, place, tensors_in)
+    elif not module.has_state and module.path.endswith("Loss"):
+        meet(frame, call.node, module.text, "loss target", tensors_in)
+    elif not module.has_state and len(tensors_in) > 1 and module.path.startswith("torch.nn."):
+        meet(frame, call.node, module.text, "operands", tensors_in)
+    definite = [met[1] for met in tensors_in if tensors.is_definite(met[1])]
+    return _output(frame, module, place, definite)
+
+
+def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> None:
+    clashing = [met for met in inputs if frame.state.settled(as_tensor(met[1]).device).differs(place)]
+    for node, value, _ in clashing:
+        tensor = as_tensor(value)
+        if tensor.attribute is not None and frame.after_init and tensor.many is not False:
+            frame.machine.attributes.use(value, node, "goes into a module on the module's device here")
+    if clashing:
+        given = tuple(frame.operand(node, value, role) for node, value, role in inputs)
+        frame.emit(Forward(call.node, frame.scope(), frame.machine.text(call.node.func), place, frame.story_of(module), given))
+
+
+def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) -> Value:
+    """What a call returns: tensors on the module's device, else with the inputs."""
+    if module.cls is not None or not module.path.startswith("torch.nn."):
+        # a class of the file may return anything
+        return UNKNOWN
+    if module.path in _CONTAINERS or module.path in WRAPPERS.keys():
+        return UNKNOWN if module.spread else Tensor(place, many=True, certain=False)
+    many = None if module.path.endswith("Loss") else True
+    if not module.has_state:
+        result = blend(*inputs) if inputs else Tensor(device.UNKNOWN)
+        return replace(result, many=many if many is None else result.many, rank=None, certain=True)
+    result = Tensor(place, many=many, certain=True, story=frame.story_of(module))
+    if module.path in _RECURRENT:
+        return Sequence((result, UNKNOWN), UNKNOWN)
+    if module.path == "torch.nn.MultiheadAttention":
+        return Sequence((result, UNKNOWN), UNKNOWN)
+    return result
+
+
+def _inputs(call: Call) -> list[tuple[ast.expr, Value]]:
+    found: list[tuple[ast.expr, Value]] = []
+    pairs = [*zip(call.nodes, call.positional, strict=False), *((call.keyword_nodes[k], v) for k, v in call.keywords.items() if k in call.keyword_nodes)]
+    for node, value in pairs:
+        if isinstance(value, Sequence) and value.items is not None:
+            inner = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(value.items) else [node] * len(value.items)
+            found.extend(zip(inner, value.items, strict=True))
+        elif isinstance(value, Mapping):
+            found.extend((node, held) for _, held in value.items)
+        else:
+            found.append((node, value))
+    return found
+
+
+def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attribute: Callable[[], Value]) -> Value:
+    """The result of ``module.name(...)``."""
+    name = node.attr
+    if name in transfers.MOVERS and name != "type_as":
+        return transfers.move_module(frame, call, module, node)
+    value = attribute()
+    if isinstance(value, (Module, Function)):
+        from devlint.flow.calls import function
+
+        return function(frame, call, value)
+    if name in _CHAINED:
+        return module
+    if name in ("register_buffer", "register_parameter"):
+        return _register(frame, call, module)
+    if name in ("parameters", "buffers"):
+        place = frame.place_of(module)
+        return Stateful("parameters", (Tensor(place, many=None, buffer=True, story=frame.story_of(module)),))
+    if name == "forward":
+        return forward(frame, call, module)
+    if isinstance(value, Opaque):
+        from devlint.flow.torch_calls import literal_devices
+
+        literal_devices(frame, call)
+    frame.machine.loaders.escape(call.values())
+    return UNKNOWN
+
+
+def _register(frame: Frame, call: Call, module: Module) -> Value:
+    name, value = call.argument(0, "name"), call.argument(1, "tensor") or call.argument(1, "param")
+    if isinstance(name, Const) and isinstance(name.value, str) and value is not None:
+        held = value
+        if isinstance(value, (Tensor, Opaque, Batches)):
+            held = replace(as_tensor(value), certain=True, buffer=True, attribute=None, attribute_of=None, factory="", factory_node=None)
+        frame.state.heap[(module.oid, name.value)] = held
+    return Const(None)
+
+

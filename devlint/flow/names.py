@@ -1,0 +1,67 @@
+"""Names: what an import binds, and the one canonical spelling of torch's many aliases."""
+
+from __future__ import annotations
+
+import ast
+
+_MOVED = {
+    "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
+    "torch.nn.parallel.data_parallel.DataParallel": "torch.nn.DataParallel",
+    "torch.nn.parallel.data_parallel.data_parallel": "torch.nn.parallel.data_parallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
+    "torch.utils.data.dataloader.DataLoader": "torch.utils.data.DataLoader",
+    "torch.utils.data.dataset.Dataset": "torch.utils.data.Dataset",
+    "torch.utils.data.dataset.TensorDataset": "torch.utils.data.TensorDataset",
+    "torch.nn.parameter.Parameter": "torch.nn.Parameter",
+    "torch.nn.parameter.Buffer": "torch.nn.Buffer",
+    "torch.autograd.variable.Variable": "torch.autograd.Variable",
+    "torch.serialization.load": "torch.load",
+    "torch.hub.load_url": "torch.hub.load_state_dict_from_url",
+    "torch.amp.autocast_mode.autocast": "torch.amp.autocast",
+    "torch.autocast": "torch.amp.autocast",
+    "torch.tensor.Tensor": "torch.Tensor",
+    "lightning.LightningModule": "pytorch_lightning.LightningModule",
+    "lightning.pytorch.LightningModule": "pytorch_lightning.LightningModule",
+}
+_MODULE_FILES = "torch.nn.modules."
+_FUNCTIONAL = "torch.functional."
+
+
+def canonical(path: str) -> str:
+    """The spelling under which the rest of devlint knows ``path``."""
+    if not path.startswith(("torch.", "lightning.")):
+        return path
+    if path.startswith(_MODULE_FILES):
+        # torch.nn.modules.linear.Linear is torch.nn.Linear
+        path = "torch.nn." + path.rpartition(".")[2]
+    elif path.startswith(_FUNCTIONAL):
+        path = "torch." + path[len(_FUNCTIONAL) :]
+    return _MOVED.get(path, path)
+
+
+def imported(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    """The names that an import binds, each with the dotted name it stands for; a star binds nothing."""
+    if isinstance(statement, ast.Import):
+        return {
+            (alias.asname or alias.name.partition(".")[0]): (alias.name if alias.asname else alias.name.partition(".")[0])
+            for alias in statement.names
+        }
+    base = "." * statement.level + (statement.module or "")
+    joint = "" if base.endswith(".") or not base else "."
+    return {
+        alias.asname or alias.name: canonical(f"{base}{joint}{alias.name}")
+        for alias in statement.names
+        if alias.name != "*"
+    }
+
+
+def dotted(node: ast.expr) -> str:
+    """The dotted text of a chain of names such as ``self.args.device``, empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))

@@ -1,0 +1,99 @@
+"""Operations: tensors that meet, whether they may, and where the result lives."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind
+from devlint.flow.attributes import lives_with_inputs
+from devlint.flow.values import Batches, Opaque, Tensor, Value, as_tensor
+from devlint.sites import Operation
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+
+Met = tuple[ast.AST, Value, str]
+"""A tensor in an operation: its node, its value, the parameter it is passed to."""
+
+
+def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[Met], inplace: bool = False) -> Value:
+    """An arithmetic operation or comparison: 0-dim CPU tensors may meet anything."""
+    tensors = [met for met in operands if is_tensor(met[1])]
+    meet(frame, node, operator, "operands", tensors)
+    if inplace and is_tensor(operands[0][1]):
+        return replace(as_tensor(operands[0][1]), certain=True)
+    return blend(*(met[1] for met in tensors))
+
+
+def is_tensor(value: Value) -> bool:
+    """Whether the value is a tensor, or an argument that may be one."""
+    return isinstance(value, (Tensor, Batches)) or (isinstance(value, Opaque) and value.hint in ("tensor", ""))
+
+
+def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterable[Met]) -> None:
+    """Tensors that need one device: a site where two of them surely have two."""
+    met = [(where, value, role, frame.state.settled(as_tensor(value).device)) for where, value, role in tensors]
+    if len(met) < 2:
+        return
+    clash = False
+    for position, (where, value, _, place) in enumerate(met):
+        for other_where, other, _, other_place in met[position + 1 :]:
+            if place.differs(other_place) is not True:
+                continue
+            clash = True
+            _use_attributes(frame, (where, value), (other_where, other))
+    if clash:
+        operands = tuple(frame.operand(where, value, role) for where, value, role, _ in met)
+        frame.emit(Operation(node, frame.scope(), operator, kind, operands))
+
+
+def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[ast.AST, Value]) -> None:
+    for (where, value), (_, other) in ((first, second), (second, first)):
+        tensor = as_tensor(value)
+        if tensor.attribute is None or not frame.after_init or tensor.many is not True:
+            continue
+        certain = as_tensor(other).certain
+        if certain and (lives_with_inputs(other) or as_tensor(other).device.accelerates() is not False):
+            frame.machine.attributes.use(value, where, "meets a tensor on the module's device here")
+
+
+def blend(*values: Value) -> Tensor:
+    """The result of an operation that keeps its operands' device."""
+    tensors = [as_tensor(value) for value in values]
+    if not tensors:
+        return Tensor(device.UNKNOWN)
+    if len(tensors) == 1:
+        return derived(tensors[0])
+    many = True if any(t.many for t in tensors) else False if all(t.many is False for t in tensors) else None
+    place, source = _result_place([t for t in tensors if t.many is not False] or tensors)
+    fresh = source if source is not None and place.implied and all(t.factory or t.many is False for t in tensors) else None
+    return Tensor(
+        place,
+        many=many,
+        certain=True,
+        story=source.story if source else (),
+        factory=fresh.factory if fresh else "",
+        factory_node=fresh.factory_node if fresh else None,
+        made_in=fresh.made_in if fresh else "",
+    )
+
+
+def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
+    for tensor in tensors:
+        if tensor.device.kind not in (Kind.CPU, Kind.UNKNOWN):
+            # an operand that is no tensor at all keeps a known one's device
+            return tensor.device, tensor
+    if all(tensor.device.kind is Kind.CPU for tensor in tensors):
+        first = next((tensor for tensor in tensors if not tensor.device.implied), tensors[0])
+        return first.device, first
+    return device.UNKNOWN, None
+
+
+def derived(tensor: Tensor, many: bool | None = None, rank: int | None = None) -> Tensor:
+    """A tensor computed from one other: it lives with it."""
+    keeps = tensor.many if many is None else many
+    return replace(tensor, many=keeps, rank=rank, certain=True, attribute_of=None if rank is None else tensor.attribute_of)

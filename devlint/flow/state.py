@@ -1,0 +1,140 @@
+"""What is true at a point of the program: what names hold, what objects hold, which conditions are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import device
+from devlint.device import AVAILABLE, Device
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    DeviceValue,
+    Flag,
+    Sequence,
+    Tensor,
+    Value,
+    join,
+)
+
+DEVICE = "@device"
+"""The heap field that holds a module's device."""
+STORY = "@story"
+"""The heap field that holds how a module came to its device."""
+
+HeapKey = tuple[object, str]
+
+
+class State:
+    """Names, heap and known conditions; ``dead`` after a return or raise."""
+
+    __slots__ = ("accelerated", "dead", "env", "facts", "heap")
+
+    def __init__(
+        self,
+        env: dict[str, Value],
+        heap: dict[HeapKey, object] | None = None,
+        facts: dict[str, bool] | None = None,
+        accelerated: bool = False,
+    ) -> None:
+        self.env = env
+        self.heap: dict[HeapKey, object] = {} if heap is None else heap
+        self.facts: dict[str, bool] = {} if facts is None else facts
+        self.accelerated = accelerated
+        self.dead = False
+
+    def copy(self) -> State:
+        """An independent state that starts from the same facts."""
+        twin = State(dict(self.env), dict(self.heap), dict(self.facts), self.accelerated)
+        twin.dead = self.dead
+        return twin
+
+    def become(self, other: State) -> None:
+        """Take over everything from ``other``."""
+        self.env, self.heap, self.facts = other.env, other.heap, other.facts
+        self.accelerated, self.dead = other.accelerated, other.dead
+
+    def assume(self, flag: Flag, truth: bool) -> None:
+        """Continue where ``flag`` is ``truth``: devices that hang on it are settled."""
+        key_value = truth == flag.positive
+        if self.facts.get(flag.key) is (not key_value):
+            return
+        self.facts[flag.key] = key_value
+        if (flag.accelerated > 0 and key_value) or (flag.accelerated < 0 and not key_value):
+            self.accelerated = True
+        for name, value in self.env.items():
+            settled = settle(value, flag.key, key_value)
+            if settled is not value:
+                self.env[name] = settled
+        for place, held in self.heap.items():
+            if isinstance(held, Device):
+                self.heap[place] = held.assume(flag.key, key_value)
+            elif isinstance(held, Value):
+                self.heap[place] = settle(held, flag.key, key_value)
+        if key_value:
+            for part in flag.parts:
+                self.assume(part, True)
+
+    def settled(self, place: Device) -> Device:
+        """``place`` as the known conditions leave it."""
+        for guard, truth in self.facts.items():
+            if place.kind is not device.Kind.CHOICE:
+                break
+            place = place.assume(guard, truth)
+        return place
+
+
+def settle(value: Value, guard: str, truth: bool) -> Value:
+    """The value where the condition ``guard`` is known."""
+    if isinstance(value, (Tensor, DeviceValue, Batches)):
+        place = value.device.assume(guard, truth)
+        if place is value.device:
+            return value
+        if isinstance(value, Tensor) and value.factory and not place.implied:
+            return replace(value, device=place, factory="", factory_node=None)
+        return replace(value, device=place)
+    if isinstance(value, Sequence) and value.items:
+        items = tuple(settle(item, guard, truth) for item in value.items)
+        return value if all(a is b for a, b in zip(items, value.items, strict=True)) else replace(value, items=items)
+    return value
+
+
+def merge(then: State, other: State, guard: str) -> State:
+    """The state after a branch on ``guard``."""
+    if then.dead:
+        return other
+    if other.dead:
+        return then
+    merged = State(then.env, then.heap, {key: value for key, value in then.facts.items() if other.facts.get(key) is value})
+    merged.accelerated = then.accelerated and other.accelerated
+    env = merged.env
+    for name, value in other.env.items():
+        mine = env.get(name)
+        if mine is None:
+            # bound on one path only: where it is used, that path was taken
+            env[name] = value
+        elif mine is not value:
+            env[name] = join(mine, value, guard)
+    heap = merged.heap
+    for place, held in other.heap.items():
+        kept = heap.get(place)
+        if kept is None:
+            heap[place] = held
+        elif kept is not held:
+            heap[place] = _join_held(kept, held, guard)
+    return merged
+
+
+def _join_held(first: object, second: object, guard: str) -> object:
+    if isinstance(first, Device) and isinstance(second, Device):
+        return device.choice(guard, first, second)
+    if isinstance(first, Value) and isinstance(second, Value):
+        return join(first, second, guard)
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return tuple(dict.fromkeys((*first, *second)))
+    return UNKNOWN
+
+
+def availability(positive: bool = True) -> Flag:
+    """The condition that an accelerator is available."""
+    return Flag(AVAILABLE, positive, accelerated=1)

@@ -1,0 +1,351 @@
+"""Statements: how each changes the state, with branches joined and loops run to a fixpoint."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from devlint import device
+from devlint.device import Kind
+from devlint.flow import guards, names
+from devlint.flow.expressions import ELEMENT, assign_attribute, element_of, evaluate, iterate, operate
+from devlint.flow.frame import Frame, Loop
+from devlint.flow.index import DEVICE_NAME
+from devlint.flow.indexing import assign_item
+from devlint.flow.state import State, merge
+from devlint.flow.values import (
+    UNKNOWN,
+    Class,
+    Const,
+    DeviceValue,
+    Function,
+    Named,
+    Opaque,
+    Sequence,
+    Unknown,
+    Value,
+)
+from devlint.sites import Literal
+
+_STOPS = frozenset({"sys.exit", "exit", "quit", "os._exit", "pytest.skip", "pytest.exit", "unittest.SkipTest", "self.skipTest"})
+
+
+def run_body(frame: Frame, body: list[ast.stmt]) -> None:
+    """Interpret statements in order; what follows a return or raise is not reached."""
+    for node in body:
+        if frame.state.dead:
+            # definitions in dead code still get a name
+            return
+        handler = _STATEMENTS.get(type(node))
+        if handler is not None:
+            handler(frame, node)
+
+
+def after(frame: Frame) -> State:
+    """The state in which a function's caller goes on."""
+    states = [*frame.exits] if frame.state.dead else [*frame.exits, frame.state]
+    if not states:
+        return frame.state
+    result = states[0]
+    for position, state in enumerate(states[1:]):
+        result = merge(result.copy(), state, f"exit {position} of {frame.name}")
+    return result
+
+
+# -- simple statements -----------------------------------------------------------------------------------------------
+
+
+def _expression(frame: Frame, node: ast.Expr) -> None:
+    value = node.value
+    if isinstance(value, ast.Call):
+        frame.discarded = value
+        if names.dotted(value.func) in _STOPS or frame.machine.index.resolve(names.dotted(value.func)) in _STOPS:
+            frame.state.dead = True
+            return
+    if not isinstance(value, ast.Constant):
+        evaluate(frame, value)
+
+
+def _assign(frame: Frame, node: ast.Assign) -> None:
+    value = evaluate(frame, node.value)
+    for target in node.targets:
+        bind(frame, target, value, node.value)
+
+
+def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        bind(frame, node.target, evaluate(frame, node.value), node.value)
+
+
+def _augmented(frame: Frame, node: ast.AugAssign) -> None:
+    right = evaluate(frame, node.value)
+    if isinstance(node.target, ast.Subscript):
+        assign_item(frame, node.target, right, node.value, combined=True)
+        return
+    left = evaluate(frame, node.target)
+    result = operate(frame, node, node.target, left, node.value, right, inplace=True)
+    if isinstance(left, Sequence):
+        result = Sequence(None, UNKNOWN, left.mutable)
+    bind(frame, node.target, result, node)
+
+
+def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
+    """Bind a target of an assignment."""
+    if isinstance(target, ast.Name):
+        _bind_name(frame, target, value, node)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(frame, target.elts, value, node)
+    elif isinstance(target, ast.Attribute):
+        assign_attribute(frame, target, value, node)
+    elif isinstance(target, ast.Subscript):
+        assign_item(frame, target, value, node)
+    elif isinstance(target, ast.Starred):
+        bind(frame, target.value, Sequence(None, UNKNOWN), node)
+
+
+def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> None:
+    name = target.id
+    if isinstance(value, Unknown):
+        hint = "device" if DEVICE_NAME.search(name) else frame.info.hints.get(name, "") if frame.info else ""
+        value = Opaque(f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target)
+    elif isinstance(value, Const) and isinstance(value.value, str) and isinstance(node, ast.Constant):
+        place = device.parse(value.value)
+        if place is not None and DEVICE_NAME.search(name):
+            if place.kind is Kind.ACCELERATOR:
+                frame.emit(Literal(node, frame.scope(), value.value, "variable"))
+            value = DeviceValue(place, node)
+    if isinstance(value, DeviceValue) and value.device.kind is Kind.CHOICE and not value.device.text:
+        value = DeviceValue(replace(value.device, text=name), value.node)
+    frame.state.env[name] = value
+
+
+def _unpack(frame: Frame, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
+    nodes = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(targets) else None
+    if isinstance(value, Sequence) and value.items is not None and len(value.items) == len(targets):
+        parts: list[Value] = list(value.items)
+    else:
+        parts = [element_of(frame, value)] * len(targets)
+    for position, target in enumerate(targets):
+        bind(frame, target, parts[position], nodes[position] if nodes else node)
+
+
+def _delete(frame: Frame, node: ast.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            frame.state.env.pop(target.id, None)
+
+
+def _return(frame: Frame, node: ast.Return) -> None:
+    value = evaluate(frame, node.value) if node.value is not None else Const(None)
+    frame.returns.append(value)
+    if not frame.inlined:
+        frame.machine.loaders.escape((value,))
+    frame.exits.append(frame.state.copy())
+    frame.state.dead = True
+
+
+def _raise(frame: Frame, node: ast.Raise) -> None:
+    frame.state.dead = True
+
+
+def _assert(frame: Frame, node: ast.Assert) -> None:
+    evaluate(frame, node.test)
+    flag = guards.condition(frame, node.test)
+    frame.state.assume(flag, True)
+
+
+def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
+    for name, path in names.imported(node).items():
+        frame.state.env[name] = Named(path)
+
+
+def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    info = frame.machine.index.function(node)
+    closure = (frame, *frame.closure) if frame.info is not None else ()
+    plain = not info.decorators or all(name.endswith(("no_grad", "inference_mode", "torch.jit.script")) for name in info.decorators)
+    frame.state.env[node.name] = Function(info, closure) if plain else UNKNOWN
+    for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
+        if not isinstance(default, ast.Constant):
+            evaluate(frame, default)
+    if frame.info is not None and not frame.inlined:
+        frame.machine.later(info, closure)
+
+
+def _class(frame: Frame, node: ast.ClassDef) -> None:
+    frame.state.env[node.name] = Class(frame.machine.index.class_(node))
+    if frame.machine.index.triggered(node):
+        inner = Frame(frame.machine, State({}), closure=(frame, *frame.closure), caller=frame)
+        inner.test = frame.test
+        run_body(inner, [item for item in node.body if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))])
+
+
+def _global(frame: Frame, node: ast.Global | ast.Nonlocal) -> None:
+    for name in node.names:
+        frame.state.env[name] = UNKNOWN
+
+
+def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
+    if frame.loops:
+        frame.loops[-1].exits.append(frame.state.copy())
+    frame.state.dead = True
+
+
+# -- branches ----------------------------------------------------------------------------------------------------------
+
+
+def _if(frame: Frame, node: ast.If) -> None:
+    flag = guards.condition(frame, node.test)
+    evaluate(frame, node.test)
+    known = guards.truth(frame, flag)
+    if known is not None:
+        run_body(frame, node.body if known else node.orelse)
+        return
+    before = frame.state
+    then, other = before.copy(), before.copy()
+    frame.state = then
+    then.assume(flag, True)
+    run_body(frame, node.body)
+    then = frame.state
+    frame.state = other
+    other.assume(flag, False)
+    run_body(frame, node.orelse)
+    other = frame.state
+    first, second = (then, other) if flag.positive else (other, then)
+    joined = merge(first, second, flag.key)
+    before.become(joined)
+    frame.state = before
+
+
+def _try(frame: Frame, node: ast.Try) -> None:
+    before = frame.state.copy()
+    run_body(frame, node.body)
+    run_body(frame, node.orelse)
+    state = frame.state
+    for position, handler in enumerate(node.handlers):
+        frame.state = merge(before.copy(), state.copy(), f"try {node.lineno}")
+        frame.state.dead = False
+        if handler.name:
+            frame.state.env[handler.name] = UNKNOWN
+        outer, frame.handler = frame.handler, True
+        run_body(frame, handler.body)
+        frame.handler = outer
+        state = merge(state, frame.state, f"except {node.lineno}:{position}")
+    frame.state = state
+    if node.finalbody:
+        dead, frame.state.dead = frame.state.dead, False
+        run_body(frame, node.finalbody)
+        frame.state.dead = frame.state.dead or dead
+
+
+def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    outer = frame.default_device
+    for item in node.items:
+        value = evaluate(frame, item.context_expr)
+        path = names.dotted(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else ""
+        if isinstance(value, DeviceValue) and not path.endswith(("cuda.device", "accelerator.device_index")):
+            frame.default_device = replace(value.device, implied=False)
+        if item.optional_vars is not None:
+            bind(frame, item.optional_vars, UNKNOWN, item.context_expr)
+    run_body(frame, node.body)
+    frame.default_device = outer
+
+
+def _match(frame: Frame, node: ast.Match) -> None:
+    evaluate(frame, node.subject)
+    before = frame.state
+    joined = before.copy()
+    for position, case in enumerate(node.cases):
+        frame.state = before.copy()
+        for part in ast.walk(case.pattern):
+            name = getattr(part, "name", None) or getattr(part, "rest", None)
+            if isinstance(name, str):
+                frame.state.env[name] = UNKNOWN
+        run_body(frame, case.body)
+        joined = merge(frame.state, joined, f"case {node.lineno}:{position}")
+    frame.state = joined
+
+
+# -- loops -------------------------------------------------------------------------------------------------------------
+
+
+def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    iterated = evaluate(frame, node.iter)
+    item = iterate(frame, iterated)
+    if item is ELEMENT:
+        return
+    _loop(frame, node, lambda: bind(frame, node.target, item, node.target), guards.is_step_loop(node, iterated))
+
+
+def _while(frame: Frame, node: ast.While) -> None:
+    def begin() -> None:
+        evaluate(frame, node.test)
+        frame.state.assume(guards.condition(frame, node.test), True)
+
+    _loop(frame, node, begin, guards.is_step_loop(node, UNKNOWN))
+
+
+def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callable[[], None], step: bool) -> None:
+    """Run a loop's body until what holds at its start holds at its end; only the last run speaks."""
+    entry = frame.state
+    machine = frame.machine
+    guard = f"loop {node.lineno}"
+    start = entry
+    if not machine.muted:
+        machine.muted += 1
+        once = _iteration(frame, node, start.copy(), begin, step)
+        machine.muted -= 1
+        start = merge(once, entry.copy(), guard)
+        start.facts = dict(entry.facts)
+        start.dead = False
+    end = _iteration(frame, node, start.copy(), begin, step)
+    left = merge(end, entry, guard)
+    left.dead = False
+    frame.state = left
+    run_body(frame, node.orelse)
+
+
+def _iteration(
+    frame: Frame, node: ast.For | ast.AsyncFor | ast.While, state: State, begin: Callable[[], None], step: bool
+) -> State:
+    frame.state = state
+    loop = Loop(node, step)
+    frame.loops.append(loop)
+    begin()
+    run_body(frame, node.body)
+    frame.loops.pop()
+    end = frame.state
+    for position, left in enumerate(loop.exits):
+        end = merge(end, left, f"leave {position} of loop {node.lineno}")
+    return end
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Delete: _delete,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Assert: _assert,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Global: _global,
+    ast.Nonlocal: _global,
+    ast.Break: _leave_loop,
+    ast.Continue: _leave_loop,
+    ast.If: _if,
+    ast.Try: _try,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Match: _match,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+}
+if hasattr(ast, "TryStar"):
+    _STATEMENTS[ast.TryStar] = _try

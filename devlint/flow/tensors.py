@@ -1,0 +1,159 @@
+"""Methods of tensors: what they return, and what has to meet."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint.flow import factories, table, transfers
+from devlint.flow.operations import blend, derived, is_tensor, meet
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+)
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+REDUCTIONS = frozenset(
+    """sum mean prod norm max min median std var all any amax amin argmax argmin logsumexp nansum nanmean count_nonzero dist
+    numel trace det""".split()
+)
+_SAME_SHAPE = frozenset(
+    """clone detach contiguous float double half bfloat16 long int short bool byte requires_grad_ relu tanh sigmoid exp log sqrt
+    abs neg square abs_ clamp clamp_ clamp_min clamp_max softmax log_softmax add sub mul div add_ sub_ mul_ div_ pow zero_ fill_
+    normal_ uniform_ requires_grad random_ bernoulli_ log2 sin cos to_dense round floor ceil masked_fill masked_fill_
+    share_memory_ pin_memory type roll flip cumsum sort triu tril copy_ logical_not bitwise_not""".split()
+)
+_ALWAYS_MANY = frozenset({"view", "reshape", "flatten", "unsqueeze", "expand", "repeat", "unsqueeze_", "nonzero", "masked_select", "tile"})
+_MULTIPLE = frozenset({"chunk", "split", "unbind", "topk", "sort", "tensor_split", "qr", "svd", "unique", "unsafe_chunk"})
+_PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue", "cummax", "cummin"})
+
+
+def is_tensor_method(name: str) -> bool:
+    """Whether nothing but a tensor has the method."""
+    from devlint.flow.index import TENSOR_ONLY
+
+    return name in TENSOR_ONLY
+
+
+def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
+    """The result of ``tensor.name(...)``."""
+    name = node.attr
+    if isinstance(receiver, Batches) and name in ("items", "values", "keys", "get", "pop"):
+        if name == "items":
+            return Sequence(None, Sequence((UNKNOWN, receiver), receiver))
+        return Sequence(None, receiver) if name == "values" else receiver if name != "keys" else UNKNOWN
+    if name in transfers.MOVERS:
+        return transfers.move(frame, call, receiver, node)
+    entry = table.method(name)
+    tensor = as_tensor(receiver)
+    if entry is None:
+        return receiver if isinstance(receiver, Batches) else UNKNOWN
+    if entry.rule in ("python", "numpy", "none"):
+        return UNKNOWN
+    if entry.rule == "like_input_or_kwarg":
+        shifted = replace(call, positional=(receiver, *call.positional), nodes=(node.value, *call.nodes)) if name.endswith("_like") else call
+        made = factories.make(frame, shifted, f"torch.Tensor.{name}", entry)
+        return made if "device" in call.keywords else replace(made, device=tensor.device, story=tensor.story, factory="", factory_node=None)
+    if entry.rule == "cpu-pinned":
+        return replace(tensor, host=True)
+    if entry.rule.startswith("mover"):
+        return replace(tensor, many=tensor.many) if name == "type" and not _cuda_type(call) else Tensor(tensor_unknown())
+    operands = arguments(call, entry, ((node.value, receiver, "self"),))
+    reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
+    if "self" not in entry.rejects_cpu:
+        reacts = [met for met in reacts if met[2] != "self" or not _on_cpu(frame, met[1])]
+    meet(frame, call.node, f".{name}()", "operands", reacts)
+    result = tensor if name.endswith("_") else blend(*(met[1] for met in operands if is_definite(met[1])))
+    return shaped(call, name, result, tensor)
+
+
+def tensor_unknown() -> object:
+    """A device of which nothing is known."""
+    from devlint import device
+
+    return device.UNKNOWN
+
+
+def _cuda_type(call: Call) -> bool:
+    return any(isinstance(value, Const) and isinstance(value.value, str) and "cuda" in value.value for value in call.positional)
+
+
+def arguments(
+    call: Call, entry: table.Function, leading: tuple[tuple[ast.AST, Value, str], ...] = ()
+) -> list[tuple[ast.AST, Value, str]]:
+    """The tensor arguments of a call, items of lists included, each with the parameter that it lands in."""
+    found = list(leading)
+    offset = len(leading)
+    for position, (node, value) in enumerate(zip(call.nodes, call.positional, strict=False)):
+        _collect(found, node, value, entry.parameter_at(position + offset) or "")
+    for name, value in call.keywords.items():
+        if name in call.keyword_nodes:
+            _collect(found, call.keyword_nodes[name], value, name)
+    return found
+
+
+def _collect(found: list[tuple[ast.AST, Value, str]], node: ast.AST, value: Value, parameter: str) -> None:
+    if isinstance(value, Sequence):
+        nodes = node.elts if isinstance(node, (ast.List, ast.Tuple)) and value.items is not None else ()
+        if value.items is not None and len(nodes) == len(value.items):
+            for inner, item in zip(nodes, value.items, strict=True):
+                if is_tensor(item):
+                    found.append((inner, item, parameter))
+        elif is_tensor(value.item):
+            found.append((node, value.item, parameter))
+    elif is_tensor(value):
+        found.append((node, value, parameter))
+
+
+def matters(frame: Frame, met: tuple[ast.AST, Value, str], entry: table.Function) -> bool:
+    """Whether the operand's device counts: a CPU tensor only where torch is known to reject it."""
+    return met[2] in entry.rejects_cpu or not _on_cpu(frame, met[1])
+
+
+def _on_cpu(frame: Frame, value: Value) -> bool:
+    return frame.state.settled(as_tensor(value).device).accelerates() is False
+
+
+def is_definite(value: Value) -> bool:
+    """Whether the value is surely a tensor, and so decides about the result."""
+    return isinstance(value, (Tensor, Batches)) or (isinstance(value, Opaque) and value.hint == "tensor")
+
+
+def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
+    """The result with what is known of its dimensions; several results where the function returns several."""
+    given = [key for key in call.keywords if key in ("dim", "axis", "keepdim")]
+    has_dim = bool(given) or (bool(call.positional) and name not in ("norm",))
+    if name in REDUCTIONS:
+        if not has_dim:
+            return derived(result, many=False, rank=0)
+        part = replace(result, many=None, rank=None, certain=True)
+        return Sequence((part, part), part) if name in _PAIRS and is_dim(call) else part
+    if name in _MULTIPLE:
+        part = replace(result, rank=None, certain=True)
+        return Sequence(None, part)
+    if name in ("item", "tolist"):
+        return UNKNOWN
+    if name in _ALWAYS_MANY:
+        return replace(result, many=True if name != "view" or call.positional else result.many, rank=None, certain=True)
+    if name in _SAME_SHAPE:
+        return replace(result, many=result.many, rank=tensor.rank, certain=True)
+    if name in ("squeeze", "squeeze_", "select", "index_select", "diagonal", "dot", "inner"):
+        return replace(result, many=None, rank=None, certain=True)
+    return replace(result, rank=None, certain=True)
+
+
+def is_dim(call: Call) -> bool:
+    """Whether ``max(...)`` reduces along a dimension, and so returns values and indices."""
+    if "dim" in call.keywords:
+        return True
+    last = call.positional[-1] if call.positional else None
+    return isinstance(last, Const) and isinstance(last.value, int)

@@ -1,0 +1,237 @@
+"""Functions and classes of torch: factories, operations, loaders, optimizers, devices, and calls that rules ask about."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Kind
+from devlint.flow import factories, modules, table, tensors
+from devlint.flow.operations import blend, meet
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    DeviceValue,
+    Flag,
+    Module,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    as_tensor,
+    placement,
+)
+from devlint.sites import ApiCall, Literal, Step
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+_LOADERS = frozenset({"torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader"})
+_API = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
+_CPU_SOURCES = frozenset({"torch.from_numpy", "torch.frombuffer", "torch.from_file"})
+_NO_LITERAL = frozenset({"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"})
+_AUTOCAST = frozenset({"torch.amp.autocast", "torch.amp.autocast_mode.autocast"})
+
+
+def torch_function(frame: Frame, call: Call, path: str) -> Value:
+    """The result of calling ``path``, a canonical name below ``torch``."""
+    handler = _SPECIAL.get(path)
+    if handler is not None:
+        return handler(frame, call, path)
+    literal_devices(frame, call, path)
+    if path in _API:
+        return _api(frame, call, path)
+    if path in _LOADERS:
+        return frame.machine.loaders.make(frame, call, path)
+    if table.module(path) is not None or path in modules.WRAPPERS:
+        return modules.construct(frame, call, path)
+    entry = table.function(path)
+    if entry is not None:
+        return _tabled(frame, call, path, entry)
+    if factories.is_legacy(path):
+        return factories.make(frame, call, path, None)
+    if path.startswith("torch.cuda.") and path.endswith("Tensor"):
+        return Tensor(device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here"),))
+    if path.startswith("torch.optim."):
+        return Stateful(path)
+    if path.startswith("torch.nn.utils.") or path.startswith("torch.utils.data."):
+        frame.machine.loaders.escape(call.values())
+    return UNKNOWN
+
+
+def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value:
+    name = path.rpartition(".")[2]
+    if entry.rule in ("default_or_kwarg", "like_input_or_kwarg", "data_or_default", "arg_tensor_or_cpu", "cpu"):
+        return factories.make(frame, call, path, entry)
+    if entry.rule in ("python", "numpy", "none"):
+        return UNKNOWN
+    operands = tensors.arguments(call, entry)
+    meet(frame, call.node, path, _kind(path, name), [met for met in operands if tensors.matters(frame, met, entry)])
+    definite = [met[1] for met in operands if tensors.is_definite(met[1])]
+    if not definite:
+        return UNKNOWN
+    result = blend(*definite)
+    if path.startswith("torch.nn.utils.rnn.pad_packed"):
+        return Sequence((result, Tensor(device.CPU, many=True)), UNKNOWN)
+    if name.endswith("_loss") or name in ("cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"):
+        return replace(result, many=None if "reduction" in call.keywords else False, rank=None, factory="", factory_node=None)
+    shifted = replace(call, positional=call.positional[1:], nodes=call.nodes[1:]) if call.positional else call
+    if name in ("cat", "stack", "concat", "hstack", "vstack", "concatenate"):
+        return replace(result, many=True, rank=None)
+    return tensors.shaped(shifted, name, result, as_tensor(definite[0]))
+
+
+def _kind(path: str, name: str) -> str:
+    if name.endswith("_loss") or "cross_entropy" in name or name in ("kl_div", "huber_loss", "nll_loss"):
+        return "loss target"
+    return "operands"
+
+
+def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
+    """Sites for the literal accelerators among the keyword arguments."""
+    if path in _NO_LITERAL:
+        return
+    for name in ("device", "map_location", "device_type"):
+        node = call.keyword_nodes.get(name)
+        if node is not None and (text := _accelerator_text(node)):
+            role = "autocast" if path in _AUTOCAST else name
+            frame.emit(Literal(node, frame.scope(), text, role))
+
+
+def _accelerator_text(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        place = device.parse(node.value)
+        if place is not None and place.kind is Kind.ACCELERATOR:
+            return node.value
+    return ""
+
+
+def _api(frame: Frame, call: Call, path: str) -> Value:
+    frame.emit(
+        ApiCall(call.node, frame.scope(), path, dict(call.keyword_nodes), len(call.positional), call.open, _purpose(frame, call))
+    )
+    return UNKNOWN
+
+
+def _purpose(frame: Frame, call: Call) -> str:
+    """What a loaded object is for: known where it goes straight into ``load_state_dict``, or where a data set reads it."""
+    if frame.owner is not None and frame.owner.is_dataset:
+        return "dataset"
+    body = frame.info.node if frame.info else frame.machine.tree
+    for node in ast.walk(body):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load_state_dict":
+            if any(inner is call.node for argument in node.args for inner in ast.walk(argument)):
+                return "state dict"
+    return ""
+
+
+# -- what the table does not know --------------------------------------------------------------------------------------
+
+
+def _device(frame: Frame, call: Call, path: str) -> Value:
+    given = call.argument(0, "device") or call.argument(0, "type")
+    node = call.argument_node(0, "device") or call.argument_node(0, "type")
+    if given is None or node is None:
+        return UNKNOWN
+    if text := _accelerator_text(node):
+        index = call.argument(1, "index")
+        frame.emit(Literal(node, frame.scope(), text, "torch.device"))
+        place = device.parse(text)
+        if place is not None and index is not None:
+            number = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
+            if number is None:
+                return DeviceValue(device.symbol(f"{text}@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node)), call.node)
+            place = device.accelerator(place.type, number)
+        return DeviceValue(place or device.UNKNOWN, call.node)
+    place = placement(given)
+    if place is None and isinstance(given, Opaque):
+        place = device.symbol(given.key, given.text)
+    if place is None:
+        place = device.symbol(f"device@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node))
+    return DeviceValue(place, call.node)
+
+
+def _set_default(frame: Frame, call: Call, path: str) -> Value:
+    node = call.argument_node(0, "device")
+    if node is not None and (text := _accelerator_text(node)):
+        frame.emit(Literal(node, frame.scope(), text, "set_default_device"))
+    return UNKNOWN
+
+
+def _autocast(frame: Frame, call: Call, path: str) -> Value:
+    node = call.argument_node(0, "device_type")
+    if node is not None and (text := _accelerator_text(node)):
+        frame.emit(Literal(node, frame.scope(), text, "autocast"))
+    return UNKNOWN
+
+
+def _parameter(frame: Frame, call: Call, path: str) -> Value:
+    data = call.argument(0, "data")
+    tensor = as_tensor(data) if data is not None else Tensor(device.IMPLIED_CPU, many=True)
+    return replace(tensor, many=tensor.many if tensor.many is not None else None, certain=True, buffer=True, factory="", factory_node=None)
+
+
+def _tensor_dataset(frame: Frame, call: Call, path: str) -> Value:
+    return Stateful(path, tuple(as_tensor(value) for value in call.positional))
+
+
+def _subset(frame: Frame, call: Call, path: str) -> Value:
+    first = call.positional[0] if call.positional else UNKNOWN
+    if not isinstance(first, Stateful):
+        return UNKNOWN
+    return Sequence(None, first) if path.endswith("random_split") else first
+
+
+def _available(frame: Frame, call: Call, path: str) -> Value:
+    from devlint.flow.guards import condition
+
+    flag = condition(frame, call.node)
+    return flag if isinstance(flag, Flag) else UNKNOWN
+
+
+def _accelerator(frame: Frame, call: Call, path: str) -> Value:
+    return DeviceValue(device.symbol("current accelerator", frame.machine.text(call.node)), call.node)
+
+
+def _cuda_scope(frame: Frame, call: Call, path: str) -> Value:
+    return UNKNOWN
+
+
+def _mask(frame: Frame, call: Call, path: str) -> Value:
+    made = factories.make(frame, call, path, table.function("torch.zeros"))
+    return replace(made, many=True, rank=2)
+
+
+
+def _variable(frame: Frame, call: Call, path: str) -> Value:
+    return call.positional[0] if call.positional else UNKNOWN
+
+
+def _compiled(frame: Frame, call: Call, path: str) -> Value:
+    first = call.positional[0] if call.positional else UNKNOWN
+    return first if isinstance(first, (Module, Opaque, Batches)) else UNKNOWN
+
+
+_SPECIAL: dict[str, Callable[[Frame, Call, str], Value]] = {
+    "torch.device": _device,
+    "torch.set_default_device": _set_default,
+    "torch.amp.autocast": _autocast,
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.Buffer": _parameter,
+    "torch.autograd.Variable": _variable,
+    "torch.utils.data.TensorDataset": _tensor_dataset,
+    "torch.utils.data.Subset": _subset,
+    "torch.utils.data.random_split": _subset,
+    "torch.cuda.is_available": _available,
+    "torch.cuda.device_count": _available,
+    "torch.accelerator.is_available": _available,
+    "torch.accelerator.current_accelerator": _accelerator,
+    "torch.cuda.device": _cuda_scope,
+    "torch.nn.Transformer.generate_square_subsequent_mask": _mask,
+    "torch.compile": _compiled,
+}

@@ -1,0 +1,209 @@
+"""Moves: ``.to``, ``.cuda``, ``.cpu`` and their kin, on tensors, modules and what may be either."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind
+from devlint.flow import names
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Instance,
+    Module,
+    Named,
+    Opaque,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+    placement,
+)
+from devlint.sites import Literal, Operand, Step, Transfer
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu", "mps", "type_as"})
+"""The methods that put their receiver somewhere."""
+_DTYPE = re.compile(r"(?:^|[._])dtype|^torch\.(?:b?float|double|half|u?int|long|short|bool|complex|q?u?int)\d*|memory_format|_format$")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a move asks for: a device (``None``: none), and whether it asks for nothing else."""
+
+    device: Device | None
+    node: ast.AST | None
+    plain: bool
+    non_blocking: bool
+
+
+def target_of(frame: Frame, call: Call, name: str) -> Target:
+    """What the arguments of ``.to(...)``, ``.cuda(...)``, ... ask for."""
+    blocking = call.argument(1, "non_blocking")
+    non_blocking = isinstance(blocking, Const) and blocking.value is True
+    if name == "cpu":
+        return Target(device.CPU, None, not call.keywords and not call.positional, False)
+    if name == "type_as":
+        other = call.argument(0, "other")
+        place = as_tensor(other).device if other is not None else device.UNKNOWN
+        return Target(place, call.argument_node(0, "other"), False, False)
+    if name != "to":
+        return _named_target(frame, call, name, non_blocking)
+    given = call.argument(0, "device") if "device" in call.keywords or call.positional else call.keywords.get("other")
+    node = call.argument_node(0, "device") or call.keyword_nodes.get("other")
+    extra = len(call.positional) > 1 or bool(set(call.keywords) - {"device", "non_blocking"})
+    if call.open:
+        return Target(device.UNKNOWN, node, False, non_blocking)
+    if given is None:
+        return Target(None, None, False, non_blocking)
+    place = _device_argument(given, node, frame)
+    tensor = isinstance(given, Tensor) or (isinstance(given, Opaque) and given.hint == "tensor")
+    return Target(place, node, not extra and not tensor, non_blocking)
+
+
+def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Target:
+    given = call.argument(0, "device")
+    node = call.argument_node(0, "device")
+    if given is None or (isinstance(given, Const) and given.value is None):
+        place = device.accelerator(name)
+    elif isinstance(given, Const) and isinstance(given.value, int) and not isinstance(given.value, bool):
+        place = device.accelerator(name, given.value)
+    else:
+        place = placement(given) or _symbolic(given, node)
+    extra = bool(set(call.keywords) - {"device", "non_blocking"}) or len(call.positional) > 2
+    return Target(place, node, not extra and not call.open, non_blocking)
+
+
+def _symbolic(given: Value, node: ast.AST | None) -> Device:
+    if isinstance(given, Opaque):
+        return device.symbol(given.key, given.text)
+    return device.UNKNOWN
+
+
+def _device_argument(given: Value, node: ast.AST | None, frame: Frame) -> Device | None:
+    """The device that the first argument of ``.to`` names, ``None`` for a dtype."""
+    place = placement(given)
+    if place is not None:
+        return place
+    if isinstance(given, Const):
+        if isinstance(given.value, int) and not isinstance(given.value, bool):
+            return device.accelerator("cuda", given.value)
+        return None if given.value is None else device.UNKNOWN
+    text = names.dotted(node) if isinstance(node, ast.expr) else ""
+    if isinstance(given, Named):
+        return None if _DTYPE.search(given.path) else device.UNKNOWN
+    if isinstance(given, Tensor):
+        return given.device
+    if isinstance(given, Opaque) and given.hint == "tensor":
+        return as_tensor(given).device
+    return None if _DTYPE.search(text) else device.UNKNOWN
+
+
+def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
+    """A move of anything but a module: the site, and the moved value."""
+    name = node.attr
+    target = target_of(frame, call, name)
+    _literal(frame, call, target)
+    tensor = as_tensor(receiver)
+    kind = "tensor" if tensor.certain else ""
+    discarded = frame.discarded is call.node
+    site = Transfer(
+        call.node, frame.scope(), name, kind, _operand(frame, node.value, receiver), target.device, target.node,
+        target.plain, discarded, target.non_blocking, isinstance(receiver, Instance) and _defines(receiver, name),
+    )  # fmt: skip
+    frame.emit(site)
+    if target.device is None:
+        return receiver
+    frame.machine.loaders.moving(site, receiver)
+    _note_attribute(frame, node, receiver, tensor, call)
+    if isinstance(receiver, Instance):
+        return UNKNOWN
+    if discarded and isinstance(receiver, Opaque) and not tensor.certain and target.plain:
+        # called for its effect, so it is no tensor: what it is stays there
+        frame.state.heap[(receiver.key, "@device")] = target.device
+        frame.state.heap[(receiver.key, "@story")] = (Step(call.node, f"moved to {target.device} here"),)
+        return receiver
+    if isinstance(receiver, Batches):
+        return replace(receiver, device=target.device)
+    if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
+        return _moved_stranger(frame, call, receiver, target.device)
+    return _moved(frame, call, tensor, target.device, explicit_cpu=target.device.kind is Kind.CPU)
+
+
+def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device, explicit_cpu: bool) -> Tensor:
+    settled = frame.state.settled(place)
+    label = "copied to the CPU here" if settled.kind is Kind.CPU else f"moved to {place} here"
+    if tensor.device.same(place):
+        return replace(tensor, host=tensor.host or explicit_cpu)
+    return Tensor(
+        place,
+        many=tensor.many,
+        rank=tensor.rank,
+        certain=tensor.certain,
+        story=(Step(call.node, label),),
+        batch=tensor.batch,
+        host=explicit_cpu,
+    )
+
+
+def _moved_stranger(frame: Frame, call: Call, receiver: Unknown | Opaque, place: Device) -> Value:
+    """A moved value which may be a tensor or a module: it keeps an identity, and its device is known."""
+    text = receiver.text if isinstance(receiver, Opaque) else frame.machine.text(call.node)
+    return Tensor(place, certain=False, story=(Step(call.node, f"`{text}` is moved to {place} here"),))
+
+
+def _operand(frame: Frame, node: ast.AST, value: Value) -> Operand:
+    return frame.operand(node, value)
+
+
+def _defines(receiver: Value, name: str) -> bool:
+    return isinstance(receiver, Instance) and receiver.cls.method(name) is not None
+
+
+def _note_attribute(frame: Frame, node: ast.Attribute, receiver: Value, tensor: Tensor, call: Call) -> None:
+    if tensor.attribute is None or not frame.after_init or tensor.device.kind is not Kind.CPU:
+        return
+    attribute = names.dotted(node.value)
+    kept = any(
+        isinstance(statement, ast.Assign) and statement.value is call.node and names.dotted(statement.targets[0]) == attribute
+        for statement in ast.walk(frame.info.node)
+    ) if frame.info else False  # fmt: skip
+    frame.machine.attributes.move(receiver, call.node, "moved here, on every call", kept)
+
+
+def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:
+    """A move of a module: in place."""
+    target = target_of(frame, call, node.attr)
+    _literal(frame, call, target)
+    place = frame.place_of(module)
+    operand = Operand(node.value, frame.machine.text(node.value), place, None, True, frame.story_of(module))
+    discarded = frame.discarded is call.node
+    frame.emit(
+        Transfer(call.node, frame.scope(), node.attr, "module", operand, target.device, target.node, target.plain, discarded, target.non_blocking)
+    )
+    if target.device is not None and target.device.same(place) is not True:
+        text = frame.machine.text(node.value)
+        frame.put(module, target.device, Step(call.node, f"`{text}` is moved to {target.device} here"))
+    return module
+
+
+def _literal(frame: Frame, call: Call, target: Target) -> None:
+    node = target.node
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        place = device.parse(node.value)
+        if place is not None and place.kind is Kind.ACCELERATOR:
+            frame.emit(Literal(node, frame.scope(), node.value, ".to"))
+
+
+def device_value(value: Value | None) -> Device | None:
+    """The device that an argument names, where it is one."""
+    return None if value is None else placement(value)
+
+

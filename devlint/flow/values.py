@@ -1,0 +1,273 @@
+"""What the interpreter knows of a value: a tensor, a module, a loader, a device, a container, or how it is called.
+
+Values are immutable and shared; what changes in place (a module's device, an object's attributes) lives in the state's heap
+under the value's identity.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device
+from devlint.sites import Step
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+    from devlint.flow.index import ClassInfo, FunctionInfo
+
+_identities = itertools.count(1)
+
+
+def identity() -> int:
+    """A number that no other object of this run has."""
+    return next(_identities)
+
+
+class Value:
+    """Something the program computes."""
+
+    __slots__ = ()
+
+
+class Unknown(Value):
+    """Nothing is known."""
+
+    __slots__ = ()
+
+
+UNKNOWN = Unknown()
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Value):
+    """A value of which only the identity is known: an argument, a stranger's attribute, the result of an unknown call.
+
+    Two loads of the same name give the same ``key``, which makes ``args.device`` a device symbol.  ``hint`` says what the
+    code itself shows it to be: "tensor", "device", "module", "number" or nothing; ``role`` whether it is an argument.
+    """
+
+    key: str
+    text: str
+    hint: str = ""
+    role: device.Role = device.Role.DEVICE
+    node: ast.AST | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Value):
+    """A Python literal."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Value):
+    """Something imported, by its canonical dotted name, such as ``torch.nn.Linear``."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceValue(Value):
+    """A ``torch.device`` or a string that names one."""
+
+    device: Device
+    node: ast.AST | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(Value):
+    """A condition: ``positive`` says whether it holds when ``key`` does.
+
+    ``accelerated`` is +1 when ``key`` being true means that an accelerator is there, -1 when its being false does, else 0.
+    ``parts`` are the conditions which all hold when ``key`` does.
+    """
+
+    key: str
+    positive: bool = True
+    accelerated: int = 0
+    parts: tuple[Flag, ...] = ()
+
+    def negated(self) -> Flag:
+        """The opposite condition."""
+        return replace(self, positive=not self.positive)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor(Value):
+    """A tensor: where it lives, whether it has dimensions, and its story.
+
+    ``rank`` is the number of dimensions where known, ``many`` whether there surely are some (or surely none).
+    ``factory`` is the torch function that made it on the default device without being asked for one, ``made_in`` the function in which.
+    ``attribute`` is the assignment of the plain module attribute that it was read from.  ``batch`` is the loader it comes from.
+    """
+
+    device: Device
+    many: bool | None = None
+    rank: int | None = None
+    certain: bool = True
+    story: tuple[Step, ...] = ()
+    factory: str = ""
+    factory_node: ast.AST | None = None
+    made_in: str = ""
+    attribute: Step | None = None
+    attribute_of: tuple[str, str] | None = None
+    batch: int = 0
+    buffer: bool = False
+    host: bool = False
+    """Whether the code put it on the CPU on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module(Value):
+    """An ``nn.Module``; its device is in the heap under ``oid``.  ``path`` is torch's class, or ``cls`` a class of the file."""
+
+    oid: int
+    path: str = ""
+    cls: ClassInfo | None = None
+    text: str = ""
+    has_state: bool = True
+    spread: bool = False
+    """Whether its call moves the inputs itself (DataParallel, DDP with device ids, managed models)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Value):
+    """An object of a class of the file that is no module; its attributes are in the heap."""
+
+    oid: int
+    cls: ClassInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Value):
+    """A list or tuple: its ``items`` where they are known, and what any one item is."""
+
+    items: tuple[Value, ...] | None
+    item: Value = UNKNOWN
+    mutable: bool = False
+    oid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping(Value):
+    """A dict with literal keys, and what any other value in it is."""
+
+    items: tuple[tuple[object, Value], ...]
+    other: Value = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Value):
+    """A function of the file, with the names that it closes over."""
+
+    info: FunctionInfo
+    closure: tuple[Frame, ...] = ()
+    bound: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Class(Value):
+    """A class of the file."""
+
+    info: ClassInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Loader(Value):
+    """A ``DataLoader``: what was passed to it is kept by the interpreter under ``oid``."""
+
+    oid: int
+    batches: Device
+
+
+@dataclass(frozen=True, slots=True)
+class Batches(Value):
+    """What iterating a loader yields, or a part of it: tensors whose layout is not known."""
+
+    loader: int
+    device: Device
+
+
+@dataclass(frozen=True, slots=True)
+class Stateful(Value):
+    """An optimizer, a dataset, a generator, a context manager: something of torch that is neither tensor nor module."""
+
+    path: str
+    tensors: tuple[Value, ...] = ()
+
+
+def join(first: Value, second: Value, guard: str) -> Value:
+    """What a name is after a branch: ``first`` where ``guard`` held, else ``second``."""
+    if first is second or first == second:
+        return first
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return _join_tensors(first, second, guard)
+    if isinstance(first, Opaque) and isinstance(second, Tensor):
+        return _join_tensors(as_tensor(first), second, guard)
+    if isinstance(first, Tensor) and isinstance(second, Opaque):
+        return _join_tensors(first, as_tensor(second), guard)
+    one, two = placement(first), placement(second)
+    if one is not None and two is not None:
+        return DeviceValue(device.choice(guard, one, two), getattr(first, "node", None))
+    if isinstance(first, Sequence) and isinstance(second, Sequence):
+        if first.items is not None and second.items is not None and len(first.items) == len(second.items):
+            pairs = zip(first.items, second.items, strict=True)
+            return replace(first, items=tuple(join(a, b, guard) for a, b in pairs), item=join(first.item, second.item, guard))
+        # an empty list says nothing about what is put into it later
+        item = first.item if second.items == () else second.item if first.items == () else join(first.item, second.item, guard)
+        return Sequence(None, item, first.mutable)
+    if isinstance(first, Batches) and isinstance(second, Batches) and first.loader == second.loader:
+        return Batches(first.loader, device.choice(guard, first.device, second.device))
+    return UNKNOWN
+
+
+def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
+    moved = first if first.story else second
+    fresh = first if first.factory else second if second.factory else None
+    known = first.attribute or second.attribute
+    return Tensor(
+        device=first.device if first.device == second.device else device.choice(guard, first.device, second.device),
+        many=first.many if first.many == second.many else None if False in (first.many, second.many) else (first.many or second.many),
+        rank=first.rank if first.rank == second.rank else None,
+        certain=first.certain or second.certain,
+        story=first.story if first.story == second.story else tuple(dict.fromkeys((*moved.story, *second.story))),
+        factory=fresh.factory if fresh else "",
+        factory_node=fresh.factory_node if fresh else None,
+        made_in=fresh.made_in if fresh else "",
+        attribute=known,
+        attribute_of=first.attribute_of or second.attribute_of,
+        batch=first.batch or second.batch,
+        host=first.host or second.host,
+    )
+
+
+def as_tensor(value: Value) -> Tensor:
+    """The value where the program uses it as a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Opaque):
+        place = device.symbol(value.key, value.text, device.Role.INPUT)
+        # an object of the unknown is no argument: nothing says that its device is the caller's choice
+        known = value.role is device.Role.INPUT
+        return Tensor(place if known else device.UNKNOWN, many=None, certain=value.hint == "tensor")
+    if isinstance(value, Batches):
+        return Tensor(value.device, many=True, certain=False, batch=value.loader)
+    return Tensor(device.UNKNOWN, certain=False)
+
+
+def placement(value: Value) -> Device | None:
+    """The device that a value names, ``None`` where it is no device."""
+    if isinstance(value, DeviceValue):
+        return value.device
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            return device.parse(value.value)
+        return None
+    if isinstance(value, Opaque) and value.hint == "device":
+        return device.symbol(value.key, value.text)
+    return None
