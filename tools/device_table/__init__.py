@@ -1,0 +1,1 @@
+"""Derives devlint's device table from the installed torch: see `tools/make_device_table.py`."""
