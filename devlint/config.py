@@ -162,17 +162,19 @@ def _boolean(value: object) -> bool:
 def _per_file_ignores(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise ValueError('expected a table such as { "tests/**" = ["DVL6"] }')
-    return tuple((_pattern(pattern), _strings(selectors)) for pattern, selectors in value.items())
+    return tuple((file_pattern(pattern), _strings(selectors)) for pattern, selectors in value.items())
 
 
 def _patterns(value: object) -> tuple[str, ...]:
-    return tuple(_pattern(pattern) for pattern in _strings(value))
+    return tuple(file_pattern(pattern) for pattern in _strings(value))
 
 
-def _pattern(pattern: str) -> str:
-    # The pattern is compiled where it is used; here only to find out whether it can be.
+def file_pattern(pattern: str) -> str:
+    """A gitignore-like pattern, known to compile; ``./`` in front means the root, as in a shell."""
     from pathspec import GitIgnoreSpec
 
+    if pattern.startswith("./"):
+        pattern = pattern[1:]
     try:
         GitIgnoreSpec.from_lines([pattern])
     except Exception as error:

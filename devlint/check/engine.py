@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,6 +18,9 @@ from devlint.selection import PARSE_ERROR, ignored_in, rules, selected
 
 if TYPE_CHECKING:
     from devlint.rules.base import Rule
+
+BYTES_WORTH_A_PROCESS = 400_000
+"""Below this much code for each process, starting one costs more than it saves."""
 
 
 class AnalysisError(Exception):
@@ -99,11 +103,26 @@ def check_target(target: Target) -> Outcome:
         return Outcome(target.path, error=f"devlint failed on this file, please report it: {error}")
 
 
+def processes(targets: Sequence[Target], jobs: int) -> int:
+    """How many processes to use: ``jobs`` at most, 0 meaning as many as there are processors, fewer for little code."""
+    limit = jobs if jobs > 0 else _processors()
+    size = sum(target.size for target in targets)
+    return max(1, min(limit, len(targets), size // BYTES_WORTH_A_PROCESS))
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _outcomes(targets: Sequence[Target], jobs: int) -> Iterable[Outcome]:
+    count = processes(targets, jobs)
+    if count == 1:
+        return map(check_target, targets)
     from devlint.check import workers
 
-    count = workers.worth(targets, jobs)
-    return workers.run(targets, count) if count > 1 else map(check_target, targets)
+    return workers.run(targets, count)
 
 
 @lru_cache(maxsize=64)
@@ -116,6 +135,7 @@ def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active
     if rule is None or PARSE_ERROR not in active:
         return []
     span = Span(failure.row, failure.column, failure.row, failure.column + 1)
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
     finding = Finding(
         PARSE_ERROR,
         rule.name,
@@ -123,7 +143,7 @@ def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active
         failure.message,
         filename,
         span,
-        help="nothing in this file was checked; exclude it if it is not meant to parse",
+        help=f"Python {version} cannot read this file, so nothing in it was checked; exclude it if that is intended",
     )
     text = decode(data)
     # Only what speaks of the whole file counts: lines mean little where the tokens end early.

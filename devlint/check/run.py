@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from devlint.config import (
     Resolver,
     Selection,
     did_you_mean,
+    file_pattern,
     parse_torch_version,
 )
 from devlint.config import load as load_config
@@ -51,6 +53,8 @@ class Options:
 
 def run(options: Options) -> int:
     """Check what the options say, print the report, and return the exit code."""
+    # A syntax tree is a great many objects without cycles: a collection after every 700 of them costs an eighth.
+    gc.set_threshold(100_000, 20, 20)
     try:
         resolver, config = configure(options)
         if STDIN in options.paths:
@@ -76,6 +80,31 @@ def run(options: Options) -> int:
 
 def configure(options: Options) -> tuple[Resolver, Config]:
     """The configuration of every file, and the one that holds for the run as a whole: the first path's."""
+    changes = _changes(options)
+    layer = Selection(options.select, options.ignore or (), options.extend_select or ())
+    for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
+        try:
+            union(selectors or ())
+        except UnknownSelectorError as error:
+            raise ConfigError(f"--{name}: {error}") from error
+
+    patterns = _patterns(options.exclude)
+
+    def adjust(config: Config) -> Config:
+        excluded = (*config.extend_exclude, *_from_here(patterns, config.root))
+        return replace(config.selecting(layer), extend_exclude=excluded, **changes)  # type: ignore[arg-type]
+
+    fixed = None
+    if options.config is not None:
+        fixed = load_config(options.config)
+    elif options.isolated:
+        fixed = Config(root=os.getcwd())
+    resolver = Resolver(fixed, adjust)
+    return resolver, resolver.at(_first_directory(options))
+
+
+def _changes(options: Options) -> dict[str, object]:
+    """The fields of a Config that the options replace."""
     changes: dict[str, object] = {}
     if options.output_format is not None:
         changes["output_format"] = _choice("--output-format", options.output_format, OUTPUT_FORMATS)
@@ -88,24 +117,7 @@ def configure(options: Options) -> tuple[Resolver, Config]:
             raise ConfigError(f"--target-torch: {error}") from error
     if options.force_exclude:
         changes["force_exclude"] = True
-    layer = Selection(options.select, options.ignore or (), options.extend_select or ())
-    for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
-        try:
-            union(selectors or ())
-        except UnknownSelectorError as error:
-            raise ConfigError(f"--{name}: {error}") from error
-
-    def adjust(config: Config) -> Config:
-        excluded = (*config.extend_exclude, *_patterns_from_here(options.exclude, config.root))
-        return replace(config.selecting(layer), extend_exclude=excluded, **changes)  # type: ignore[arg-type]
-
-    fixed = None
-    if options.config is not None:
-        fixed = load_config(options.config)
-    elif options.isolated:
-        fixed = Config(root=os.getcwd())
-    resolver = Resolver(fixed, adjust)
-    return resolver, resolver.at(_first_directory(options))
+    return changes
 
 
 def _check_files(options: Options, resolver: Resolver) -> Result:
@@ -166,11 +178,18 @@ def _choice(option: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _patterns_from_here(patterns: tuple[str, ...], root: str) -> list[str]:
+def _patterns(patterns: tuple[str, ...]) -> list[str]:
+    try:
+        return [file_pattern(pattern) for pattern in patterns]
+    except ValueError as error:
+        raise ConfigError(f"--exclude: {error}") from error
+
+
+def _from_here(patterns: list[str], root: str) -> list[str]:
     """Patterns of the command line are meant from the current directory, those of a Config from its root."""
     here = os.path.relpath(os.getcwd(), root or None)
     if here == os.curdir or here.startswith(os.pardir):
-        return list(patterns)
+        return patterns
     return [f"/{here}/{pattern.lstrip('/')}" if "/" in pattern.rstrip("/") else pattern for pattern in patterns]
 
 

@@ -14,16 +14,6 @@ from multiprocessing.process import BaseProcess
 from devlint.check.discover import Target
 from devlint.check.engine import Outcome, check_target
 
-# Below this much code for each process, starting one costs more than it saves.
-_BYTES_WORTH_A_PROCESS = 400_000
-
-
-def worth(targets: Sequence[Target], jobs: int) -> int:
-    """How many processes to use: ``jobs`` at most, 0 meaning as many as there are processors, fewer for little code."""
-    limit = jobs if jobs > 0 else _processors()
-    size = sum(target.size for target in targets)
-    return max(1, min(limit, len(targets), size // _BYTES_WORTH_A_PROCESS))
-
 
 def run(targets: Sequence[Target], jobs: int) -> Iterator[Outcome]:
     """Check the files in several processes, the big ones first, and yield what comes of each as it is done."""
@@ -115,9 +105,3 @@ def _context() -> BaseContext:
     # A fork shares the rules and tables that are loaded already. It is safe here: devlint starts no threads.
     methods = multiprocessing.get_all_start_methods()
     return multiprocessing.get_context("fork" if os.name == "posix" and "fork" in methods else "spawn")
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

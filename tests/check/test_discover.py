@@ -91,7 +91,7 @@ def test_gitignore_above_counts_up_to_the_root_of_the_repository(tree) -> None:
 
 
 def test_a_broken_gitignore_pattern_costs_only_itself(tree) -> None:
-    tree({".gitignore": b"!\n\xff\xfe\n[z-a\n///\ngen.py\n", "gen.py": "", "a.py": ""})
+    tree({".gitignore": b"!\n\xff\xfe\n[z-a]\n///\ngen.py\n", "gen.py": "", "a.py": ""})
     assert found() == ["a.py"]
 
 

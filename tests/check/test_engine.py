@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import devlint
-from devlint.check import workers
+from devlint.check import engine, workers
 from devlint.check.discover import Target, discover
 from devlint.check.engine import AnalysisError, check_paths, check_source
 from devlint.config import Config, Resolver, Selection
@@ -116,7 +116,7 @@ def many(count: int, extra: dict[str, str]) -> dict[str, str]:
 
 
 def test_processes_find_what_one_finds(tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_BYTES_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(engine, "BYTES_WORTH_A_PROCESS", 1)
     tree(many(40, {"bad.py": "def f(:"}))
     steps: list[tuple[int, int]] = []
     alone = check_paths(["."], Config(), jobs=1)
@@ -127,7 +127,7 @@ def test_processes_find_what_one_finds(tree, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_crashed_process_costs_its_file_only(tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_BYTES_WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(engine, "BYTES_WORTH_A_PROCESS", 1)
     tree(many(30, {"crash1.py": "dies()", "crash2.py": "dies()" + "#" * 99, "odd.py": "fails()"}))
     result = check_paths(["."], Config(), jobs=2)
     assert len(result.findings) == 30
@@ -146,14 +146,14 @@ def test_big_files_go_first(tree, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_processes_only_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_processors", lambda: 8)
+    monkeypatch.setattr(engine, "_processors", lambda: 8)
     small, big = [Target("a", 100, Config())] * 50, [Target("a", 1_000_000, Config())] * 50
-    assert workers.worth(small, 0) == 1
-    assert workers.worth(small, 16) == 1
-    assert workers.worth(big, 0) == 8
-    assert workers.worth(big, 3) == 3
-    assert workers.worth(big, 1) == 1
-    assert workers.worth(big[:2], 0) == 2
+    assert engine.processes(small, 0) == 1
+    assert engine.processes(small, 16) == 1
+    assert engine.processes(big, 0) == 8
+    assert engine.processes(big, 3) == 3
+    assert engine.processes(big, 1) == 1
+    assert engine.processes(big[:2], 0) == 2
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -165,9 +165,9 @@ def test_an_interrupt_ends_the_run_at_once_and_leaves_no_process(tree) -> None:
             """
             import sys, time
             import devlint.rules
-            from devlint.check import workers
+            from devlint.check import engine
             from devlint.cli import main
-            workers._BYTES_WORTH_A_PROCESS = 1
+            engine.BYTES_WORTH_A_PROCESS = 1
             def run(*_):
                 print("working", flush=True)
                 time.sleep(60)
