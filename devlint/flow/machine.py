@@ -67,7 +67,7 @@ class Machine:
         frame = Frame(self, State(self.globals))
         statements.run_body(frame, self.tree.body)
         self.globals = frame.state.env
-        for info in self.index.classes.values():
+        for info in list(self.index.classes.values()):
             self._run_class(info)
         for function in list(self.index.functions.values()):
             if function.owner is None and function.triggered:
