@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from devlint.check.deep import with_deep_stack
 from devlint.check.discover import Target, discover
 from devlint.check.source import ParseFailure, Source, decode
 from devlint.check.suppress import suppressions
@@ -54,11 +55,15 @@ def check_source(data: bytes | str, filename: str = "<string>", config: Config |
     source = Source.parse(data, filename)
     if isinstance(source, ParseFailure):
         return _parse_error(source, data, filename, active)
-    try:
-        from devlint import rules as package
+    from devlint import rules as package
 
-        found = package.run(source, chosen, config.target_torch)
-    except (Exception, RecursionError) as error:
+    try:
+        try:
+            found = package.run(source, chosen, config.target_torch)
+        except RecursionError:
+            # An `elif` chain of 300 branches nests as deep; few files need it, so only they pay for a thread.
+            found = with_deep_stack(lambda: package.run(source, chosen, config.target_torch))
+    except Exception as error:
         raise AnalysisError(_one_line(error)) from error
     comments = suppressions(source.text, bool(found))
     kept = comments.apply(found) if comments.comments else found
@@ -78,14 +83,14 @@ def check_paths(
     resolver = config if isinstance(config, Resolver) else Resolver(config)
     discovery = discover([os.fspath(path) for path in paths], resolver)
     result = Result(errors=discovery.errors)
-    for outcome in _outcomes(discovery.targets, jobs):
+    for done, outcome in enumerate(_outcomes(discovery.targets, jobs), 1):
         if outcome.error is None:
             result.files += 1
             result.findings.extend(outcome.findings)
         else:
             result.errors.append(f"{outcome.path}: {outcome.error}")
         if progress:
-            progress(result.files, len(discovery.targets))
+            progress(done, len(discovery.targets))
     result.findings.sort(key=lambda finding: finding.sort_key)
     return result
 

@@ -102,6 +102,6 @@ def _serve(connection: Connection) -> None:
 
 
 def _context() -> BaseContext:
-    # A fork shares the rules and tables that are loaded already. It is safe here: devlint starts no threads.
+    # A fork shares the rules and tables that are loaded already. It is safe here: no thread of devlint is alive.
     methods = multiprocessing.get_all_start_methods()
     return multiprocessing.get_context("fork" if os.name == "posix" and "fork" in methods else "spawn")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -79,6 +80,27 @@ def test_a_failure_of_the_analysis_names_the_file_and_the_run_goes_on(tree, call
     assert "stubs.py:" in line, "the place is what a bug report needs"
     with pytest.raises(AnalysisError):
         check_source(call)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if x == 0:\n    pass\n" + "".join(f"elif x == {n}:\n    pass\n" for n in range(1, 900)),
+        "x = " + " + ".join(["f(1)"] * 900),
+        "x = y" + ".add(1)" * 900,
+    ],
+    ids=["elif", "sum", "chain"],
+)
+def test_deep_code_is_analysed_all_the_same(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def depth(node: ast.AST) -> int:
+        return 1 + max([depth(child) for child in ast.iter_child_nodes(node)], default=0)
+
+    depths = []
+    monkeypatch.setattr("devlint.rules.run", lambda source, rules, target: depths.append(depth(source.tree)) or [])
+    limit = sys.getrecursionlimit()
+    assert check_source(code) == []
+    assert depths[0] > 900
+    assert sys.getrecursionlimit() == limit
 
 
 def test_an_unreadable_file_is_an_error_and_the_run_goes_on(tree, monkeypatch: pytest.MonkeyPatch) -> None:
