@@ -79,11 +79,12 @@ class MissingPinMemory(Rule):
         moves = [move for move in site.moves if move.scope.loop is not None and _pins_help(move.target)]
         if not moves and (site.moves or not site.escapes):
             return
+        loader = site.loader.rpartition(".")[2]
         target = f"{moves[0].target}" if moves else "an accelerator"
         verb = "are copied" if moves else "may be copied"
         yield Report(
             site.node,
-            f"the batches of this `{site.loader}` {verb} to {target} from pageable memory at every step",
+            f"the batches of this `{loader}` {verb} to {target} from pageable memory at every step",
             label="`pin_memory` is not set",
             severity=None if moves else Severity.INFO,
             steps=tuple(Step(move.node, f"copied to {move.target} here") for move in moves),

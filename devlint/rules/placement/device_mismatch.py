@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.placement.meeting import Meeting, beside, meetings, shown
+from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown, takes_device
 from devlint.sites import Forward, Operand, Operation, Scope, Site
 
 
@@ -88,6 +88,8 @@ def _whereabouts(operand: Operand) -> str:
     device = operand.device
     if device.kind is Kind.SYMBOL and device.role is Role.INPUT:
         return f"{shown(operand.text)} is where the caller keeps `{device.text}`"
+    if device.switched and not device.text:
+        device = next(leaf for leaf in device.leaves() if leaf.kind is Kind.ACCELERATOR)
     return f"{shown(operand.text)} is on {device}"
 
 
@@ -111,8 +113,9 @@ def _help(meeting: Meeting, scope: Scope) -> str:
     stray, target = meeting.stray, beside(meeting.other, scope)
     if not target:
         return f"put {shown(stray.text)} on the device of {shown(meeting.other.text)} first"
-    if stray.factory:
-        return f"create {shown(stray.text)} with `device={target}`"
-    if stray.text.isidentifier() or stray.text.replace(".", "").isidentifier():
+    literal = meeting.other.device.kind is Kind.ACCELERATOR
+    if takes_device(stray.factory) and stray.role != MODULE and not literal:
+        return f"create it there: `{stray.factory}(..., device={target})`"
+    if stray.text.replace(".", "").isidentifier():
         return f"move it first: `{stray.text}.to({target})`"
     return f"move it first, with `.to({target})`"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from devlint.device import Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import code, parsed, with_keyword
-from devlint.rules.placement.meeting import Meeting, beside, meetings, shown
-from devlint.sites import Forward, Operation, Site, Step
-
-_WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
+from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown, takes_device
+from devlint.sites import Forward, Operand, Operation, Site, Step
 
 
 class ForwardFactory(Rule):
@@ -31,14 +30,10 @@ class ForwardFactory(Rule):
     import torch
     from torch import nn
 
-    class Positions(nn.Module):
-        def __init__(self, length, width):
-            super().__init__()
-            self.embedding = nn.Embedding(length, width)
-
+    class Noise(nn.Module):
         def forward(self, x):
-            positions = torch.arange(x.size(1))
-            return x + self.embedding(positions)
+            noise = torch.randn(x.shape)
+            return x.clamp(0, 1) + noise
     ```
 
     ## Use instead
@@ -46,14 +41,10 @@ class ForwardFactory(Rule):
     import torch
     from torch import nn
 
-    class Positions(nn.Module):
-        def __init__(self, length, width):
-            super().__init__()
-            self.embedding = nn.Embedding(length, width)
-
+    class Noise(nn.Module):
         def forward(self, x):
-            positions = torch.arange(x.size(1), device=x.device)
-            return x + self.embedding(positions)
+            noise = torch.randn(x.shape, device=x.device)
+            return x.clamp(0, 1) + noise
     ```
 
     ## When it stays silent
@@ -85,24 +76,21 @@ class ForwardFactory(Rule):
         for meeting in meetings(site):
             if meeting.creation is None:
                 continue
-            target = beside(meeting.other, site.scope) or _caller(site)
-            hint = f" with `device={target}`" if target else ""
+            target = _caller(site) or beside(meeting.other, site.scope)
             yield Report(
                 meeting.creation,
-                f"{shown(meeting.stray.text)} is created on the CPU but meets {_party(meeting)}; "
+                f"{shown(meeting.stray.factory)} creates on the CPU, but the result meets {_party(meeting.other)}; "
                 "this raises when that is an accelerator",
                 label="created on the default device, the CPU",
                 severity=meeting.severity,
                 steps=(Step(site.node, f"meets {shown(meeting.other.text)} here"),),
-                help=f"create it on the device of {shown(meeting.other.text)}{hint}",
+                help=_help(meeting, target),
                 fix=self._fix(meeting, target),
             )
 
     def _fix(self, meeting: Meeting, target: str) -> Fix | None:
-        node, factory = meeting.creation, meeting.stray.factory.rpartition(".")[2]
-        if not isinstance(node, ast.Call) or not target or not factory.islower() or factory in _WITHOUT_DEVICE:
-            return None
-        if any(keyword.arg in (None, "device", "generator", "out") for keyword in node.keywords):
+        node = meeting.creation
+        if not isinstance(node, ast.Call) or not target or not _placeable(meeting):
             return None
         import libcst as cst
 
@@ -113,11 +101,28 @@ class ForwardFactory(Rule):
         return Fix(f"Add `device={target}`", (edit,), Applicability.UNSAFE)
 
 
-def _party(meeting: Meeting) -> str:
-    return f"{shown(meeting.other.text)}, which is on {meeting.other.device}"
+def _placeable(meeting: Meeting) -> bool:
+    """Whether ``device=`` can be added to the creation: nothing else in the call says where it creates."""
+    keywords = meeting.creation.keywords if isinstance(meeting.creation, ast.Call) else []
+    tied = any(keyword.arg in (None, "device", "generator", "out") for keyword in keywords)
+    return not tied and meeting.stray.role != MODULE and takes_device(meeting.stray.factory)
+
+
+def _help(meeting: Meeting, target: str) -> str:
+    if not target:
+        return f"create it on the device of {shown(meeting.other.text)}"
+    if _placeable(meeting):
+        return f"create it there: `{meeting.stray.factory}(..., device={target})`"
+    return f"move it there: `.to({target})`"
+
+
+def _party(operand: Operand) -> str:
+    if operand.text == operand.device.text:
+        return f"{shown(operand.text)}, which is where the caller keeps it"
+    return f"{shown(operand.text)}, which is on {operand.device}"
 
 
 def _caller(site: Forward | Operation) -> str:
-    """The device of an argument that takes part, where the other operand has no name for its own."""
+    """The device of an argument that takes part; empty where none does."""
     operands = site.inputs if isinstance(site, Forward) else site.operands
-    return next((beside(operand, site.scope) for operand in operands if operand.device.known), "")
+    return next((beside(operand, site.scope) for operand in operands if operand.device.role is Role.INPUT), "")

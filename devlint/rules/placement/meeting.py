@@ -15,7 +15,10 @@ from devlint.device import Device, Kind, Role
 from devlint.finding import Severity
 from devlint.sites import Forward, Operand, Operation, Scope
 
-_LONGEST_TEXT = 48
+MODULE = "module"
+"""The role of the operand that is the called module itself."""
+_LONGEST_TEXT = 60
+_WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,21 @@ def beside(operand: Operand, scope: Scope) -> str:
     if device.kind is Kind.SYMBOL and device.role is Role.PLACE:
         if scope.devices:
             return scope.devices[0]
-        return f"{operand.text}.device" if _is_tensor_of_self(operand) else ""
+        held = _attribute_of_self(operand.node)
+        if operand.role == MODULE:
+            return f"next({held}.parameters()).device" if held else ""
+        return f"{held}.device" if held else "next(self.parameters()).device"
     if device.kind is Kind.SYMBOL or (device.kind is Kind.CHOICE and device.text):
         return device.text
     if device.kind is Kind.ACCELERATOR:
         return f'"{str(device).strip("`")}"'
     return scope.devices[0] if scope.devices else ""
+
+
+def takes_device(factory: str) -> bool:
+    """Whether the torch function has a ``device=``: constructors by type and readers of host memory have none."""
+    name = factory.rpartition(".")[2]
+    return name.islower() and name not in _WITHOUT_DEVICE
 
 
 def shown(text: str) -> str:
@@ -78,7 +90,7 @@ def _pairs(site: Operation | Forward) -> Iterable[tuple[Operand, Operand]]:
     if isinstance(site, Operation):
         return itertools.combinations(site.operands, 2)
     callee = site.node.func if isinstance(site.node, ast.Call) else site.node
-    module = Operand(callee, site.module, site.device, many=True, certain=True, story=site.story)
+    module = Operand(callee, site.module, site.device, many=True, certain=True, story=site.story, role=MODULE)
     if site.device.implied and site.story and (site.scope.module or site.scope.device_aware):
         # built right here, as in `nn.BatchNorm2d(c)(x)`
         module = replace(module, factory=site.module, factory_node=site.story[0].node)
@@ -110,5 +122,18 @@ def _cpu(device: Device) -> int:
     return int(not device.switched and any(leaf.kind is Kind.CPU for leaf in device.leaves()))
 
 
-def _is_tensor_of_self(operand: Operand) -> bool:
-    return isinstance(operand.node, ast.Attribute) and operand.text.startswith("self.")
+def _attribute_of_self(node: ast.AST) -> str:
+    """``self.weight`` for ``self.weight`` and ``self.weight.t()[0]``, nothing for the result of ``self.layer(x)``."""
+    while True:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Attribute)
+        ):
+            node = node.func.value
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.Attribute):
+            return ast.unparse(node) if isinstance(node.value, ast.Name) and node.value.id == "self" else ""
+        else:
+            return ""

@@ -80,7 +80,7 @@ class UnregisteredTensor(Rule):
             # a copy costs whatever its size; but a value put on the CPU on purpose may be kept off the accelerator
             if site.value.many is False or not site.value.device.implied:
                 return
-            what = "is copied to the device of the inputs again and again"
+            what = "is copied to the device of the inputs at every use"
         elif site.value.many is True:
             what = "stays on the CPU and meets the inputs there"
         else:

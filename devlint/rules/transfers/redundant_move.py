@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
-from devlint.device import Role
+from devlint.device import Kind, Role
 from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import short
 from devlint.rules.transfers.removal import idle_statement, removal
 from devlint.sites import Site, Transfer
+
+_PLACED = re.compile(r"\b(?:created|moved)\b")
 
 
 class RedundantMove(Rule):
@@ -67,17 +70,20 @@ class RedundantMove(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where receiver and target are the same device, and this function made them so."""
-        if not isinstance(site, Transfer) or site.foreign or not site.kind or not site.plain:
+        if not isinstance(site, Transfer) or site.foreign or not site.plain:
+            return
+        # the batches of a loader are surely somewhere, whatever their type
+        if not site.kind and site.value.many is not True:
             return
         if site.target is None or site.value.device.same(site.target) is not True or not _settled_here(site):
             return
         if site.discarded and site.kind == "tensor":
             return
         text = short(site.value.text, "")
-        what = f"`{text}`" if text else f"the {site.kind}"
+        what = f"`{text}`" if text else f"the {site.kind or 'value'}"
         yield Report(
             site.node,
-            f"{what} is already on {site.target}: `{site.spelled}()` returns its input and moves nothing",
+            f"{what} is already on {site.target}: `.{site.spelled}()` returns its input and moves nothing",
             label=f"already on {site.target}",
             severity=None if site.scope.loop is not None else Severity.INFO,
             steps=site.value.story,
@@ -98,6 +104,9 @@ class RedundantMove(Rule):
 
 
 def _settled_here(site: Transfer) -> bool:
-    """Whether this function put the value there, rather than found it where an argument or the module is."""
-    placed = any(step.label.startswith(("created", "moved")) for step in site.value.story)
-    return placed or all(leaf.role in (None, Role.DEVICE) for leaf in site.value.device.leaves())
+    """Whether this function put the value there, rather than found it where an argument, a loader or chance has it."""
+    device = site.value.device
+    if device.kind is Kind.CPU:
+        return bool(site.kind) and not device.implied
+    placed = any(_PLACED.search(step.label) for step in site.value.story)
+    return placed or all(leaf.role in (None, Role.DEVICE) for leaf in device.leaves())

@@ -32,11 +32,11 @@ def idle_statement(source: SourceText, call: ast.Call) -> tuple[ast.stmt, list[a
 
 
 def removal(source: SourceText, statement: ast.stmt, block: list[ast.stmt]) -> Edit | None:
-    """The edit that deletes ``statement``; ``None`` where its block holds nothing else, or its lines hold more."""
+    """The edit that deletes ``statement``; ``None`` where its block or its line would be left broken."""
     lines, span = cast("_Tree", source).lines, source.span(statement)
     before = lines[span.row - 1][: span.column - 1]
     after = lines[span.end_row - 1][span.end_column - 1 :]
-    if len(block) < 2 or before.strip() or after.strip():
+    if len(block) < 2 or before.strip() or after.strip().partition("#")[0]:
         return None
     last = span.end_row == len(lines)
     end = (span.end_row, span.end_column) if last else (span.end_row + 1, 1)
