@@ -1,0 +1,93 @@
+"""What DVL301 says and how safe its fix is; where it fires is in the fixtures."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from devlint.check.source import Source
+from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
+from devlint.finding import Applicability
+from devlint.rules.base import Report
+from devlint.rules.loading.missing_pin_memory import MissingPinMemory
+from devlint.sites import Load, Operand, Scope, Transfer
+
+DEVICE = symbol("f:device", "device")
+LOOP = Scope(loop=ast.Pass())
+
+
+def move(target: Device | None, scope: Scope = LOOP, non_blocking: bool = False) -> Transfer:
+    node = ast.parse("x.to(device)", mode="eval").body
+    return Transfer(node, scope, "to", "tensor", Operand(node, "x", CPU), target, non_blocking=non_blocking)
+
+
+def judge(
+    *moves: Transfer, call: str = "DataLoader(data)", batches: Device = CPU, escapes: bool = False
+) -> list[Report]:
+    source = Source.parse(call)
+    assert isinstance(source, Source)
+    node = source.tree.body[0].value  # type: ignore[attr-defined]  # an expression statement
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    opened = any(keyword.arg is None for keyword in node.keywords)
+    site = Load(node, Scope(), "torch.utils.data.DataLoader", keywords, opened, batches, moves, escapes=escapes)
+    return list(MissingPinMemory(source).judge(site))
+
+
+def test_it_names_the_device_and_the_places() -> None:
+    first, second = move(DEVICE), move(DEVICE)
+    (report,) = judge(first, second)
+    assert report.message == (
+        "the batches of this `DataLoader` are copied to `device` from pageable memory at every step"
+    )
+    assert [step.label for step in report.steps] == ["copied to `device` here"] * 2
+    assert report.severity is None
+    assert "non_blocking=True" in report.help
+
+
+def test_the_help_does_not_ask_for_what_is_there() -> None:
+    (report,) = judge(move(DEVICE, non_blocking=True))
+    assert "non_blocking" not in report.help
+
+
+@pytest.mark.parametrize(("batches", "applicability"), [(CPU, Applicability.SAFE), (UNKNOWN, Applicability.UNSAFE)])
+def test_the_fix_is_safe_where_the_batches_are_on_the_cpu(batches: Device, applicability: Applicability) -> None:
+    (report,) = judge(move(DEVICE), batches=batches)
+    assert report.fix is not None
+    assert report.fix.applicability is applicability
+    assert [edit.content for edit in report.fix.edits] == ["DataLoader(data, pin_memory=True)"]
+
+
+@pytest.mark.parametrize("target", [CPU, UNKNOWN, accelerator("mps"), None])
+def test_only_a_copy_to_what_reads_pinned_memory_counts(target: Device | None) -> None:
+    assert not judge(move(target))
+    assert not judge(move(target), escapes=True)
+
+
+@pytest.mark.parametrize("batches", [DEVICE, accelerator("cuda")])
+def test_batches_elsewhere_cannot_be_pinned(batches: Device) -> None:
+    assert not judge(move(DEVICE), batches=batches)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "DataLoader(data, pin_memory=False)",
+        "DataLoader(data, pin_memory=use_cuda)",
+        "DataLoader(data, **options)",
+        "DataLoader(data, batch_size=None)",
+        "DataLoader(data, 8, True, None, None, 2, None, True)",
+    ],
+)
+def test_what_was_decided_is_respected(call: str) -> None:
+    assert not judge(move(DEVICE), call=call)
+
+
+def test_a_loader_that_leaves_the_file_is_a_hint() -> None:
+    (report,) = judge(escapes=True)
+    assert str(report.severity) == "info"
+    assert not judge()
+
+
+def test_a_single_batch_is_no_loop() -> None:
+    assert not judge(move(DEVICE, scope=Scope()))

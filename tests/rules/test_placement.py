@@ -1,0 +1,274 @@
+"""What DVL101, DVL103 and DVL104 say, and which of them says it; where they fire is in the fixtures."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import pytest
+
+from devlint.check.engine import check_source
+from devlint.check.source import Source
+from devlint.config import Config, Selection
+from devlint.device import (
+    AVAILABLE,
+    CPU,
+    IMPLIED_CPU,
+    UNKNOWN,
+    Device,
+    Role,
+    accelerator,
+    choice,
+    symbol,
+)
+from devlint.finding import Applicability, Finding, Severity
+from devlint.rules.placement.device_mismatch import DeviceMismatch
+from devlint.rules.placement.forward_factory import ForwardFactory
+from devlint.rules.placement.meeting import beside, meetings, shown, takes_device
+from devlint.sites import Forward, Operand, Operation, Scope, Step
+
+DEVICE = symbol("f:device", "device")
+SWITCH = choice(AVAILABLE, accelerator("cuda"), CPU, "device")
+INPUT = symbol("f:x", "x", Role.INPUT)
+PLACE = symbol("place:Net", "self", Role.PLACE)
+PLAIN, AWARE, METHOD = Scope(), Scope(device_aware=True), Scope(module=True)
+
+
+def source(text: str) -> Source:
+    parsed = Source.parse(text)
+    assert isinstance(parsed, Source)
+    return parsed
+
+
+def expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def operand(text: str, device: Device, **more: object) -> Operand:
+    base = Operand(expression(text), text, device, many=True, certain=True)
+    return replace(base, **more)  # type: ignore[arg-type]  # the fields are checked when the dataclass is made
+
+
+def fresh(text: str = "mask", factory: str = "torch.ones") -> Operand:
+    return operand(text, IMPLIED_CPU, factory=factory, factory_node=expression(f"{factory}(3)"))
+
+
+def operation(*operands: Operand, scope: Scope = PLAIN) -> Operation:
+    return Operation(expression("mask * x"), scope, "*", "operands", operands)
+
+
+def told(site: Operation | Forward) -> list[tuple[str, Severity]]:
+    """Which rule tells a meeting, and how grave it is."""
+    return [("DVL101" if m.creation is None else "DVL103", m.severity) for m in meetings(site)]
+
+
+def check(text: str, *codes: str) -> list[Finding]:
+    return check_source(text, config=Config(selections=(Selection(select=codes),)))
+
+
+@pytest.mark.parametrize(
+    ("other", "scope", "expected"),
+    [
+        (INPUT, METHOD, [("DVL103", Severity.WARNING)]),
+        (INPUT, AWARE, [("DVL103", Severity.WARNING)]),
+        (INPUT, PLAIN, [("DVL103", Severity.INFO)]),
+        (PLACE, METHOD, [("DVL103", Severity.WARNING)]),
+        (DEVICE, PLAIN, [("DVL101", Severity.ERROR)]),
+        (SWITCH, PLAIN, [("DVL101", Severity.ERROR)]),
+        (accelerator("cuda"), METHOD, [("DVL101", Severity.ERROR)]),
+        (CPU, PLAIN, []),
+        (UNKNOWN, METHOD, []),
+    ],
+)
+def test_a_fresh_tensor_is_the_creations_fault_where_nobody_chose_a_device(
+    other: Device, scope: Scope, expected: list[tuple[str, Severity]]
+) -> None:
+    assert told(operation(fresh(), operand("x", other), scope=scope)) == expected
+    assert told(operation(operand("x", other), fresh(), scope=scope)) == expected
+
+
+@pytest.mark.parametrize(("scope", "expected"), [(PLAIN, []), (AWARE, ["DVL101"]), (METHOD, ["DVL101"])])
+def test_a_chosen_cpu_against_an_argument_is_silent_in_a_function_that_places_nothing(
+    scope: Scope, expected: list[str]
+) -> None:
+    chosen = operand("table", CPU)
+    assert [code for code, _ in told(operation(chosen, operand("x", INPUT), scope=scope))] == expected
+    assert [code for code, _ in told(operation(chosen, operand("x", DEVICE)))] == ["DVL101"]
+
+
+@pytest.mark.parametrize("many", [False, None])
+def test_a_cpu_tensor_that_may_be_0_dim_is_silent(many: bool | None) -> None:
+    assert not told(operation(replace(fresh(), many=many), operand("x", DEVICE)))
+
+
+def test_an_operand_that_may_be_no_tensor_is_silent() -> None:
+    assert not told(operation(fresh(), operand("x", DEVICE, certain=False)))
+
+
+def test_an_attribute_is_left_to_its_own_rule() -> None:
+    kept = operand("self.mask", IMPLIED_CPU, attribute=Step(expression("torch.ones(3)"), "kept"))
+    assert not told(operation(kept, operand("x", PLACE), scope=METHOD))
+
+
+def test_every_stray_operand_has_its_meeting_and_a_chosen_device_explains_best() -> None:
+    both = operation(fresh("a"), fresh("b"), operand("x", INPUT), scope=METHOD)
+    assert [meeting.stray.text for meeting in meetings(both)] == ["a", "b"]
+    known = operation(fresh("a"), operand("x", INPUT), operand("y", DEVICE), scope=METHOD)
+    assert told(known) == [("DVL101", Severity.ERROR)]
+
+
+def test_a_module_is_compared_with_its_inputs_and_they_not_with_one_another() -> None:
+    call = expression("model(x, y)")
+    inputs = (operand("x", DEVICE), operand("y", CPU))
+    assert [m.stray.text for m in meetings(Forward(call, PLAIN, "model", DEVICE, (), inputs))] == ["y"]
+    assert not meetings(Forward(call, PLAIN, "model", UNKNOWN, (), inputs))
+    left = meetings(Forward(call, PLAIN, "model", IMPLIED_CPU, (), inputs[:1]))
+    assert [m.stray.text for m in left] == ["model"]
+
+
+def test_two_accelerators() -> None:
+    (meeting,) = meetings(operation(operand("a", accelerator("cuda", 0)), operand("b", accelerator("cuda", 1))))
+    assert (meeting.stray.text, meeting.other.text) == ("b", "a")
+    assert not meetings(operation(operand("a", accelerator("cuda")), operand("b", accelerator("cuda", 0))))
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (operand("x", INPUT), "x.device"),
+        (operand("y", DEVICE), "device"),
+        (operand("y", SWITCH), "device"),
+        (operand("y", accelerator("cuda", 1)), '"cuda:1"'),
+        (operand("self.weight", PLACE), "self.weight.device"),
+        (operand("self.weight.t()[0]", PLACE), "self.weight.device"),
+        (operand("self.layer(x)", PLACE), "next(self.parameters()).device"),
+        (operand("scores", PLACE), "next(self.parameters()).device"),
+        (operand("self.rnn", PLACE, role="module"), "next(self.rnn.parameters()).device"),
+    ],
+)
+def test_the_device_expression_can_be_used_in_the_function(other: Operand, expected: str) -> None:
+    assert beside(other, PLAIN) == expected
+
+
+def test_a_device_at_hand_goes_before_the_modules_own() -> None:
+    assert beside(operand("scores", PLACE), Scope(devices=("self.device",))) == "self.device"
+
+
+def test_factories_that_take_a_device() -> None:
+    assert takes_device("torch.zeros")
+    assert not any(map(takes_device, ("torch.FloatTensor", "torch.Tensor", "torch.from_numpy", "torch.load", "")))
+
+
+def test_long_operands_are_cut() -> None:
+    assert shown("x +\n  y") == "`x + y`"
+    assert shown("x" * 99).endswith("x...`")
+    assert len(shown("x" * 99)) == 62
+
+
+def test_device_mismatch_tells_both_stories() -> None:
+    text = """
+import torch
+from torch import nn
+
+def predict(device):
+    model = nn.Linear(8, 2).to(device)
+    x = torch.randn(4, 8)
+    return model(x)
+"""
+    (finding,) = check(text, "DVL101")
+    assert finding.message == "`x` is on the CPU but `model` is on `device`; this raises when that is an accelerator"
+    assert finding.label == "`model` and its input are on different devices"
+    assert finding.help == "create it there: `torch.randn(..., device=device)`"
+    assert {place.span.row for place in finding.related} == {6, 7}
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (SWITCH, "`x` is on the CPU but `y` is on `device`; this raises on a machine with an accelerator"),
+        (accelerator("cuda"), "`x` is on the CPU but `y` is on `cuda`; this raises"),
+        (INPUT, "`x` is on the CPU but `y` is where the caller keeps `x`; this raises when that is an accelerator"),
+    ],
+)
+def test_device_mismatch_says_when_it_raises(other: Device, expected: str) -> None:
+    rule = DeviceMismatch(source(""))
+    (report,) = rule.judge(operation(operand("x", CPU), operand("y", other), scope=AWARE))
+    assert report.message == expected
+
+
+def test_device_mismatch_on_some_paths_only() -> None:
+    perhaps = choice("flag", CPU, DEVICE)
+    (report,) = DeviceMismatch(source("")).judge(operation(operand("x", perhaps), operand("y", DEVICE)))
+    assert report.message.startswith("`x` can be on the CPU but `y` is on `device`")
+    assert report.help == "move it first: `x.to(device)`"
+
+
+def test_a_module_left_behind_is_to_be_moved() -> None:
+    site = Forward(expression("model(x)"), AWARE, "model", IMPLIED_CPU, (), (operand("x", DEVICE),))
+    (report,) = DeviceMismatch(source("")).judge(site)
+    assert report.help == "move it first: `model.to(device)`"
+
+
+@pytest.mark.parametrize(
+    ("creation", "fixed", "advice"),
+    [
+        ("torch.ones(3)", "torch.ones(3, device=x.device)", "create it there: `torch.ones(..., device=x.device)`"),
+        ("torch.ones()", "torch.ones(device=x.device)", "create it there: `torch.ones(..., device=x.device)`"),
+        (
+            "torch.ones(\n    3,\n    dtype=d,\n)",
+            "torch.ones(\n    3,\n    dtype=d,\n    device=x.device,\n)",
+            "create it there: `torch.ones(..., device=x.device)`",
+        ),
+        ("torch.ones(3, **options)", None, "move it there: `.to(x.device)`"),
+        ("torch.randn(3, generator=g)", None, "move it there: `.to(x.device)`"),
+        ("torch.FloatTensor([1.0, 2.0])", None, "move it there: `.to(x.device)`"),
+        ("torch.from_numpy(a)", None, "move it there: `.to(x.device)`"),
+    ],
+)
+def test_forward_factory_adds_a_device_where_the_call_takes_one(creation: str, fixed: str | None, advice: str) -> None:
+    file = source(creation)
+    node = file.tree.body[0].value  # type: ignore[attr-defined]  # an expression statement
+    stray = operand("mask", IMPLIED_CPU, factory=creation.partition("(")[0], factory_node=node)
+    (report,) = ForwardFactory(file).judge(operation(stray, operand("x", INPUT), scope=METHOD))
+    assert report.node is node
+    assert report.help == advice
+    if fixed is None:
+        assert report.fix is None
+    else:
+        assert report.fix is not None
+        assert [edit.content for edit in report.fix.edits] == [fixed]
+        assert report.fix.applicability is Applicability.UNSAFE
+
+
+def test_forward_factory_points_at_the_creation_and_tells_the_meeting() -> None:
+    site = operation(fresh(), operand("x", INPUT), scope=METHOD)
+    (report,) = ForwardFactory(source("torch.ones(3)")).judge(site)
+    assert report.message == (
+        "`torch.ones` creates on the CPU, but the result meets `x`, which is where the caller keeps it; "
+        "this raises when that is an accelerator"
+    )
+    assert [(step.node, step.label) for step in report.steps] == [(site.node, "meets `x` here")]
+
+
+def test_unregistered_tensor_tells_its_uses_and_how_to_register() -> None:
+    text = """
+import torch
+from torch import nn
+
+class Scale(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.scale = torch.linspace(0, 1, width)
+
+    def forward(self, x):
+        return x * self.scale.to(x.device)
+"""
+    (finding,) = check(text, "DVL104")
+    assert finding.message == (
+        "`self.scale` is a plain attribute, which `Scale.to()` does not move: "
+        "it is copied to the device of the inputs at every use"
+    )
+    assert finding.help == (
+        'register it: `self.register_buffer("scale", torch.linspace(0, 1, width), persistent=False)`'
+    )
+    assert [place.span.row for place in finding.related] == [11]

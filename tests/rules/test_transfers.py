@@ -1,0 +1,86 @@
+"""What DVL201 says, and what its fix leaves behind; where it fires is in the fixtures."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from devlint.check.engine import check_source
+from devlint.config import Config, Selection
+from devlint.finding import Applicability, Finding
+
+IMPORTS = "import torch\nfrom torch import nn\n\n"
+
+
+def check(body: str) -> list[Finding]:
+    text = IMPORTS + "def f(device, steps):\n" + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
+    return check_source(text, config=Config(selections=(Selection(select=("DVL201",)),)))
+
+
+def only(body: str) -> Finding:
+    (finding,) = check(body)
+    return finding
+
+
+def test_it_does_not_claim_a_copy() -> None:
+    finding = only(
+        """
+        x = torch.zeros(3, device=device)
+        return x.to(device)
+        """
+    )
+    assert finding.message == "`x` is already on `device`: `.to()` returns its input and moves nothing"
+    assert [place.label for place in finding.related] == ["created on `device` here"]
+    assert finding.help == "drop the call, and use `x` as it is"
+
+
+def test_the_call_gives_way_to_its_receiver() -> None:
+    finding = only(
+        """
+        x = torch.zeros(3, device=device)
+        return x.mul(2).to(device)
+        """
+    )
+    assert finding.fix is not None
+    assert finding.fix.message == "Remove `.to()`"
+    assert finding.fix.applicability is Applicability.SAFE
+    (edit,) = finding.fix.edits
+    assert edit.content == "x.mul(2)"
+    assert edit.span == finding.span
+
+
+@pytest.mark.parametrize("statement", ["x = x.to(device)", "x = x.to(device)  # to be sure"])
+def test_a_statement_of_which_nothing_is_left_goes_with_its_line(statement: str) -> None:
+    finding = only(f"x = torch.zeros(3, device=device)\n{statement}\nreturn x")
+    assert finding.fix is not None
+    (edit,) = finding.fix.edits
+    assert (edit.span.row, edit.span.column, edit.span.end_row, edit.span.end_column) == (6, 1, 7, 1)
+    assert edit.content == ""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "for _ in range(steps):\n    x = x.to(device)",
+        "print(x); x = x.to(device)",
+        "x = x.to(device); print(x)",
+    ],
+)
+def test_a_statement_that_shares_its_line_or_is_alone_in_its_block_stays(statement: str) -> None:
+    finding = only(f"x = torch.zeros(3, device=device)\n{statement}\nreturn x")
+    assert finding.fix is None
+
+
+def test_a_module_is_visited_for_nothing() -> None:
+    finding = only(
+        """
+        model = nn.Linear(2, 2)
+        model.to(device)
+        for _ in range(steps):
+            model.to(device)
+            model(torch.zeros(1, 2, device=device))
+        """
+    )
+    assert str(finding.severity) == "warning"
+    assert finding.fix is not None
