@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devlint.flow import modules, names, tensors, torch_calls, transfers
+from devlint.device import Role
+from devlint.flow import modules, names, operations, table, tensors, torch_calls, transfers
 from devlint.flow.indexing import item
 from devlint.flow.values import (
+    ITEMS,
     UNKNOWN,
     Batches,
     Class,
@@ -59,7 +61,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
         if placed is not None:
             return modules.forward(frame, call, placed)
     frame.machine.loaders.escape(call.values())
-    return UNKNOWN
+    return operations.derive(frame, call)
 
 
 def named(frame: Frame, call: Call, path: str) -> Value:
@@ -75,8 +77,6 @@ def named(frame: Frame, call: Call, path: str) -> Value:
     if path.startswith("torch."):
         return torch_calls.torch_function(frame, call, path)
     frame.machine.loaders.escape(call.values())
-    if path.endswith(("LightningModule", "LightningDataModule")):
-        return UNKNOWN
     return modules.stranger(frame, call, path)
 
 
@@ -97,7 +97,8 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
             torch_calls.literal_devices(frame, call)
         return function(frame, call, value) if not isinstance(value, Opaque) else _stranger(frame, call, receiver, node)
     if isinstance(receiver, Opaque):
-        if receiver.hint == "tensor" or (receiver.role.value == "input" and tensors.is_tensor_method(name)):
+        proven = tensors.is_tensor_method(name) or ("dim" in call.keywords and table.method(name) is not None)
+        if receiver.hint == "tensor" or (receiver.role is Role.INPUT and proven):
             return tensors.method(frame, call, replace(receiver, hint="tensor"), node)
         if receiver.hint == "device":
             return UNKNOWN
@@ -116,9 +117,7 @@ def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) ->
     frame.machine.loaders.escape(call.values())
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
-    if node.attr in ("items", "values"):
-        return UNKNOWN
-    return UNKNOWN
+    return operations.derive(frame, call, receiver)
 
 
 def _class_method(frame: Frame, call: Call, receiver: Class, name: str) -> Value:
@@ -153,7 +152,7 @@ def _container_method(frame: Frame, call: Call, receiver: Sequence | Mapping, no
         if name == "extend":
             added = added.item if isinstance(added, Sequence) else UNKNOWN
         kept = receiver.items == () or receiver.item == added
-        grown = added if kept else join(receiver.item, added, "one of several items")
+        grown = added if kept else join(receiver.item, added, ITEMS)
         frame.state.env[node.value.id] = Sequence(None, grown, True)
         return Const(None)
     if name == "pop":
@@ -167,7 +166,7 @@ def join_all(values: list[Value]) -> Value:
         return UNKNOWN
     result = values[0]
     for value in values[1:]:
-        result = join(result, value, "one of several items")
+        result = join(result, value, ITEMS)
     return result
 
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint import device
-from devlint.device import Kind, Role
+from devlint.device import Role
 from devlint.flow import calls, guards, names, operations
 from devlint.flow.frame import Call, Frame
 from devlint.flow.index import DEVICE_NAME
 from devlint.flow.indexing import item
 from devlint.flow.state import merge
 from devlint.flow.values import (
+    ITEMS,
     UNKNOWN,
     Batches,
-    Class,
     Const,
     DeviceValue,
     Function,
@@ -33,7 +33,6 @@ from devlint.flow.values import (
     Value,
     as_tensor,
     join,
-    placement,
 )
 from devlint.sites import Step
 
@@ -83,7 +82,7 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
 def _tensor_attribute(node: ast.Attribute, base: Tensor | Batches) -> Value:
     tensor = as_tensor(base)
     if node.attr == "device":
-        return DeviceValue(replace(tensor.device, implied=False), node)
+        return DeviceValue(tensor.device, node, tensor if tensor.factory else None)
     if node.attr in _PYTHON_ATTRIBUTES:
         return UNKNOWN
     if isinstance(base, Batches):
@@ -127,7 +126,8 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
         return replace(as_tensor(base), rank=None) if attr in _SAME_ATTRIBUTES else UNKNOWN
     if attr in ("shape", "dtype", "ndim"):
         return UNKNOWN
-    return _opaque(frame, node, f"{base.key}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
+    inner = _opaque(frame, node, f"{base.key}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
+    return inner if inner.hint == "device" else replace(inner, role=base.role, derived=base.derived)
 
 
 def _opaque(frame: Frame, node: ast.Attribute, key: str, hint: str) -> Opaque:
@@ -172,14 +172,14 @@ def _call(frame: Frame, node: ast.Call) -> Value:
     else:
         receiver, function = None, evaluate(frame, node.func)
     positional: list[Value] = []
-    opened = False
+    opened = starred = False
     for argument in node.args:
         if isinstance(argument, ast.Starred):
             value = evaluate(frame, argument.value)
             if isinstance(value, Sequence) and value.items is not None:
                 positional.extend(value.items)
             else:
-                opened = True
+                starred = True
                 positional.append(value.item if isinstance(value, Sequence) else UNKNOWN)
         else:
             positional.append(evaluate(frame, argument))
@@ -192,7 +192,7 @@ def _call(frame: Frame, node: ast.Call) -> Value:
         else:
             keywords[keyword.arg] = value
             keyword_nodes[keyword.arg] = keyword.value
-    call = Call(node, tuple(positional), tuple(node.args), keywords, keyword_nodes, opened)
+    call = Call(node, tuple(positional), tuple(node.args), keywords, keyword_nodes, opened, starred)
     if receiver is not None and isinstance(node.func, ast.Attribute):
         return calls.method(frame, call, receiver, node.func, lambda: attribute(frame, node.func, receiver))  # type: ignore[arg-type]  # an ast.Attribute, seen above
     return calls.function(frame, call, function or UNKNOWN)
@@ -315,7 +315,7 @@ def _common(items: tuple[Value, ...]) -> Value:
     for value in items[1:]:
         if result is UNKNOWN:
             break
-        result = join(result, value, "one of several items")
+        result = join(result, value, ITEMS)
     return result
 
 
@@ -374,14 +374,18 @@ def iterate(frame: Frame, value: Value) -> Value:
         return item(value)
     if isinstance(value, Opaque) and value.hint == "tensor":
         return item(as_tensor(value))
+    if isinstance(value, Opaque) and value.role is Role.INPUT:
+        return replace(value, key=f"{value.key}[]", text=f"an item of {value.text}")
     if isinstance(value, Stateful) and value.path == "parameters" and value.tensors:
         return value.tensors[0]
     return UNKNOWN
 
 
-def element_of(frame: Frame, value: Value) -> Value:
-    """What any one name gets when ``value`` is unpacked."""
-    if isinstance(value, (Batches, Tensor, Sequence)):
+def part_of(frame: Frame, value: Value, position: int) -> Value:
+    """What the name at ``position`` gets when ``value`` is unpacked."""
+    if isinstance(value, Opaque) and value.hint != "tensor" and value.role is Role.INPUT:
+        return replace(value, key=f"{value.key}[{position}]", text=f"{value.text}[{position}]")
+    if isinstance(value, (Batches, Tensor, Sequence, Opaque)):
         return iterate(frame, value)
     return UNKNOWN
 

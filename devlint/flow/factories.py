@@ -11,6 +11,7 @@ from devlint.flow import table
 from devlint.flow.values import (
     Batches,
     Const,
+    DeviceValue,
     Opaque,
     Sequence,
     Tensor,
@@ -43,17 +44,17 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None) -> T
     asked = call.argument(-1, "device")
     place, chosen = _place(frame, call, asked, data, rule)
     many, rank = _dimensions(call, name, data)
-    fresh = place.implied
+    source = asked.source if isinstance(asked, DeviceValue) else None
+    fresh = place.implied and source is None
     label = "created on the CPU here" if place.kind is Kind.CPU else f"created on {place} here"
     return Tensor(
         place,
         many=many,
         rank=rank,
         story=(Step(call.node, label),) if chosen or fresh else data.story if data else (),
-        factory=path if fresh else "",
-        factory_node=call.node if fresh else None,
-        made_in=frame.name if fresh else "",
-        host=chosen and place.kind is Kind.CPU,
+        factory=path if fresh else source.factory if source else data.factory if data else "",
+        factory_node=call.node if fresh else source.factory_node if source else data.factory_node if data else None,
+        host=chosen and place.kind is Kind.CPU and source is None,
     )
 
 
@@ -133,11 +134,14 @@ def _size_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
         given = () if size_value is None else (size_value,)
     if not given:
         return (None, None) if call.open else (False, 0)
+    if call.starred and len(given) == 1:
+        # torch.zeros(*shape): hardly ever an empty shape
+        return True, None
     first = given[0]
     if isinstance(first, Sequence):
         return (None, None) if first.items is None else (bool(first.items), len(first.items))
     if name in ("full", "new_full"):
         return True, None
-    if call.open:
+    if call.open or call.starred:
         return True, None
     return True, len(given) if len(given) > 1 or isinstance(first, Const) else None

@@ -27,7 +27,9 @@ class Call:
     keywords: dict[str, Value]
     keyword_nodes: dict[str, ast.expr]
     open: bool
-    """Whether ``*`` or ``**`` may add more arguments."""
+    """Whether ``**`` may add more keywords."""
+    starred: bool = False
+    """Whether ``*`` may add more positional arguments."""
 
     def argument(self, position: int, name: str) -> Value | None:
         """The argument at ``position`` or called ``name``, ``None`` where it is not given."""
@@ -129,18 +131,18 @@ class Frame:
     def operand(self, node: ast.AST, value: Value, role: str = "") -> Operand:
         """The site's view of a tensor value."""
         tensor = as_tensor(value)
-        here = tensor.made_in == self.name
         return Operand(
             node=node,
             text=self.machine.text(node),
             device=self.state.settled(tensor.device),
             many=tensor.many,
-            certain=tensor.certain,
+            certain=tensor.certain or self.machine.loaders.moved(tensor.batch),
             story=self._story(value, tensor),
-            factory=tensor.factory if here else "",
-            factory_node=tensor.factory_node if here else None,
+            factory=tensor.factory,
+            factory_node=tensor.factory_node,
             attribute=tensor.attribute,
             role=role,
+            derived=tensor.derived,
         )
 
     def _story(self, value: Value, tensor: Tensor) -> tuple[Step, ...]:

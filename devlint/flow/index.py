@@ -25,7 +25,7 @@ TENSOR_ONLY = frozenset(
     """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty masked_fill masked_fill_
     masked_select detach requires_grad requires_grad_ is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
     unbind flatten type_as is_floating_point index_select scatter_ scatter_add_ gather chunk argmax topk cumsum
-    repeat_interleave unfold sqrt exp""".split()
+    repeat_interleave unfold sqrt exp long mT nonzero bool norm clamp""".split()
 )
 """Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
@@ -40,6 +40,7 @@ _MODULE_ROOTS = {
     "torch_geometric.nn.MessagePassing",
 }
 _INITIALISERS = frozenset({"__init__", "_init_weights", "reset_parameters", "init_weights", "__new__", "_reset_parameters"})
+_BY_STAR = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
 _MOVERS = frozenset({"to", "cuda", "cpu", "_apply"})
 
 
@@ -74,8 +75,9 @@ class FunctionInfo:
         """What each name of the function shows itself to be by annotation or by the way it is used."""
         found: dict[str, str] = {}
         for node in ast.walk(self.node):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in TENSOR_ONLY:
-                found.setdefault(node.value.id, "tensor")
+            name = _shown_tensor(node)
+            if name:
+                found.setdefault(name, "tensor")
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
                 if len(node.args) == 2 and isinstance(node.args[0], ast.Name) and not _tests_tensor(node.args[1]):
                     found[node.args[0].id] = found.get(node.args[0].id, "")
@@ -216,11 +218,12 @@ class ClassInfo:
         for name, method in self.methods.items():
             if name == "__init__":
                 continue
+            moved = set(_moved_in_place(method.node))
             for node in ast.walk(method.node):
                 if not isinstance(node, ast.Attribute):
                     continue
                 if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
-                    found[node.attr] = "assigned"
+                    found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
                 elif node.attr in ("to", "cuda", "cpu") and names.dotted(node.value).startswith("self."):
                     found.setdefault(names.dotted(node.value).split(".")[1], "moved")
         return found
@@ -234,12 +237,17 @@ class Index:
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
+        self._star = False
         self._starts = [0]
         self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n", text))
         self._triggers = sorted({bisect.bisect_right(self._starts, m.start()) for m in _TRIGGER.finditer(text)})
         for node in _top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(names.imported(node))
+                self._star = self._star or any(alias.name == "*" for alias in node.names)
+        if self._star:
+            # what a star brings in cannot be seen, but these names have one meaning
+            self.imports = {**_BY_STAR, **self.imports}
         self._collect(tree.body)
 
     def triggered(self, node: ast.AST) -> bool:
@@ -303,6 +311,15 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _top_level(handler.body)
 
 
+def _moved_in_place(function: FunctionNode) -> Iterator[ast.AST]:
+    """The targets of statements such as ``self.x = self.x.to(device)``."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+            mover = node.value.func
+            if mover.attr in ("to", "cuda", "cpu", "type_as") and names.dotted(mover.value) == names.dotted(node.targets[0]) != "":
+                yield node.targets[0]
+
+
 def _is_module_path(path: str) -> bool:
     return path in _MODULE_ROOTS or path.endswith((".nn.Module", ".PreTrainedModel")) or table.module(path) is not None
 
@@ -317,6 +334,18 @@ def _annotated(argument: ast.arg) -> str:
         return "device"
     if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text):
         return "tensor"
+    return ""
+
+
+def _shown_tensor(node: ast.AST) -> str:
+    """The name that a node shows to be a tensor: by what only tensors have, by its shape, or by slices in several dimensions."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.value.id if node.attr in TENSOR_ONLY or node.attr == "shape" else ""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "dim"):
+        return node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
+        if any(isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in node.slice.elts):
+            return node.value.id
     return ""
 
 

@@ -6,9 +6,11 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devlint.device import Role
 from devlint.flow import expressions
 from devlint.flow.operations import is_tensor, meet
 from devlint.flow.values import (
+    ITEMS,
     UNKNOWN,
     Batches,
     Const,
@@ -46,7 +48,12 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
     if isinstance(base, Opaque):
         key = index.value if isinstance(index, Const) else None
         held = frame.state.heap.get((base.key, f"[{key!r}]")) if isinstance(key, (str, int)) else None
-        return held if isinstance(held, Value) else UNKNOWN
+        if isinstance(held, Value):
+            return held
+        where = repr(key) if key is not None else f"{node.lineno}:{node.col_offset}"
+        if base.role is Role.INPUT:
+            return replace(base, key=f"{base.key}[{where}]", text=frame.machine.text(node), hint="")
+        return UNKNOWN
     if isinstance(base, Module):
         return UNKNOWN
     return UNKNOWN
@@ -73,7 +80,7 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         value = expressions.evaluate(frame, part)
         if isinstance(part, ast.Slice) or (isinstance(value, Const) and value.value in (None, Ellipsis)):
             continue
-        if isinstance(value, Tensor):
+        if isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor"):
             indexes.append((part, value))
         else:
             # an integer removes a dimension; so may anything of which nothing is known
@@ -93,15 +100,30 @@ def _parts(index: ast.expr) -> list[ast.expr]:
     return list(index.elts) if isinstance(index, ast.Tuple) else [index]
 
 
+def _write(
+    frame: Frame, target: ast.Subscript, base: Tensor, indexes: list[tuple[ast.expr, Value]], value: Value, node: ast.AST, combined: bool
+) -> None:  # fmt: skip
+    by_tensor = [(part, index) for part, index in indexes if isinstance(index, Tensor) or _shown(index)]
+    if frame.state.settled(base.device).accelerates() is False:
+        for part, index in by_tensor:
+            meet(frame, target, "[] =", "index", ((target.value, base, ""), (part, index, "")))
+    if not is_tensor(value):
+        return
+    kind = "operands" if combined else "assignment" if by_tensor else "accumulator"
+    if kind != "accumulator" or base.factory:
+        meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
+
+
+def _shown(value: Value) -> bool:
+    return isinstance(value, Opaque) and value.hint == "tensor"
+
+
 def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST, combined: bool = False) -> None:
     """``base[index] = value``: slices and integers copy across devices, tensor indexes do not."""
     base = expressions.evaluate(frame, target.value)
     if isinstance(base, Tensor) or (isinstance(base, Opaque) and base.hint == "tensor"):
         indexes = [expressions.evaluate(frame, part) for part in _parts(target.slice)]
-        by_tensor = any(isinstance(index, Tensor) for index in indexes)
-        if (by_tensor or combined) and is_tensor(value):
-            kind = "operands" if combined else "assignment"
-            meet(frame, target, "[] =" if not combined else "[] op=", kind, ((target.value, base, ""), (node, value, "")))
+        _write(frame, target, as_tensor(base), list(zip(_parts(target.slice), indexes, strict=True)), value, node, combined)
         return
     index = expressions.evaluate(frame, target.slice)
     name = target.value.id if isinstance(target.value, ast.Name) else ""
@@ -113,7 +135,7 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         else:
             frame.state.env[name] = Mapping(base.items, value if base.other is UNKNOWN and not base.items else UNKNOWN)
     elif isinstance(base, Sequence) and name:
-        frame.state.env[name] = Sequence(None, join(base.item, value, "one of several items"), True)
+        frame.state.env[name] = Sequence(None, join(base.item, value, ITEMS), True)
     elif isinstance(base, Batches) and name and isinstance(value, Tensor):
         # batch["x"] = batch["x"].to(device): some of the batch has moved, the rest is no longer known
         frame.state.env[name] = UNKNOWN

@@ -53,6 +53,11 @@ class Loaders:
         if known is not None:
             known.moves.setdefault(transfer.node, transfer)
 
+    def moved(self, oid: int) -> bool:
+        """Whether some part of the loader's batches is moved: then the rest is tensors on the host, too."""
+        known = self._by_oid.get(oid)
+        return known is not None and bool(known.moves) and not known.custom
+
     def escape(self, values: Iterable[Value]) -> None:
         """Loaders among ``values`` go where they cannot be followed."""
         for value in values:
@@ -69,7 +74,7 @@ class Loaders:
                 known.scope,
                 known.name,
                 dict(known.call.keyword_nodes),
-                known.call.open or len(known.call.positional) > 6,
+                known.call.open or known.call.starred or len(known.call.positional) > 6,
                 known.batches,
                 tuple(known.moves.values()),
                 known.custom,

@@ -64,6 +64,8 @@ class Machine:
 
     def run(self) -> Iterator[Site]:
         """Interpret the file; every site once it is complete."""
+        for name, path in self.index.imports.items():
+            self.globals[name] = Named(path)
         frame = Frame(self, State(self.globals))
         statements.run_body(frame, self.tree.body)
         self.globals = frame.state.env
@@ -93,9 +95,9 @@ class Machine:
             return "..."
         return text if len(text) <= 60 else f"{text[:57]}..."
 
-    def later(self, info: FunctionInfo, closure: tuple[Frame, ...]) -> None:
+    def later(self, info: FunctionInfo, closure: tuple[Frame, ...], triggered: bool) -> None:
         """Run a nested function on its own once the functions around it are done."""
-        if info.triggered and not self.muted and all(info is not known for known, _ in self._pending):
+        if triggered and not self.muted and all(info is not known for known, _ in self._pending):
             self._pending.append((info, closure))
 
     # -- classes -----------------------------------------------------------------------------------------------------
@@ -200,7 +202,7 @@ class Machine:
         for position, parameter in enumerate((*parameters, *arguments.kwonlyargs)):
             name = parameter.arg
             value: Value | None = None
-            if call is not None and not call.open:
+            if call is not None and not (call.open or call.starred):
                 value = positional[position] if position < min(len(positional), len(parameters)) else call.keywords.get(name)
                 if value is None and isinstance(defaults.get(name), ast.Constant):
                     value = Const(defaults[name].value)  # type: ignore[attr-defined]  # an ast.Constant, seen above
@@ -209,7 +211,7 @@ class Machine:
             env[name] = value
         for rest in (arguments.vararg, arguments.kwarg):
             if rest is not None:
-                env[rest.arg] = UNKNOWN
+                env[rest.arg] = Opaque(f"{info.qualname}:{rest.arg}", rest.arg, "", Role.INPUT, rest)
 
     def _self_for(self, info: FunctionInfo) -> Value:
         if info.owner is None or "classmethod" in info.decorators:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
-from devlint.flow import table, tensors, transfers
-from devlint.flow.operations import blend, is_tensor, meet
+from devlint.flow import names, table, tensors, transfers
+from devlint.flow.operations import blend, derive, is_tensor, meet
 from devlint.flow.state import DEVICE, STORY
 from devlint.flow.values import (
     UNKNOWN,
@@ -33,11 +33,8 @@ from devlint.sites import Forward, Step, Wrap
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
 
-WRAPPERS = {
-    "torch.nn.DataParallel": "DataParallel",
-    "torch.nn.parallel.data_parallel": "data_parallel",
-    "torch.nn.parallel.DistributedDataParallel": "DistributedDataParallel",
-}
+DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
+WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel", DISTRIBUTED})
 """The wrappers for several devices, by their canonical names."""
 _CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _CHAINED = frozenset(
@@ -100,7 +97,7 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
         values.extend(value.items or (value.item,) if isinstance(value, Sequence) else (value,))
     children = tuple(value for value in values if isinstance(value, Module))
     stateful = [child for child in children if child.has_state]
-    complete = len(children) == len(values) and not call.open
+    complete = len(children) == len(values) and not (call.open or call.starred)
     frame.state.heap[(module.oid, "@children")] = children
     places = {frame.place_of(child) for child in stateful}
     if len(places) == 1 and complete:
@@ -114,21 +111,20 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
 
 
 def _wrap(frame: Frame, call: Call, path: str) -> Value:
-    wrapper = WRAPPERS[path]
     inner = call.argument(0, "module")
     ids = call.argument(1, "device_ids")
     count = len(ids.items) if isinstance(ids, Sequence) and ids.items is not None else None
-    beside = tuple(name for name in _wrappers_used(frame) if name != wrapper)
-    frame.emit(Wrap(call.node, frame.scope(), wrapper, count, beside))
+    beside = tuple(name for name in _wrappers_used(frame) if name != path)
+    frame.emit(Wrap(call.node, frame.scope(), path, count, beside))
     given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
-    moves = wrapper != "DistributedDataParallel" or given
+    moves = path != DISTRIBUTED or given
     if isinstance(inner, Module):
-        outer = replace(inner, oid=identity(), spread=inner.spread or moves, text=wrapper, cls=None, path=path)
+        outer = replace(inner, oid=identity(), spread=inner.spread or moves, text=path.rpartition(".")[2], cls=None, path=path)
         frame.state.heap[(outer.oid, DEVICE)] = frame.place_of(inner)
         frame.state.heap[(outer.oid, STORY)] = frame.story_of(inner)
         frame.state.heap[(outer.oid, "@children")] = (inner,)
         return outer
-    return UNKNOWN if wrapper == "data_parallel" else Module(identity(), path, text=wrapper, spread=True)
+    return UNKNOWN if path.endswith("data_parallel") else Module(identity(), path, text=path.rpartition(".")[2], spread=True)
 
 
 def _wrappers_used(frame: Frame) -> tuple[str, ...]:
@@ -138,10 +134,9 @@ def _wrappers_used(frame: Frame) -> tuple[str, ...]:
     for node in ast.walk(body):
         if isinstance(node, (ast.Name, ast.Attribute)):
             name = node.id if isinstance(node, ast.Name) else node.attr
-            path = frame.machine.index.resolve(name)
-            wrapper = WRAPPERS.get(path) or {"DistributedDataParallel": "DistributedDataParallel", "DDP": "DistributedDataParallel"}.get(name)
-            if wrapper:
-                found[wrapper] = None
+            path = frame.machine.index.resolve(names.dotted(node))
+            if path in WRAPPERS or name in ("DistributedDataParallel", "DDP"):
+                found[path if path in WRAPPERS else DISTRIBUTED] = None
     return tuple(found)
 
 
@@ -176,13 +171,16 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
         return module
     if root in ("torchvision", "torchtext", "torchaudio") and ".datasets." in path:
         return Stateful(path)
-    if root not in _FOREIGN:
-        literal_devices(frame, call)
-    return UNKNOWN
+    if root in _FOREIGN:
+        return UNKNOWN
+    literal_devices(frame, call)
+    return UNKNOWN if root in _HOST else derive(frame, call)
 
 
 _FOREIGN = frozenset({"tensorflow", "tf", "jax", "cupy", "numba", "pycuda", "triton", "cudf", "warp", "mxnet", "paddle"})
 """Packages with devices of their own."""
+_HOST = frozenset({"numpy", "scipy", "cv2", "PIL", "sklearn", "pandas", "math", "random", "matplotlib", "os", "builtins", "torchvision"})
+"""Packages whose results are on the host, or say nothing of where they are."""
 
 
 def forward(frame: Frame, call: Call, module: Module) -> Value:
@@ -197,7 +195,33 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
     elif not module.has_state and len(tensors_in) > 1 and module.path.startswith("torch.nn."):
         meet(frame, call.node, module.text, "operands", tensors_in)
     definite = [met[1] for met in tensors_in if tensors.is_definite(met[1])]
+    if module.cls is not None:
+        return _own_output(frame, call, module, place)
     return _output(frame, module, place, definite)
+
+
+def _own_output(frame: Frame, call: Call, module: Module, place: Device) -> Value:
+    """What ``forward`` of a class of the file returns, seen from where the module is."""
+    info = module.cls
+    method = info.method("forward") if info else None
+    if info is None or method is None or not place.known:
+        return derive(frame, call)
+    machine = frame.machine
+    machine.muted += 1
+    heap = frame.state.heap
+    result = machine.enter(frame, Function(method, (), machine.self_value(info)), call)
+    frame.state.heap = heap
+    machine.muted -= 1
+    return _seen_from(result, f"place:{info.name}", place, frame.story_of(module))
+
+
+def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]) -> Value:
+    if isinstance(value, Tensor):
+        return replace(value, device=place, story=story) if value.device.symbol == symbol else value
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(_seen_from(item, symbol, place, story) for item in value.items)
+        return replace(value, items=items, item=_seen_from(value.item, symbol, place, story))
+    return value
 
 
 def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> None:
@@ -213,10 +237,9 @@ def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list
 
 def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) -> Value:
     """What a call returns: tensors on the module's device, else with the inputs."""
-    if module.cls is not None or not module.path.startswith("torch.nn."):
-        # a class of the file may return anything
+    if not module.path.startswith("torch.nn."):
         return UNKNOWN
-    if module.path in _CONTAINERS or module.path in WRAPPERS.keys():
+    if module.path in _CONTAINERS or module.path in WRAPPERS:
         return UNKNOWN if module.spread else Tensor(place, many=True, certain=False)
     many = None if module.path.endswith("Loss") else True
     if not module.has_state:

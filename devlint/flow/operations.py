@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Device, Kind
+from devlint.device import Device, Kind, Role
 from devlint.flow.attributes import lives_with_inputs
-from devlint.flow.values import Batches, Opaque, Tensor, Value, as_tensor
+from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Value, as_tensor
 from devlint.sites import Operation
 
 if TYPE_CHECKING:
-    from devlint.flow.frame import Frame
+    from devlint.flow.frame import Call, Frame
 
 Met = tuple[ast.AST, Value, str]
 """A tensor in an operation: its node, its value, the parameter it is passed to."""
@@ -27,6 +27,18 @@ def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[M
     if inplace and is_tensor(operands[0][1]):
         return replace(as_tensor(operands[0][1]), certain=True)
     return blend(*(met[1] for met in tensors))
+
+
+def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
+    """The result of a call that cannot be followed: where tensors of the caller went in, it probably lives with them."""
+    for value in (receiver, *call.values()):
+        tensor = as_tensor(value)
+        place = tensor.device
+        if tensor.certain and place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE):
+            node = call.node
+            key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
+            return Opaque(key, frame.machine.text(node), "", Role.INPUT, derived=True)
+    return UNKNOWN
 
 
 def is_tensor(value: Value) -> bool:
@@ -75,10 +87,10 @@ def blend(*values: Value) -> Tensor:
         place,
         many=many,
         certain=True,
+        derived=any(t.derived for t in tensors),
         story=source.story if source else (),
         factory=fresh.factory if fresh else "",
         factory_node=fresh.factory_node if fresh else None,
-        made_in=fresh.made_in if fresh else "",
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from devlint import device
 from devlint.device import Kind
 from devlint.flow import guards, names
-from devlint.flow.expressions import ELEMENT, assign_attribute, element_of, evaluate, iterate, operate
+from devlint.flow.expressions import ELEMENT, assign_attribute, evaluate, iterate, operate, part_of
 from devlint.flow.frame import Frame, Loop
 from devlint.flow.index import DEVICE_NAME
 from devlint.flow.indexing import assign_item
@@ -106,9 +106,12 @@ def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
 
 def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> None:
     name = target.id
+    hint = frame.info.hints.get(name, "") if frame.info else ""
     if isinstance(value, Unknown):
-        hint = "device" if DEVICE_NAME.search(name) else frame.info.hints.get(name, "") if frame.info else ""
+        hint = "device" if DEVICE_NAME.search(name) else hint
         value = Opaque(f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target)
+    elif isinstance(value, Opaque) and not value.hint and hint:
+        value = replace(value, hint=hint, text=name)
     elif isinstance(value, Const) and isinstance(value.value, str) and isinstance(node, ast.Constant):
         place = device.parse(value.value)
         if place is not None and DEVICE_NAME.search(name):
@@ -125,7 +128,7 @@ def _unpack(frame: Frame, targets: list[ast.expr], value: Value, node: ast.AST) 
     if isinstance(value, Sequence) and value.items is not None and len(value.items) == len(targets):
         parts: list[Value] = list(value.items)
     else:
-        parts = [element_of(frame, value)] * len(targets)
+        parts = [part_of(frame, value, position) for position in range(len(targets))]
     for position, target in enumerate(targets):
         bind(frame, target, parts[position], nodes[position] if nodes else node)
 
@@ -165,11 +168,19 @@ def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     closure = (frame, *frame.closure) if frame.info is not None else ()
     plain = not info.decorators or all(name.endswith(("no_grad", "inference_mode", "torch.jit.script")) for name in info.decorators)
     frame.state.env[node.name] = Function(info, closure) if plain else UNKNOWN
+    decorate(frame, node)
     for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
         if not isinstance(default, ast.Constant):
             evaluate(frame, default)
     if frame.info is not None and not frame.inlined:
-        frame.machine.later(info, closure)
+        frame.machine.later(info, closure, bool(frame.info and frame.info.triggered))
+
+
+def decorate(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Evaluate the decorators of a definition."""
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call):
+            evaluate(frame, decorator)
 
 
 def _class(frame: Frame, node: ast.ClassDef) -> None:
@@ -177,7 +188,11 @@ def _class(frame: Frame, node: ast.ClassDef) -> None:
     if frame.machine.index.triggered(node):
         inner = Frame(frame.machine, State({}), closure=(frame, *frame.closure), caller=frame)
         inner.test = frame.test
-        run_body(inner, [item for item in node.body if not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))])
+        definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        run_body(inner, [item for item in node.body if not isinstance(item, definitions)])
+        for item in node.body:
+            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                decorate(inner, item)
 
 
 def _global(frame: Frame, node: ast.Global | ast.Nonlocal) -> None:

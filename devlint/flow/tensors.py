@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devlint.flow import factories, table, transfers
 from devlint.flow.operations import blend, derived, is_tensor, meet
 from devlint.flow.values import (
+    ITEMS,
     UNKNOWN,
     Batches,
     Const,
@@ -17,6 +18,7 @@ from devlint.flow.values import (
     Tensor,
     Value,
     as_tensor,
+
 )
 
 if TYPE_CHECKING:
@@ -71,7 +73,8 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
     if "self" not in entry.rejects_cpu:
         reacts = [met for met in reacts if met[2] != "self" or not _on_cpu(frame, met[1])]
-    meet(frame, call.node, f".{name}()", "operands", reacts)
+    kind = "accumulator" if name == "copy_" else "operands"
+    meet(frame, call.node, f".{name}()", kind, operands if name == "copy_" and tensor.factory else reacts)
     result = tensor if name.endswith("_") else blend(*(met[1] for met in operands if is_definite(met[1])))
     return shaped(call, name, result, tensor)
 
@@ -109,14 +112,22 @@ def _collect(found: list[tuple[ast.AST, Value, str]], node: ast.AST, value: Valu
                 if is_tensor(item):
                     found.append((inner, item, parameter))
         elif is_tensor(value.item):
-            found.append((node, value.item, parameter))
+            found.extend((node, item, parameter) for item in _kinds(value.item))
     elif is_tensor(value):
         found.append((node, value, parameter))
 
 
+def _kinds(item: Value) -> list[Value]:
+    """The different tensors that a list holds, where it was filled from several sources."""
+    if not isinstance(item, Tensor) or item.device.guard != ITEMS:
+        return [item]
+    leaves = item.device.leaves()
+    return [replace(item, device=leaf) if leaf.implied else replace(item, device=leaf, factory="", factory_node=None) for leaf in leaves]
+
+
 def matters(frame: Frame, met: tuple[ast.AST, Value, str], entry: table.Function) -> bool:
     """Whether the operand's device counts: a CPU tensor only where torch is known to reject it."""
-    return met[2] in entry.rejects_cpu or not _on_cpu(frame, met[1])
+    return met[2] in entry.rejects_cpu or met[2] == "out" or not _on_cpu(frame, met[1])
 
 
 def _on_cpu(frame: Frame, value: Value) -> bool:

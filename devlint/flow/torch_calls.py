@@ -71,8 +71,12 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
     if entry.rule in ("python", "numpy", "none"):
         return UNKNOWN
     operands = tensors.arguments(call, entry)
+    operands = [(node, _proven(value) if role in entry.rejects_cpu else value, role) for node, value, role in operands]
     meet(frame, call.node, path, _kind(path, name), [met for met in operands if tensors.matters(frame, met, entry)])
     definite = [met[1] for met in operands if tensors.is_definite(met[1])]
+    if not definite:
+        # what goes first into an operation of torch is a tensor
+        definite = [met[1] for met in operands[:1] if isinstance(met[1], Opaque)]
     if not definite:
         return UNKNOWN
     result = blend(*definite)
@@ -84,6 +88,11 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
     if name in ("cat", "stack", "concat", "hstack", "vstack", "concatenate"):
         return replace(result, many=True, rank=None)
     return tensors.shaped(shifted, name, result, as_tensor(definite[0]))
+
+
+def _proven(value: Value) -> Value:
+    """An argument that torch takes only as a tensor is one."""
+    return replace(value, hint="tensor") if isinstance(value, Opaque) and not value.hint else value
 
 
 def _kind(path: str, name: str) -> str:
@@ -113,7 +122,7 @@ def _accelerator_text(node: ast.expr) -> str:
 
 def _api(frame: Frame, call: Call, path: str) -> Value:
     frame.emit(
-        ApiCall(call.node, frame.scope(), path, dict(call.keyword_nodes), len(call.positional), call.open, _purpose(frame, call))
+        ApiCall(call.node, frame.scope(), path, dict(call.keyword_nodes), len(call.positional), call.open or call.starred, _purpose(frame, call))
     )
     return UNKNOWN
 

@@ -59,7 +59,7 @@ def target_of(frame: Frame, call: Call, name: str) -> Target:
     given = call.argument(0, "device") if "device" in call.keywords or call.positional else call.keywords.get("other")
     node = call.argument_node(0, "device") or call.keyword_nodes.get("other")
     extra = len(call.positional) > 1 or bool(set(call.keywords) - {"device", "non_blocking"})
-    if call.open:
+    if call.open or call.starred:
         return Target(device.UNKNOWN, node, False, non_blocking)
     if given is None:
         return Target(None, None, False, non_blocking)

@@ -55,6 +55,8 @@ class Opaque(Value):
     hint: str = ""
     role: device.Role = device.Role.DEVICE
     node: ast.AST | None = None
+    derived: bool = False
+    """Whether it came out of a call that could not be followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class DeviceValue(Value):
 
     device: Device
     node: ast.AST | None = None
+    source: Tensor | None = None
+    """The tensor whose device it is, where that tensor is on the CPU by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ class Tensor(Value):
     """A tensor: where it lives, whether it has dimensions, and its story.
 
     ``rank`` is the number of dimensions where known, ``many`` whether there surely are some (or surely none).
-    ``factory`` is the torch function that made it on the default device without being asked for one, ``made_in`` the function in which.
+    ``factory`` is the torch function that made it on the default device without being asked for one.
     ``attribute`` is the assignment of the plain module attribute that it was read from.  ``batch`` is the loader it comes from.
     """
 
@@ -113,11 +117,12 @@ class Tensor(Value):
     story: tuple[Step, ...] = ()
     factory: str = ""
     factory_node: ast.AST | None = None
-    made_in: str = ""
     attribute: Step | None = None
     attribute_of: tuple[str, str] | None = None
     batch: int = 0
     buffer: bool = False
+    derived: bool = False
+    """Whether it came out of a call that could not be followed."""
     host: bool = False
     """Whether the code put it on the CPU on purpose."""
 
@@ -201,6 +206,10 @@ class Stateful(Value):
     tensors: tuple[Value, ...] = ()
 
 
+ITEMS = "one of several items"
+"""The guard of what a list holds, where it was filled from several sources."""
+
+
 def join(first: Value, second: Value, guard: str) -> Value:
     """What a name is after a branch: ``first`` where ``guard`` held, else ``second``."""
     if first is second or first == second:
@@ -238,11 +247,11 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         story=first.story if first.story == second.story else tuple(dict.fromkeys((*moved.story, *second.story))),
         factory=fresh.factory if fresh else "",
         factory_node=fresh.factory_node if fresh else None,
-        made_in=fresh.made_in if fresh else "",
         attribute=known,
         attribute_of=first.attribute_of or second.attribute_of,
         batch=first.batch or second.batch,
         host=first.host or second.host,
+        derived=first.derived or second.derived,
     )
 
 
@@ -254,7 +263,7 @@ def as_tensor(value: Value) -> Tensor:
         place = device.symbol(value.key, value.text, device.Role.INPUT)
         # an object of the unknown is no argument: nothing says that its device is the caller's choice
         known = value.role is device.Role.INPUT
-        return Tensor(place if known else device.UNKNOWN, many=None, certain=value.hint == "tensor")
+        return Tensor(place if known else device.UNKNOWN, many=None, certain=value.hint == "tensor", derived=value.derived)
     if isinstance(value, Batches):
         return Tensor(value.device, many=True, certain=False, batch=value.loader)
     return Tensor(device.UNKNOWN, certain=False)
