@@ -34,7 +34,8 @@ def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
     for value in (receiver, *call.values()):
         tensor = as_tensor(value)
         place = tensor.device
-        if tensor.certain and place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE):
+        given = tensor.certain or (isinstance(value, Opaque) and value.role is Role.INPUT and not value.hint)
+        if given and place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE):
             node = call.node
             key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
             return Opaque(key, frame.machine.text(node), "", Role.INPUT, derived=True)
@@ -82,7 +83,8 @@ def blend(*values: Value) -> Tensor:
         return derived(tensors[0])
     many = True if any(t.many for t in tensors) else False if all(t.many is False for t in tensors) else None
     place, source = _result_place([t for t in tensors if t.many is not False] or tensors)
-    fresh = source if source is not None and place.implied and all(t.factory or t.many is False for t in tensors) else None
+    implied = any(leaf.implied for leaf in place.leaves())
+    fresh = source if source is not None and implied and all(t.factory or t.many is False for t in tensors) else None
     return Tensor(
         place,
         many=many,
@@ -95,10 +97,13 @@ def blend(*values: Value) -> Tensor:
 
 
 def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
-    for tensor in tensors:
-        if tensor.device.kind not in (Kind.CPU, Kind.UNKNOWN):
-            # an operand that is no tensor at all keeps a known one's device
+    away = [tensor for tensor in tensors if tensor.device.kind not in (Kind.CPU, Kind.UNKNOWN)]
+    # where operands clash, the one that is surely not on the CPU shows what was meant: one mistake is told once
+    for tensor in away:
+        if tensor.device.switched or all(leaf.kind is not Kind.CPU for leaf in tensor.device.leaves()):
             return tensor.device, tensor
+    if away:
+        return away[0].device, away[0]
     if all(tensor.device.kind is Kind.CPU for tensor in tensors):
         first = next((tensor for tensor in tensors if not tensor.device.implied), tensors[0])
         return first.device, first

@@ -90,7 +90,7 @@ def settle(value: Value, guard: str, truth: bool) -> Value:
         place = value.device.assume(guard, truth)
         if place is value.device:
             return value
-        if isinstance(value, Tensor) and value.factory and not place.implied:
+        if isinstance(value, Tensor) and value.factory and not any(leaf.implied for leaf in place.leaves()):
             return replace(value, device=place, factory="", factory_node=None)
         return replace(value, device=place)
     if isinstance(value, Sequence) and value.items:

@@ -220,6 +220,9 @@ def join(first: Value, second: Value, guard: str) -> Value:
         return _join_tensors(as_tensor(first), second, guard)
     if isinstance(first, Tensor) and isinstance(second, Opaque):
         return _join_tensors(first, as_tensor(second), guard)
+    if isinstance(first, Opaque) and isinstance(second, Opaque) and first.role is second.role is device.Role.INPUT:
+        hint = first.hint if first.hint == second.hint else ""
+        return replace(first, key=f"{first.key}|{second.key}", hint=hint, derived=first.derived or second.derived)
     one, two = placement(first), placement(second)
     if one is not None and two is not None:
         return DeviceValue(device.choice(guard, one, two), getattr(first, "node", None))
@@ -250,6 +253,7 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         attribute=known,
         attribute_of=first.attribute_of or second.attribute_of,
         batch=first.batch or second.batch,
+        buffer=first.buffer or second.buffer,
         host=first.host or second.host,
         derived=first.derived or second.derived,
     )
