@@ -22,9 +22,10 @@ from devlint.device import (
     symbol,
 )
 from devlint.finding import Applicability, Finding, Severity
+from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.device_mismatch import DeviceMismatch
 from devlint.rules.placement.forward_factory import ForwardFactory
-from devlint.rules.placement.meeting import beside, meetings, shown, takes_device
+from devlint.rules.placement.meeting import beside, meetings, shown
 from devlint.sites import Forward, Operand, Operation, Scope, Step
 
 DEVICE = symbol("f:device", "device")
@@ -124,6 +125,30 @@ def test_a_module_is_compared_with_its_inputs_and_they_not_with_one_another() ->
     assert not meetings(Forward(call, PLAIN, "model", UNKNOWN, (), inputs))
     left = meetings(Forward(call, PLAIN, "model", IMPLIED_CPU, (), inputs[:1]))
     assert [m.stray.text for m in left] == ["model"]
+
+
+@pytest.mark.parametrize(
+    ("other", "scope", "expected"),
+    [
+        (operand("y", PLACE), METHOD, [("DVL103", Severity.WARNING)]),
+        (operand("y", INPUT), AWARE, [("DVL103", Severity.INFO)]),
+        (operand("y", INPUT, derived=True), METHOD, [("DVL103", Severity.INFO)]),
+        (operand("y", INPUT), PLAIN, []),
+        (operand("y", DEVICE), METHOD, []),
+    ],
+)
+def test_a_write_into_a_cpu_tensor_copies_and_never_raises(
+    other: Operand, scope: Scope, expected: list[tuple[str, Severity]]
+) -> None:
+    site = operation(fresh("out", "torch.zeros"), other, scope=scope)
+    assert told(replace(site, kind="accumulator")) == expected
+
+
+@pytest.mark.parametrize("scope", [AWARE, METHOD])
+def test_a_device_that_is_only_likely_makes_a_hint_at_most(scope: Scope) -> None:
+    likely = operand("f(x)", INPUT, derived=True)
+    assert told(operation(fresh(), likely, scope=scope)) == [("DVL103", Severity.INFO)]
+    assert not told(operation(operand("table", CPU), likely, scope=scope))
 
 
 def test_two_accelerators() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown, takes_device
+from devlint.rules.placement.creation import takes_device
+from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown
 from devlint.sites import Forward, Operand, Operation, Scope, Site
 
 

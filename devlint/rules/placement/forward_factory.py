@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 
 from devlint.device import Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import function_at
 from devlint.rules.edits import code, parsed, with_keyword
-from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown, takes_device
+from devlint.rules.placement.creation import advice, placeable
+from devlint.rules.placement.meeting import Meeting, beside, meetings, shown
 from devlint.sites import Forward, Operand, Operation, Site, Step
+
+_MET = ("the result meets", "meets", "this raises when that is an accelerator")
+_WRITTEN = ("the result takes in", "takes in", "each write copies to the CPU, and the result stays there")
 
 
 class ForwardFactory(Rule):
@@ -52,6 +56,7 @@ class ForwardFactory(Rule):
       `.type_as(x)`.
     - The result is 0-dim, or used for its shape, as an index, on the CPU, or as `lengths` of
       `pack_padded_sequence`.
+    - Results are collected on the CPU in a function that chose a device itself.
     - A default device is set: `torch.set_default_device`, `with torch.device(...)`.
     - The function moves its arguments to a device of its own; DVL101 tells about those that it forgot.
 
@@ -73,47 +78,33 @@ class ForwardFactory(Rule):
         """One report per creation that meets a caller's tensor at this place."""
         if not isinstance(site, Forward | Operation):
             return
+        written = isinstance(site, Operation) and site.kind == "accumulator"
+        happens, verb, raises = _WRITTEN if written else _MET
         for meeting in meetings(site):
             if meeting.creation is None:
                 continue
-            target = _caller(site) or beside(meeting.other, site.scope)
+            # what the place of the meeting knows of devices is known at the creation only if both are in one function
+            here = function_at(self.source, meeting.creation) is function_at(self.source, site.node)
+            target = (_caller(site) or beside(meeting.other, site.scope)) if here else ""
             yield Report(
                 meeting.creation,
-                f"{shown(meeting.stray.factory)} creates on the CPU, but the result meets {_party(meeting.other)}; "
-                "this raises when that is an accelerator",
+                f"{shown(meeting.stray.factory)} creates on the CPU, but {happens} {_party(meeting.other)}; {raises}",
                 label="created on the default device, the CPU",
                 severity=meeting.severity,
-                steps=(Step(site.node, f"meets {shown(meeting.other.text)} here"),),
-                help=_help(meeting, target),
+                steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
+                help=advice(meeting, target),
                 fix=self._fix(meeting, target),
             )
 
     def _fix(self, meeting: Meeting, target: str) -> Fix | None:
-        node = meeting.creation
-        if not isinstance(node, ast.Call) or not target or not _placeable(meeting):
-            return None
         import libcst as cst
 
-        call = parsed(self.source, node)
-        if not isinstance(call, cst.Call):
+        node = meeting.creation
+        call = parsed(self.source, node) if node is not None and target and placeable(meeting) else None
+        if node is None or not isinstance(call, cst.Call):
             return None
         edit = self.replace(node, code(with_keyword(call, "device", target)))
         return Fix(f"Add `device={target}`", (edit,), Applicability.UNSAFE)
-
-
-def _placeable(meeting: Meeting) -> bool:
-    """Whether ``device=`` can be added to the creation: nothing else in the call says where it creates."""
-    keywords = meeting.creation.keywords if isinstance(meeting.creation, ast.Call) else []
-    tied = any(keyword.arg in (None, "device", "generator", "out") for keyword in keywords)
-    return not tied and meeting.stray.role != MODULE and takes_device(meeting.stray.factory)
-
-
-def _help(meeting: Meeting, target: str) -> str:
-    if not target:
-        return f"create it on the device of {shown(meeting.other.text)}"
-    if _placeable(meeting):
-        return f"create it there: `{meeting.stray.factory}(..., device={target})`"
-    return f"move it there: `.to({target})`"
 
 
 def _party(operand: Operand) -> str:

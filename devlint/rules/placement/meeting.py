@@ -18,7 +18,6 @@ from devlint.sites import Forward, Operand, Operation, Scope
 MODULE = "module"
 """The role of the operand that is the called module itself."""
 _LONGEST_TEXT = 60
-_WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,9 @@ class Meeting:
 def meetings(site: Operation | Forward) -> list[Meeting]:
     """What is wrong at a place where operands have to be on one device: one meeting per operand that strayed."""
     best: dict[int, Meeting] = {}
+    writes = isinstance(site, Operation) and site.kind == "accumulator"
     for first, second in _pairs(site):
-        meeting = _meeting(first, second, site.scope)
+        meeting = _written(first, second, site.scope) if writes else _meeting(first, second, site.scope)
         if meeting is None:
             continue
         # a device that the code chose explains more than one that came with an argument
@@ -66,12 +66,6 @@ def beside(operand: Operand, scope: Scope) -> str:
     if device.kind is Kind.ACCELERATOR:
         return f'"{str(device).strip("`")}"'
     return scope.devices[0] if scope.devices else ""
-
-
-def takes_device(factory: str) -> bool:
-    """Whether the torch function has a ``device=``: constructors by type and readers of host memory have none."""
-    name = factory.rpartition(".")[2]
-    return name.islower() and name not in _WITHOUT_DEVICE
 
 
 def shown(text: str) -> str:
@@ -108,11 +102,23 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
         return None
     if not mere(other.device):
         return Meeting(stray, other)
+    aware = scope.module or scope.device_aware
     if stray.factory and stray.factory_node is not None:
-        severity = Severity.WARNING if scope.module or scope.device_aware else Severity.INFO
+        severity = Severity.WARNING if aware and not other.derived else Severity.INFO
         return Meeting(stray, other, severity, creation=stray.factory_node)
     # in a function that knows nothing of devices, an argument may well be meant to be on the CPU
-    return Meeting(stray, other) if scope.module or scope.device_aware else None
+    return Meeting(stray, other) if aware and not other.derived else None
+
+
+def _written(target: Operand, value: Operand, scope: Scope) -> Meeting | None:
+    """A write into a part of a tensor, which copies between devices: slow, and the result stays behind."""
+    # where the code chose a device, it may well collect results on the CPU on purpose
+    if target.factory_node is None or not value.certain or not mere(value.device) or not _cpu(target.device):
+        return None
+    if not scope.module and not scope.device_aware:
+        return None
+    severity = Severity.WARNING if scope.module and not value.derived else Severity.INFO
+    return Meeting(target, value, severity, creation=target.factory_node)
 
 
 def _cpu(device: Device) -> int:

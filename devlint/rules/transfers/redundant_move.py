@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import idle_statement, removal
 from devlint.rules.edits import short
-from devlint.rules.transfers.removal import idle_statement, removal
 from devlint.sites import Site, Transfer
 
 _PLACED = re.compile(r"\b(?:created|moved)\b")

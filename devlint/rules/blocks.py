@@ -1,4 +1,4 @@
-"""Taking out a statement of which nothing is left once its call is dropped."""
+"""What stands around a node: its function, its statement, and how to take that out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from devlint.rules.base import SourceText
 class _Tree(Protocol):
     tree: ast.Module
     lines: list[str]
+
+
+def function_at(source: SourceText, node: ast.AST) -> ast.AST | None:
+    """The innermost function around ``node``, ``None`` at the top level."""
+    row, inner = source.span(node).row, None
+    for function in ast.walk(cast("_Tree", source).tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside = function.lineno <= row <= (function.end_lineno or function.lineno)
+            if inside and (inner is None or function.lineno > inner.lineno):
+                inner = function
+    return inner
 
 
 def idle_statement(source: SourceText, call: ast.Call) -> tuple[ast.stmt, list[ast.stmt]] | None:

@@ -1,0 +1,31 @@
+"""The call that created a tensor in the wrong place: whether it can be told a device, and what to advise."""
+
+from __future__ import annotations
+
+import ast
+
+from devlint.rules.placement.meeting import MODULE, Meeting, shown
+
+_WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
+
+
+def takes_device(factory: str) -> bool:
+    """Whether the torch function has a ``device=``: constructors by type and readers of host memory have none."""
+    name = factory.rpartition(".")[2]
+    return name.islower() and name not in _WITHOUT_DEVICE
+
+
+def placeable(meeting: Meeting) -> bool:
+    """Whether ``device=`` can be added to the creation: nothing else in the call says where it creates."""
+    keywords = meeting.creation.keywords if isinstance(meeting.creation, ast.Call) else []
+    tied = any(keyword.arg in (None, "device", "generator", "out") for keyword in keywords)
+    return not tied and meeting.stray.role != MODULE and takes_device(meeting.stray.factory)
+
+
+def advice(meeting: Meeting, target: str) -> str:
+    """What to do about the creation; ``target`` is the device expression to use, empty where none is at hand."""
+    if not target:
+        return f"create it on the device of {shown(meeting.other.text)}, handed over as an argument if need be"
+    if placeable(meeting):
+        return f"create it there: `{meeting.stray.factory}(..., device={target})`"
+    return f"move it there: `.to({target})`"
