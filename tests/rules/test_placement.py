@@ -141,7 +141,7 @@ def test_a_write_into_a_cpu_tensor_copies_and_never_raises(
     other: Operand, scope: Scope, expected: list[tuple[str, Severity]]
 ) -> None:
     site = operation(fresh("out", "torch.zeros"), other, scope=scope)
-    assert told(replace(site, kind="accumulator")) == expected
+    assert told(replace(site, kind="accumulator", operator="[] =")) == expected
 
 
 @pytest.mark.parametrize("scope", [AWARE, METHOD])
@@ -161,6 +161,9 @@ def test_two_accelerators() -> None:
     ("other", "expected"),
     [
         (operand("x", INPUT), "x.device"),
+        (operand("y", symbol("k", "batch['image']", Role.INPUT)), "batch['image'].device"),
+        (operand("y", symbol("k", "f(x)", Role.INPUT)), ""),
+        (operand("y", symbol("k", "an item of x", Role.INPUT)), ""),
         (operand("y", DEVICE), "device"),
         (operand("y", SWITCH), "device"),
         (operand("y", accelerator("cuda", 1)), '"cuda:1"'),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from devlint.sites import Forward, Operand, Operation, Scope
 MODULE = "module"
 """The role of the operand that is the called module itself."""
 _LONGEST_TEXT = 60
+_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*|\[[\w'\"]+\])*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,11 @@ class Meeting:
 def meetings(site: Operation | Forward) -> list[Meeting]:
     """What is wrong at a place where operands have to be on one device: one meeting per operand that strayed."""
     best: dict[int, Meeting] = {}
-    writes = isinstance(site, Operation) and site.kind == "accumulator"
     for first, second in _pairs(site):
-        meeting = _written(first, second, site.scope) if writes else _meeting(first, second, site.scope)
+        if isinstance(site, Operation) and site.kind == "accumulator":
+            meeting = _written(first, second, site)
+        else:
+            meeting = _meeting(first, second, site.scope)
         if meeting is None:
             continue
         # a device that the code chose explains more than one that came with an argument
@@ -53,7 +57,8 @@ def beside(operand: Operand, scope: Scope) -> str:
     """An expression for the device of ``operand``, to be used in its function; empty where none is at hand."""
     device = operand.device
     if device.kind is Kind.SYMBOL and device.role is Role.INPUT:
-        return f"{device.text}.device"
+        # an argument, not the result of a call, which would be called once more
+        return f"{device.text}.device" if _PATH.fullmatch(device.text) else ""
     if device.kind is Kind.SYMBOL and device.role is Role.PLACE:
         if scope.devices:
             return scope.devices[0]
@@ -62,7 +67,7 @@ def beside(operand: Operand, scope: Scope) -> str:
             return f"next({held}.parameters()).device" if held else ""
         return f"{held}.device" if held else "next(self.parameters()).device"
     if device.kind is Kind.SYMBOL or (device.kind is Kind.CHOICE and device.text):
-        return device.text
+        return device.text if _PATH.fullmatch(device.text) else ""
     if device.kind is Kind.ACCELERATOR:
         return f'"{str(device).strip("`")}"'
     return scope.devices[0] if scope.devices else ""
@@ -110,14 +115,19 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     return Meeting(stray, other) if aware and not other.derived else None
 
 
-def _written(target: Operand, value: Operand, scope: Scope) -> Meeting | None:
+def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None:
     """A write into a part of a tensor, which copies between devices: slow, and the result stays behind."""
-    # where the code chose a device, it may well collect results on the CPU on purpose
+    # where the code chose a device, or pinned memory, it may well collect results on the CPU on purpose
     if target.factory_node is None or not value.certain or not mere(value.device) or not _cpu(target.device):
         return None
-    if not scope.module and not scope.device_aware:
+    staged = isinstance(target.factory_node, ast.Call) and any(
+        k.arg == "pin_memory" for k in target.factory_node.keywords
+    )
+    if staged or not (site.scope.module or site.scope.device_aware):
         return None
-    severity = Severity.WARNING if scope.module and not value.derived else Severity.INFO
+    # copy_ as a whole is how one copies between devices
+    costly = site.scope.module and not value.derived and site.operator.startswith("[]")
+    severity = Severity.WARNING if costly else Severity.INFO
     return Meeting(target, value, severity, creation=target.factory_node)
 
 

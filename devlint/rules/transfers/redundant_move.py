@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import idle_statement, removal
+from devlint.rules.blocks import function_at, idle_statement, removal
 from devlint.rules.edits import short
 from devlint.sites import Site, Transfer
 
@@ -75,7 +75,7 @@ class RedundantMove(Rule):
         # the batches of a loader are surely somewhere, whatever their type
         if not site.kind and site.value.many is not True:
             return
-        if site.target is None or site.value.device.same(site.target) is not True or not _settled_here(site):
+        if site.target is None or site.value.device.same(site.target) is not True or not self._settled_here(site):
             return
         if site.discarded and site.kind == "tensor":
             return
@@ -102,11 +102,13 @@ class RedundantMove(Rule):
         message = f"Remove `.{site.node.func.attr}()`"
         return None if edit is None else Fix(message, (edit,), Applicability.SAFE)
 
-
-def _settled_here(site: Transfer) -> bool:
-    """Whether this function put the value there, rather than found it where an argument, a loader or chance has it."""
-    device = site.value.device
-    if device.kind is Kind.CPU:
-        return bool(site.kind) and not device.implied
-    placed = any(_PLACED.search(step.label) for step in site.value.story)
-    return placed or all(leaf.role in (None, Role.DEVICE) for leaf in device.leaves())
+    def _settled_here(self, site: Transfer) -> bool:
+        """Whether this function put the value there, rather than found it where others left it."""
+        device = site.value.device
+        if device.kind is Kind.CPU:
+            return bool(site.kind) and not device.implied
+        placed = [step.node for step in site.value.story if _PLACED.search(step.label)]
+        if placed:
+            here = function_at(self.source, site.node)
+            return any(function_at(self.source, node) is here for node in placed)
+        return all(leaf.role in (None, Role.DEVICE) for leaf in device.leaves())
