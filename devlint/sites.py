@@ -50,7 +50,8 @@ class Operand:
     ``many`` says whether it surely has (``True``) or surely lacks (``False``) dimensions: a 0-dim CPU tensor may meet an
     accelerator.  ``certain`` says that it is proven to be a tensor.  ``factory`` is the torch function that made
     it on the default device, in the same function and with no device asked for.  ``attribute`` is the assignment of
-    the plain attribute of a module through which it came.  ``role`` is the parameter it is passed to, where that matters.
+    the plain attribute of a module through which it came.  ``role`` is the parameter it is passed to, where that matters.  ``derived``
+    says that it came out of a call that could not be followed, so that its device is only likely the one of what went in.
     """
 
     node: ast.AST
@@ -63,6 +64,7 @@ class Operand:
     factory_node: ast.AST | None = None
     attribute: Step | None = None
     role: str = ""
+    derived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ class Forward(Site):
 class Operation(Site):
     """An operation that needs its operands on one device.
 
-    ``kind`` is one of "operands", "loss target", "loss weight", "RNN state", "index", "assignment".
+    ``kind`` is one of "operands", "loss target", "index", "assignment" (by a tensor index), or "accumulator": a write into a
+    part of a tensor, which copies between devices without raising.
     """
 
     operator: str

@@ -10,7 +10,7 @@ from devlint import device
 from devlint.device import AVAILABLE, Kind
 from devlint.flow import names
 from devlint.flow.state import availability
-from devlint.flow.values import Const, Flag, Loader, Named, Opaque, Value
+from devlint.flow.values import Const, Flag, Loader, Module, Named, Opaque, Sequence, Tensor, Value
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -69,9 +69,18 @@ def _called(frame: Frame, node: ast.Call) -> Flag:
         return Flag(_key(frame, node), accelerated=1)
     if path in ("bool", "int") and len(node.args) == 1:
         return condition(frame, node.args[0])
-    if path == "isinstance" and len(node.args) == 2:
-        return Flag(_key(frame, node))
-    return Flag(_key(frame, node))
+    known = _type_test(frame, node, path)
+    return Flag(_key(frame, node)) if known is None else Flag(str(known))
+
+
+def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
+    """What ``isinstance`` or ``torch.is_tensor`` says of a name that is known to hold a tensor."""
+    if not node.args or not isinstance(node.args[0], ast.Name) or path not in ("isinstance", "torch.is_tensor"):
+        return None
+    value = frame.lookup(node.args[0].id)
+    if not isinstance(value, Tensor) or not value.certain or value.device.kind is Kind.CHOICE:
+        return None
+    return path == "torch.is_tensor" or (len(node.args) == 2 and "Tensor" in ast.unparse(node.args[1]))
 
 
 def _compared(frame: Frame, node: ast.Compare) -> Flag:
@@ -80,6 +89,12 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
     key = f"{_key(frame, left)} {_OPERATORS.get(type(operator), '?')} {_key(frame, right)}"
     if isinstance(left, ast.Call) and _AVAILABLE.search(frame.machine.index.resolve(names.dotted(left.func))):
         return Flag(key, positive or isinstance(operator, ast.NotEq), 1)
+    if isinstance(right, ast.Constant) and right.value is None and isinstance(left, ast.Name):
+        value = frame.lookup(left.id)
+        if isinstance(value, Const):
+            return Flag(str(value.value is None), positive)
+        if isinstance(value, (Module, Sequence)) or (isinstance(value, Tensor) and value.device.kind is not Kind.CHOICE and value.certain):
+            return Flag("False", positive)
     if _names_accelerator(right) or _names_accelerator(left):
         return Flag(key, positive, 1)
     if isinstance(right, ast.Constant) and right.value == "cpu":

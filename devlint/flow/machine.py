@@ -144,6 +144,9 @@ class Machine:
         oid = self._oid(info)
         place = device.symbol(f"place:{info.name}", "self", Role.PLACE)
         heap = dict(state.heap)
+        if info.is_module:
+            # whatever __init__ made moves with the module
+            heap.update({key: place for key in state.heap if key[1] == DEVICE})
         for key, held in state.heap.items():
             if key[0] != oid or not isinstance(held, Value):
                 continue
@@ -153,8 +156,6 @@ class Machine:
                 continue
             if info.is_module:
                 heap[key] = _with_module(held, place)
-                if isinstance(held, Module):
-                    heap[(held.oid, DEVICE)] = place
             elif change == "moved" and isinstance(held, Module):
                 heap[(held.oid, DEVICE)] = device.UNKNOWN
         return heap

@@ -11,6 +11,7 @@ from devlint.flow.values import (
     Batches,
     DeviceValue,
     Flag,
+    Opaque,
     Sequence,
     Tensor,
     Value,
@@ -74,6 +75,16 @@ class State:
         if key_value:
             for part in flag.parts:
                 self.assume(part, True)
+
+    def forget(self, value: Value) -> None:
+        """A name is bound to another object of the same description: nothing is kept of the one before."""
+        if not isinstance(value, Opaque):
+            return
+        key = value.key
+        stale = [place for place in self.heap if isinstance(place[0], str) and place[0].startswith(key)]
+        for place in stale:
+            if len(place[0]) == len(key) or place[0][len(key)] in ".[":  # type: ignore[arg-type, index]  # a str, seen above
+                del self.heap[place]
 
     def settled(self, place: Device) -> Device:
         """``place`` as the known conditions leave it."""

@@ -110,6 +110,7 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
     if isinstance(value, Unknown):
         hint = "device" if DEVICE_NAME.search(name) else hint
         value = Opaque(f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target)
+        frame.state.forget(value)
     elif isinstance(value, Opaque) and not value.hint and hint:
         value = replace(value, hint=hint, text=name)
     elif isinstance(value, Const) and isinstance(value.value, str) and isinstance(node, ast.Constant):
@@ -289,7 +290,13 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     item = iterate(frame, iterated)
     if item is ELEMENT:
         return
-    _loop(frame, node, lambda: bind(frame, node.target, item, node.target), guards.is_step_loop(node, iterated))
+
+    def begin() -> None:
+        for value in item.items or () if isinstance(item, Sequence) else (item,):
+            frame.state.forget(value)
+        bind(frame, node.target, item, node.target)
+
+    _loop(frame, node, begin, guards.is_step_loop(node, iterated))
 
 
 def _while(frame: Frame, node: ast.While) -> None:
