@@ -39,6 +39,10 @@ class Attributes:
         owner = frame.owner.name if frame.owner else ""
         self._known.setdefault((owner, name), _Kept(owner, name, frame.operand(node, value), frame.scope()))
 
+    def names(self, owner: str) -> list[str]:
+        """The plain tensor attributes of a class."""
+        return [name for known, name in self._known if known == owner]
+
     def use(self, value: Value, node: ast.AST, label: str) -> None:
         """The attribute meets a tensor that lives where the module does."""
         kept = self._find(value)

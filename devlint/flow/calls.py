@@ -28,6 +28,7 @@ from devlint.flow.values import (
     Stateful,
     Tensor,
     Value,
+    add_item,
     as_tensor,
     join,
 )
@@ -151,8 +152,7 @@ def _container_method(frame: Frame, call: Call, receiver: Sequence | Mapping, no
         added = call.positional[-1]
         if name == "extend":
             added = added.item if isinstance(added, Sequence) else UNKNOWN
-        kept = receiver.items == () or receiver.item == added
-        grown = added if kept else join(receiver.item, added, ITEMS)
+        grown = added if receiver.items == () else add_item(receiver.item, added)
         frame.state.env[node.value.id] = Sequence(None, grown, True)
         return Const(None)
     if name == "pop":

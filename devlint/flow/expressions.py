@@ -14,7 +14,6 @@ from devlint.flow.index import DEVICE_NAME
 from devlint.flow.indexing import item
 from devlint.flow.state import merge
 from devlint.flow.values import (
-    ITEMS,
     UNKNOWN,
     Batches,
     Const,
@@ -31,6 +30,7 @@ from devlint.flow.values import (
     Tensor,
     Unknown,
     Value,
+    add_item,
     as_tensor,
     join,
 )
@@ -74,6 +74,8 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
         return _object_attribute(frame, node, base)
     if isinstance(base, Opaque):
         return _opaque_attribute(frame, node, base)
+    if isinstance(base, Sequence) and attr in ("values", "indices"):
+        return base.item
     if isinstance(base, DeviceValue) and attr == "type":
         return base
     return UNKNOWN
@@ -315,7 +317,7 @@ def _common(items: tuple[Value, ...]) -> Value:
     for value in items[1:]:
         if result is UNKNOWN:
             break
-        result = join(result, value, ITEMS)
+        result = add_item(result, value)
     return result
 
 

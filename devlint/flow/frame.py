@@ -122,6 +122,11 @@ class Frame:
         found.sort(key=lambda name: (name != "device", "device" not in name))
         if self.owner is not None:
             found += [f"self.{attr}" for attr in self.machine.device_attributes(self.owner)]
+        found += [
+            f"{name}.device"
+            for name, value in self.state.env.items()
+            if isinstance(value, Opaque) and value.hint == "tensor" and value.role is Role.INPUT and value.text == name
+        ]
         return tuple(found)
 
     def emit(self, site: Site) -> None:

@@ -25,7 +25,7 @@ TENSOR_ONLY = frozenset(
     """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty masked_fill masked_fill_
     masked_select detach requires_grad requires_grad_ is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
     unbind flatten type_as is_floating_point index_select scatter_ scatter_add_ gather chunk argmax topk cumsum
-    repeat_interleave unfold sqrt exp long mT nonzero bool norm clamp""".split()
+    repeat_interleave unfold sqrt exp long mT nonzero bool norm clamp reshape transpose""".split()
 )
 """Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
@@ -82,6 +82,10 @@ class FunctionInfo:
                 if len(node.args) == 2 and isinstance(node.args[0], ast.Name) and not _tests_tensor(node.args[1]):
                     found[node.args[0].id] = found.get(node.args[0].id, "")
         arguments = self.node.args
+        if self.name == "forward" and self.owner is not None and self.owner.is_module and len(arguments.args) > 1:
+            first = arguments.args[1].arg
+            if first not in found and not _is_container(self.node, first):
+                found[first] = "tensor"
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             hint = _annotated(argument)
             if hint:
@@ -238,6 +242,7 @@ class Index:
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
         self._star = False
+        self._text = text
         self._starts = [0]
         self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n", text))
         self._triggers = sorted({bisect.bisect_right(self._starts, m.start()) for m in _TRIGGER.finditer(text)})
@@ -256,6 +261,10 @@ class Index:
         last = getattr(node, "end_lineno", None) or first
         at = bisect.bisect_left(self._triggers, first)
         return at < len(self._triggers) and self._triggers[at] <= last
+
+    def code(self, node: ast.stmt) -> str:
+        """The lines of a definition."""
+        return self._text[self._starts[node.lineno - 1] : (self._starts[node.end_lineno : (node.end_lineno or 0) + 1] or [None])[0]]
 
     def resolve(self, path: str) -> str:
         """The canonical name of a dotted name as the top level of the file understands it."""
@@ -347,6 +356,20 @@ def _shown_tensor(node: ast.AST) -> str:
         if any(isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in node.slice.elts):
             return node.value.id
     return ""
+
+
+def _is_container(function: FunctionNode, name: str) -> bool:
+    """Whether a name is used as something that holds tensors rather than as one."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
+            if table.method(node.attr) is None and node.attr not in ("shape", "device", "dtype"):
+                return True
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name:
+            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+                return True
+        elif isinstance(node, ast.comprehension) and isinstance(node.iter, ast.Name) and node.iter.id == name:
+            return True
+    return False
 
 
 def _tests_tensor(node: ast.expr) -> bool:

@@ -10,7 +10,6 @@ from devlint.device import Role
 from devlint.flow import expressions
 from devlint.flow.operations import is_tensor, meet
 from devlint.flow.values import (
-    ITEMS,
     UNKNOWN,
     Batches,
     Const,
@@ -20,8 +19,8 @@ from devlint.flow.values import (
     Sequence,
     Tensor,
     Value,
+    add_item,
     as_tensor,
-    join,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +87,9 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
     if frame.state.settled(tensor.device).accelerates() is False:
         # a CPU index may select from any device, an accelerator's index only from its own
         for part, index in indexes:
-            meet(frame, node, "[]", "index", ((node.value, tensor, ""), (part, index, "")))
+            if meet(frame, node, "[]", "index", ((node.value, tensor, ""), (part, index, ""))):
+                # one mistake is told once: go on where the index is
+                tensor = replace(tensor, device=as_tensor(index).device, factory="", factory_node=None)
     rank = None if tensor.rank is None else tensor.rank - dropped
     if indexes:
         return replace(tensor, rank=None, many=True if dropped == 0 else None, certain=True)
@@ -135,7 +136,7 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         else:
             frame.state.env[name] = Mapping(base.items, value if base.other is UNKNOWN and not base.items else UNKNOWN)
     elif isinstance(base, Sequence) and name:
-        frame.state.env[name] = Sequence(None, join(base.item, value, ITEMS), True)
+        frame.state.env[name] = Sequence(None, add_item(base.item, value), True)
     elif isinstance(base, Batches) and name and isinstance(value, Tensor):
         # batch["x"] = batch["x"].to(device): some of the batch has moved, the rest is no longer known
         frame.state.env[name] = UNKNOWN

@@ -108,8 +108,9 @@ class Machine:
         init = info.methods.get("__init__")
         if init is not None and init.triggered:
             self.class_heap(info)
+        kept = self.attributes.names(info.name)
         for name, method in info.methods.items():
-            if name != "__init__" and method.triggered:
+            if name != "__init__" and (method.triggered or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)):
                 self._run_alone(method)
 
     def self_value(self, info: ClassInfo) -> Value:

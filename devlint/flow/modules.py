@@ -13,6 +13,7 @@ from devlint.flow import names, table, tensors, transfers
 from devlint.flow.operations import blend, derive, is_tensor, meet
 from devlint.flow.state import DEVICE, STORY
 from devlint.flow.values import (
+    ARRAY,
     UNKNOWN,
     Batches,
     Const,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
 WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel", DISTRIBUTED})
 """The wrappers for several devices, by their canonical names."""
-_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
+CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _CHAINED = frozenset(
     """train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty register_forward_hook
     zero_grad""".split()
@@ -48,10 +49,10 @@ def construct(frame: Frame, call: Call, path: str) -> Value:
     """A new module of ``torch.nn``."""
     if path in WRAPPERS:
         return _wrap(frame, call, path)
+    if path in CONTAINERS:
+        return _contain(frame, call, Module(identity(), path, text=path.rpartition(".")[2]))
     known = table.module(path)
     module = Module(identity(), path, text=path.rpartition(".")[2], has_state=bool(known and (known.has_params or known.has_buffers)))
-    if path in _CONTAINERS:
-        return _contain(frame, call, module)
     buffers = [value for name, value in call.keywords.items() if known and name in known.buffer_arguments]
     if call.positional and known and "weight" in known.buffer_arguments:
         buffers.append(call.positional[0])
@@ -171,6 +172,8 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
         return module
     if root in ("torchvision", "torchtext", "torchaudio") and ".datasets." in path:
         return Stateful(path)
+    if root == "numpy":
+        return Stateful(ARRAY)
     if root in _FOREIGN:
         return UNKNOWN
     literal_devices(frame, call)
@@ -239,7 +242,7 @@ def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) ->
     """What a call returns: tensors on the module's device, else with the inputs."""
     if not module.path.startswith("torch.nn."):
         return UNKNOWN
-    if module.path in _CONTAINERS or module.path in WRAPPERS:
+    if module.path in CONTAINERS or module.path in WRAPPERS:
         return UNKNOWN if module.spread else Tensor(place, many=True, certain=False)
     many = None if module.path.endswith("Loss") else True
     if not module.has_state:
@@ -247,7 +250,8 @@ def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) ->
         return replace(result, many=many if many is None else result.many, rank=None, certain=True)
     result = Tensor(place, many=many, certain=True, story=frame.story_of(module))
     if module.path in _RECURRENT:
-        return Sequence((result, UNKNOWN), UNKNOWN)
+        state: Value = Sequence((result, result), result) if module.path.endswith("LSTM") else result
+        return Sequence((result, state), UNKNOWN)
     if module.path == "torch.nn.MultiheadAttention":
         return Sequence((result, UNKNOWN), UNKNOWN)
     return result

@@ -47,11 +47,11 @@ def is_tensor(value: Value) -> bool:
     return isinstance(value, (Tensor, Batches)) or (isinstance(value, Opaque) and value.hint in ("tensor", ""))
 
 
-def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterable[Met]) -> None:
-    """Tensors that need one device: a site where two of them surely have two."""
+def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterable[Met]) -> bool:
+    """Tensors that need one device: a site, and True, where two of them surely have two."""
     met = [(where, value, role, frame.state.settled(as_tensor(value).device)) for where, value, role in tensors]
     if len(met) < 2:
-        return
+        return False
     clash = False
     for position, (where, value, _, place) in enumerate(met):
         for other_where, other, _, other_place in met[position + 1 :]:
@@ -62,6 +62,7 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
     if clash:
         operands = tuple(frame.operand(where, value, role) for where, value, role, _ in met)
         frame.emit(Operation(node, frame.scope(), operator, kind, operands))
+    return clash
 
 
 def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[ast.AST, Value]) -> None:
@@ -113,4 +114,4 @@ def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
 def derived(tensor: Tensor, many: bool | None = None, rank: int | None = None) -> Tensor:
     """A tensor computed from one other: it lives with it."""
     keeps = tensor.many if many is None else many
-    return replace(tensor, many=keeps, rank=rank, certain=True, attribute_of=None if rank is None else tensor.attribute_of)
+    return replace(tensor, many=keeps, rank=rank, certain=True)

@@ -146,7 +146,8 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
     if name in REDUCTIONS:
         if not has_dim:
             return derived(result, many=False, rank=0)
-        part = replace(result, many=None, rank=None, certain=True)
+        keeps = isinstance(kept := call.keywords.get("keepdim"), Const) and kept.value is True
+        part = replace(result, many=result.many if keeps else None, rank=None, certain=True)
         return Sequence((part, part), part) if name in _PAIRS and is_dim(call) else part
     if name in _MULTIPLE:
         part = replace(result, rank=None, certain=True)

@@ -48,7 +48,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
         return _api(frame, call, path)
     if path in _LOADERS:
         return frame.machine.loaders.make(frame, call, path)
-    if table.module(path) is not None or path in modules.WRAPPERS:
+    if table.module(path) is not None or path in modules.WRAPPERS or path in modules.CONTAINERS:
         return modules.construct(frame, call, path)
     entry = table.function(path)
     if entry is not None:

@@ -216,6 +216,10 @@ def join(first: Value, second: Value, guard: str) -> Value:
         return first
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         return _join_tensors(first, second, guard)
+    if isinstance(first, Tensor) and is_host(second):
+        return first
+    if isinstance(second, Tensor) and is_host(first):
+        return second
     if isinstance(first, Opaque) and isinstance(second, Tensor):
         return _join_tensors(as_tensor(first), second, guard)
     if isinstance(first, Tensor) and isinstance(second, Opaque):
@@ -230,12 +234,37 @@ def join(first: Value, second: Value, guard: str) -> Value:
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             pairs = zip(first.items, second.items, strict=True)
             return replace(first, items=tuple(join(a, b, guard) for a, b in pairs), item=join(first.item, second.item, guard))
-        # an empty list says nothing about what is put into it later
-        item = first.item if second.items == () else second.item if first.items == () else join(first.item, second.item, guard)
-        return Sequence(None, item, first.mutable)
+        return Sequence(None, gather(first, second), first.mutable)
     if isinstance(first, Batches) and isinstance(second, Batches) and first.loader == second.loader:
         return Batches(first.loader, device.choice(guard, first.device, second.device))
     return UNKNOWN
+
+
+ARRAY = "numpy.ndarray"
+"""The path of a :class:`Stateful` that is an array of NumPy."""
+
+
+def is_host(value: Value) -> bool:
+    """A plain Python value or an array: where a name may hold that or a tensor, only the tensor can be on the wrong device."""
+    return isinstance(value, Const) or (isinstance(value, Stateful) and value.path == ARRAY)
+
+
+def gather(first: Sequence, second: Sequence) -> Value:
+    """What any one item is of a list that was filled as ``first`` and as ``second``."""
+    # an empty list says nothing about what is put into it
+    if second.items == () or first.items == ():
+        return first.item if second.items == () else second.item
+    return add_item(first.item, second.item)
+
+
+def add_item(known: Value, added: Value) -> Value:
+    """What any one item is of a list of ``known`` things, when ``added`` is put into it."""
+    if isinstance(known, Tensor) and isinstance(added, Tensor):
+        if added.device in known.device.leaves():
+            return known
+        if known.device in added.device.leaves():
+            return added
+    return join(known, added, ITEMS)
 
 
 def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
