@@ -1,8 +1,9 @@
-"""What rules share that write replacements: reading an expression, adding an argument, the device expression to use."""
+"""What rules share: reading and rewriting an expression, the device to name instead, what a function's name says."""
 
 from __future__ import annotations
 
 import ast
+import os.path
 import re
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -84,9 +85,31 @@ def moves_to_cuda_by_name(function: str) -> bool:
     return _MOVER.fullmatch(function) is not None
 
 
+def in_test(source: SourceText, scope: Scope) -> bool:
+    """Whether the code belongs to a test: by the name of its function or class, or by that of its file."""
+    folder, name = os.path.split(source.filename)
+    return (
+        scope.test
+        or name == "conftest.py"
+        or (name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py")))
+        or os.path.basename(folder) == "tests"
+    )
+
+
 def short(text: str, otherwise: str) -> str:
     """``text``, or ``otherwise`` where it is too long, or too tangled, for a message."""
     return text if text and len(text) <= _LONG and "\n" not in text and "`" not in text else otherwise
+
+
+def around(source: SourceText, node: ast.AST) -> ast.AST:
+    """The innermost function around an expression, or the whole file."""
+    found: ast.AST = cast("_Parser", source).tree
+    row = int(getattr(node, "lineno", 0))
+    for outer in ast.walk(found):
+        # the walk goes from the outside to the inside
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef) and outer.lineno <= row <= (outer.end_lineno or 0):
+            found = outer
+    return found
 
 
 def stands_alone(source: SourceText, node: ast.AST) -> bool:

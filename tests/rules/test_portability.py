@@ -161,7 +161,7 @@ def test_other_functions_are_no_movers(name: str) -> None:
     ("code", "role", "said"),
     [
         ('x.to("cuda:0")', ".to", '`.to("cuda:0")` fails'),
-        ('torch.device("cuda")', "torch.device", '`torch.device("cuda")` is always CUDA'),
+        ('torch.device("cuda")', "torch.device", '`"cuda"` is written into this device'),
         ('torch.zeros(3, device="cuda")', "device", '`device="cuda"` fails'),
         ('torch.set_default_device("cuda")', "set_default_device", "the first tensor after it"),
         ('torch.load(f, map_location="cuda")', "map_location", '`map_location="cuda"` fails'),
@@ -260,6 +260,17 @@ def test_load_of_little_weight_is_a_hint() -> None:
 @pytest.mark.parametrize("text", ["load(f, 'cpu')", "load(f, map_location=None or d)", "load(*a)", "load(f, **k)"])
 def test_load_that_may_say_where_is_fine(text: str) -> None:
     assert silent(LoadWithoutMapLocation, *load(text))
+
+
+def test_load_in_the_file_of_a_test_is_a_hint() -> None:
+    for name in ("test_a.py", "a_test.py", "conftest.py", "pkg/tests/helpers.py"):
+        source, site = load("load(f)")
+        source.filename = name
+        assert judged(LoadWithoutMapLocation, source, site).severity is Severity.INFO
+    for name in ("testing.py", "contest.py", "latest.py", "tests/data/train.py"):
+        source, site = load("load(f)")
+        source.filename = name
+        assert judged(LoadWithoutMapLocation, source, site).severity is None
 
 
 def test_url_loader_has_another_position_for_it() -> None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from devlint.finding import Severity
+from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.sites import Site, Wrap
 
@@ -78,7 +79,7 @@ class DataParallel(Rule):
             site.node,
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",
-            severity=Severity.INFO if fallback or site.scope.test else None,
+            severity=Severity.INFO if fallback or edits.in_test(self.source, site.scope) else None,
             help=_help(site, fallback),
         )
 

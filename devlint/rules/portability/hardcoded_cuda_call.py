@@ -79,11 +79,12 @@ class HardcodedCudaCall(Rule):
             message = f"`{call}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
         else:
             message = f"`{call}` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
+        mild = site.scope.guarded or edits.in_test(self.source, site.scope)
         yield Report(
             site.node,
             message,
             label="CUDA only",
-            severity=Severity.INFO if site.scope.guarded or site.scope.test else None,
+            severity=Severity.INFO if mild else None,
             help=_help(given or device),
             fix=self._fix(site, given or device, safe) if given or site.target_node is None else None,
         )

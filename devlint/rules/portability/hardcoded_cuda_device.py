@@ -13,12 +13,12 @@ _FAILS = "fails where CUDA is not available, and leaves MPS, XPU and other accel
 _MESSAGES = {
     ".to": f"`.to({{text}})` {_FAILS}",
     "device": f"`device={{text}}` {_FAILS}",
-    "torch.device": "`torch.device({text})` is always CUDA: using it " + _FAILS,
-    "variable": "`{text}` is always CUDA: using it " + _FAILS,
+    "torch.device": "`{text}` is written into this device: using it " + _FAILS,
+    "variable": "`{text}` is written into this device: using it " + _FAILS,
     "map_location": "`map_location={text}` fails where CUDA is not available",
     "set_default_device": "`set_default_device({text})` succeeds anywhere: the first tensor after it "
     "fails where CUDA is not available",
-    "parameter": f"the default {{text}} {_FAILS}, for every caller that names no device",
+    "parameter": f"the default `{{text}}` {_FAILS}, for every caller that names no device",
     "autocast": "`autocast({text})` is switched off, with a warning, where CUDA is not available, "
     "and does not cover other accelerators",
 }
@@ -31,8 +31,8 @@ class HardcodedCudaDevice(Rule):
 
     ## What it does
     Reports the strings `"cuda"` and `"cuda:0"` where they decide where something goes: `.to("cuda")`, `device="cuda"`,
-    `torch.device("cuda")`, `device = "cuda"`, `map_location="cuda"`, `set_default_device("cuda")`, the default of a
-    parameter, and, as an info, `autocast("cuda")`.
+    `torch.device("cuda")`, `device = "cuda"`, `map_location="cuda"`, `set_default_device("cuda")`; and as an info where
+    callers can say otherwise, `def f(device="cuda")`, or nothing fails, `autocast("cuda")`.
 
     ## Why it matters
     Without CUDA the first use raises "Torch not compiled with CUDA enabled" or "No CUDA GPUs are available", also on
@@ -84,13 +84,11 @@ class HardcodedCudaDevice(Rule):
             return
         if site.scope.guarded or site.scope.handler or edits.moves_to_cuda_by_name(site.scope.function):
             return
-        mild = site.role == "autocast" or site.scope.test
+        mild = site.role in ("autocast", "parameter") or edits.in_test(self.source, site.scope)
         device = edits.device_at_hand(site.scope)
-        written = f'"{site.text}"'
-        shown = f"`{written}`" if site.role == "parameter" else written
         yield Report(
             site.node,
-            _MESSAGES[site.role].format(text=shown),
+            _MESSAGES[site.role].format(text=f'"{site.text}"'),
             label="CUDA only",
             severity=Severity.INFO if mild else None,
             help=_help(site.role, device),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Rule, SourceText
 from devlint.sites import ApiCall, Site
 
 # The functions, each with the position of map_location among its parameters.
@@ -47,8 +47,8 @@ class LoadWithoutMapLocation(Rule):
     - `map_location` is given, by name or by position, or may come in through `*args` or `**kwargs`.
     - The code runs only where an accelerator is available.
     - safetensors and other libraries.
-    - It is an info only in tests, where the result is a dataset, and for weights from a URL: what is published is
-      nearly always saved from the CPU.
+    - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
+      reads it from memory; and for weights from a URL: what is published is nearly always saved from the CPU.
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
@@ -77,12 +77,12 @@ class LoadWithoutMapLocation(Rule):
         device = "" if state else edits.device_at_hand(site.scope)
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
-        mild = site.scope.test or site.purpose == "dataset" or site.function != "torch.load"
+        mild = site.purpose == "dataset" or site.function != "torch.load" or _from_here(self.source, site.node)
         yield Report(
             site.node,
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
             label="goes to the device that the file names",
-            severity=Severity.INFO if mild else None,
+            severity=Severity.INFO if mild or edits.in_test(self.source, site.scope) else None,
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state else ""),
             fix=None if nothing else self._fix(site, place, Applicability.SAFE if state else Applicability.UNSAFE),
@@ -96,3 +96,18 @@ class LoadWithoutMapLocation(Rule):
             return None
         edit = self.replace(site.node, edits.code(edits.with_keyword(call, "map_location", place)))
         return Fix(f"Add `map_location={place}`", (edit,), applicability)
+
+
+def _from_here(source: SourceText, node: ast.AST) -> bool:
+    """Whether the data is the program's own: bytes in memory, or a file that the function has just saved."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    file = node.args[0]
+    if isinstance(file, ast.Call):
+        return ast.unparse(file.func).endswith("BytesIO")
+    path, body = ast.dump(file), edits.around(source, node)
+    earlier = (call for call in ast.walk(body) if isinstance(call, ast.Call) and call.lineno < node.lineno)
+    return any(
+        len(call.args) > 1 and ast.unparse(call.func).endswith("save") and ast.dump(call.args[1]) == path
+        for call in earlier
+    )
