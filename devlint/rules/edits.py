@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from devlint.sites import Scope
 
 _LONG = 40
+# A rank or an index is an accelerator's number, and of which kind the code does not say.
+_DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
 # The methods by which torch itself moves things, and helpers that carry the destination in their name.
 _MOVER = re.compile(
     r"_*(?:cuda|cpu|to|to_empty|_apply|type|half|float|double|bfloat16|xpu|hpu|npu|mps|ipu|(?:\w*_)?(?:to|2)_?(?:cuda|gpu)|\w+2(?:cuda|gpu))"
@@ -74,7 +76,7 @@ def _comma(call: cst.Call) -> cst.Comma:
 
 def device_at_hand(scope: Scope, *receivers: str) -> str:
     """The best device expression of the scope that does not hang on one of ``receivers``, empty where there is none."""
-    for text in scope.devices:
+    for text in filter(_DEVICE.fullmatch, scope.devices):
         if not any(text == name or text.startswith((f"{name}.", f"{name}[")) for name in receivers if name):
             return text
     return ""

@@ -132,6 +132,13 @@ def test_a_device_is_not_taken_from_the_value_that_moves() -> None:
     assert report.help.startswith("choose once")
 
 
+@pytest.mark.parametrize("name", ["rank", "global_rank", "gpu_id", "device_ids", "device_id", "args.local_rank"])
+def test_a_number_is_no_device_to_name(name: str) -> None:
+    assert not edits.device_at_hand(Scope(devices=(name,)))
+    for good in ("device", "args.device", "self._device", "DEVICE", "dev", "cuda_device", "device1"):
+        assert edits.device_at_hand(Scope(devices=(name, good))) == good
+
+
 def test_call_says_what_is_wrong_and_how_bad() -> None:
     source, site = cuda("model.cuda()")
     report = judged(HardcodedCudaCall, source, site)
