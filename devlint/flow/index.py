@@ -16,7 +16,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _TRIGGER = re.compile(
     r"""cuda|device|\.to\(|\.cpu\(|type_as\(|xpu\(|DataLoader|DataParallel|\bload\(|load_url|state_dict_from_url|register_buffer
     |\b(?:zeros|ones|full|empty|eye|arange|range|linspace|logspace|rand|randn|randint|randperm|tensor|as_tensor|from_numpy
-    |tril_indices|triu_indices|\w*Tensor)\(|_window\(|square_subsequent_mask""",
+    |tril_indices|triu_indices|\w*Tensor)\(|_window\(|square_subsequent_mask|\)\(""",
     re.VERBOSE,
 )
 """What a definition must mention before the interpreter enters it unasked."""
@@ -25,7 +25,7 @@ TENSOR_ONLY = frozenset(
     """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty masked_fill masked_fill_
     masked_select detach requires_grad requires_grad_ is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
     unbind flatten type_as is_floating_point index_select scatter_ scatter_add_ gather chunk argmax topk cumsum
-    repeat_interleave unfold sqrt exp long mT nonzero bool norm clamp reshape transpose""".split()
+    repeat_interleave unfold sqrt exp long mT nonzero bool clamp reshape transpose""".split()
 )
 """Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
@@ -254,6 +254,20 @@ class Index:
             # what a star brings in cannot be seen, but these names have one meaning
             self.imports = {**_BY_STAR, **self.imports}
         self._collect(tree.body)
+        self._trigger_callers(text)
+
+    def _trigger_callers(self, text: str) -> None:
+        """What calls a function that mentions something is worth entering, too."""
+        named = {info.name for info in self.functions.values() if info.triggered and info.owner is None}
+        called = {info.name for info in self.functions.values() if info.triggered and info.owner is not None and not info.name.startswith("__")}
+        called -= {"forward", "to", "cuda", "cpu"}
+        patterns = [rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(named)))})\(" if named else ""]
+        patterns.append(rf"self\.(?:{'|'.join(map(re.escape, sorted(called)))})\(" if called else "")
+        for pattern in filter(None, patterns):
+            rows = {bisect.bisect_right(self._starts, match.start()) for match in re.finditer(pattern, text)}
+            self._triggers = sorted(rows.union(self._triggers))
+        for info in self.functions.values():
+            info.triggered = info.triggered or self.triggered(info.node)
 
     def triggered(self, node: ast.AST) -> bool:
         """Whether the lines of ``node`` mention anything that matters."""
@@ -349,9 +363,9 @@ def _annotated(argument: ast.arg) -> str:
 def _shown_tensor(node: ast.AST) -> str:
     """The name that a node shows to be a tensor: by what only tensors have, by its shape, or by slices in several dimensions."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return node.value.id if node.attr in TENSOR_ONLY or node.attr == "shape" else ""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("size", "dim"):
-        return node.func.value.id if isinstance(node.func.value, ast.Name) else ""
+        return node.value.id if node.attr in ("shape", "is_cuda", "mT") and isinstance(node.ctx, ast.Load) else ""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        return node.func.value.id if node.func.attr in TENSOR_ONLY or node.func.attr in ("size", "dim") else ""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
         if any(isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in node.slice.elts):
             return node.value.id

@@ -26,6 +26,7 @@ from devlint.flow.values import (
     DeviceValue,
     Function,
     Instance,
+    Loader,
     Module,
     Named,
     Opaque,
@@ -108,10 +109,17 @@ class Machine:
         init = info.methods.get("__init__")
         if init is not None and init.triggered:
             self.class_heap(info)
-        kept = self.attributes.names(info.name)
+        kept = self._followed(info)
         for name, method in info.methods.items():
             if name != "__init__" and (method.triggered or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)):
                 self._run_alone(method)
+
+    def _followed(self, info: ClassInfo) -> list[str]:
+        """The attributes of ``self`` which are worth a method's interpretation, although it mentions no device."""
+        if info.is_module:
+            return self.attributes.names(info.name)
+        heap = self._class_heaps.get(info, {})
+        return [key[1] for key, held in heap.items() if key[0] == self._oid(info) and isinstance(held, (Tensor, Module, Loader))]
 
     def self_value(self, info: ClassInfo) -> Value:
         """``self`` in the methods of a class: one object, whoever made it."""

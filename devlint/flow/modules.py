@@ -243,7 +243,7 @@ def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) ->
     if not module.path.startswith("torch.nn."):
         return UNKNOWN
     if module.path in CONTAINERS or module.path in WRAPPERS:
-        return UNKNOWN if module.spread else Tensor(place, many=True, certain=False)
+        return UNKNOWN if module.spread else Tensor(place, many=True, story=frame.story_of(module))
     many = None if module.path.endswith("Loss") else True
     if not module.has_state:
         result = blend(*inputs) if inputs else Tensor(device.UNKNOWN)

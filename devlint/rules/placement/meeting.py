@@ -123,7 +123,7 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
     staged = isinstance(target.factory_node, ast.Call) and any(
         k.arg == "pin_memory" for k in target.factory_node.keywords
     )
-    if staged or not (site.scope.module or site.scope.device_aware):
+    if staged:
         return None
     # copy_ as a whole is how one copies between devices
     costly = site.scope.module and not value.derived and site.operator.startswith("[]")
