@@ -8,10 +8,14 @@ from collections.abc import Iterable
 from devlint.sites import Site
 
 
-def analyze(tree: ast.Module, text: str) -> Iterable[Site]:
-    """The sites of a parsed file; nothing where it does not mention torch."""
+def analyze(tree: ast.Module, text: str, filename: str = "") -> Iterable[Site]:
+    """The sites of a parsed file; nothing where it does not mention torch.
+
+    ``filename`` serves to tell tests from other code.
+    """
     if "torch" not in text:
         return ()
     from devlint.flow.machine import Machine
 
-    return Machine(tree, text).run()
+    name = filename.replace("\\", "/").rpartition("/")[2]
+    return Machine(tree, text, test=name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py").run()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
 from devlint.flow import modules, names, operations, table, tensors, torch_calls, transfers
 from devlint.flow.indexing import item
@@ -103,6 +104,8 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
             return tensors.method(frame, call, replace(receiver, hint="tensor"), node)
         if receiver.hint == "device":
             return UNKNOWN
+        if receiver.hint == "module" and name in modules.PARAMETERS:
+            return modules.parameters(name, Tensor(UNKNOWN_DEVICE, buffer=True))
     if isinstance(receiver, Stateful):
         return _stateful_method(receiver, name)
     if isinstance(receiver, (Class, Const, DeviceValue)):
@@ -130,8 +133,6 @@ def _class_method(frame: Frame, call: Call, receiver: Class, name: str) -> Value
 
 
 def _stateful_method(receiver: Stateful, name: str) -> Value:
-    if receiver.path == "parameters":
-        return receiver
     return UNKNOWN
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from devlint import device
 from devlint.device import Role
-from devlint.flow import calls, guards, names, operations
+from devlint.flow import calls, guards, names, operations, transfers
 from devlint.flow.frame import Call, Frame
 from devlint.flow.index import DEVICE_NAME
 from devlint.flow.indexing import item
@@ -26,7 +26,6 @@ from devlint.flow.values import (
     Named,
     Opaque,
     Sequence,
-    Stateful,
     Tensor,
     Unknown,
     Value,
@@ -145,11 +144,22 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     if isinstance(value, Unknown):
         hint = "device" if DEVICE_NAME.search(target.attr) else ""
         value = Opaque(f"{key}.{target.attr}@{target.lineno}", names.dotted(target) or target.attr, hint, node=target)
+    if isinstance(value, Const):
+        value = named_device(frame, target.attr, value, node)
     if isinstance(value, Tensor) and isinstance(base, Module) and base.text == "self" and frame.info is not None:
         value = _kept_tensor(frame, target, value, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
         frame.machine.loaders.escape((value,))
     frame.state.heap[(key, target.attr)] = value
+
+
+def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
+    """A string that is given the name of a device is one."""
+    place = device.parse(value.value) if isinstance(value.value, str) and isinstance(node, ast.Constant) else None
+    if place is None or not isinstance(value.value, str) or not DEVICE_NAME.search(name):
+        return value
+    transfers.literal(frame, node, "variable")
+    return DeviceValue(place, node)
 
 
 def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:
@@ -260,7 +270,16 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
 
 
 def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
-    values = [evaluate(frame, value) for value in node.values]
+    values: list[Value] = []
+    accelerated = frame.state.accelerated
+    for part in node.values:
+        values.append(evaluate(frame, part))
+        if isinstance(node.op, ast.And) and guards.accelerates(guards.condition(frame, part)):
+            # what follows is evaluated only where this holds
+            frame.state.accelerated = True
+    frame.state.accelerated = accelerated
+    if isinstance(node.op, ast.Or):
+        _fallback(frame, node.values[-1])
     flag = guards.flag_of(frame, node)
     if flag is not None and not any(isinstance(value, (Tensor, Module)) for value in values):
         return flag
@@ -268,6 +287,12 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
     for position, value in enumerate(values[1:]):
         result = join(result, value, f"operand {position} at {node.lineno}:{node.col_offset}")
     return result
+
+
+def _fallback(frame: Frame, node: ast.expr) -> None:
+    """A literal accelerator which is taken where nothing else was given."""
+    if not frame.state.accelerated:
+        transfers.literal(frame, node, "fallback")
 
 
 def _compare(frame: Frame, node: ast.Compare) -> Value:
@@ -290,10 +315,13 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     before = frame.state
     frame.state = then_state = before.copy()
     then_state.assume(flag, True)
+    guards.refine(frame, node.test)
     then = evaluate(frame, node.body)
     frame.state = other_state = before.copy()
     other_state.assume(flag, False)
     other = evaluate(frame, node.orelse)
+    if isinstance(node.orelse, ast.Constant) and not isinstance(node.body, ast.Constant):
+        _fallback(frame, node.orelse)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)
     before.become(joined)
@@ -376,10 +404,10 @@ def iterate(frame: Frame, value: Value) -> Value:
         return item(value)
     if isinstance(value, Opaque) and value.hint == "tensor":
         return item(as_tensor(value))
+    if isinstance(value, Opaque) and value.hint == "tensors":
+        return replace(value, key=f"{value.key}[]", text=f"an item of {value.text}", hint="tensor")
     if isinstance(value, Opaque) and value.role is Role.INPUT:
         return replace(value, key=f"{value.key}[]", text=f"an item of {value.text}")
-    if isinstance(value, Stateful) and value.path == "parameters" and value.tensors:
-        return value.tensors[0]
     return UNKNOWN
 
 

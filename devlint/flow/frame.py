@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role
 from devlint.flow.state import DEVICE, STORY, State
 from devlint.flow.values import DeviceValue, Module, Opaque, Tensor, Value, as_tensor
-from devlint.sites import Operand, Scope, Site, Step
+from devlint.sites import Literal, Operand, Scope, Site, Step
 
 if TYPE_CHECKING:
     from devlint.flow.index import ClassInfo, FunctionInfo
@@ -75,8 +75,8 @@ class Frame:
     test: bool = False
     discarded: ast.AST | None = None
     default_device: Device | None = None
-    wrappers: list[str] = field(default_factory=list)
-    comparing: bool = False
+    defaults: bool = False
+    """Whether the default of a parameter is being evaluated."""
 
     @property
     def name(self) -> str:
@@ -131,6 +131,8 @@ class Frame:
 
     def emit(self, site: Site) -> None:
         """Hand a site to whoever judges it."""
+        if self.defaults and isinstance(site, Literal):
+            site = replace(site, role="parameter")
         self.machine.record(site, self)
 
     def operand(self, node: ast.AST, value: Value, role: str = "") -> Operand:
@@ -178,4 +180,5 @@ class Frame:
 def _is_device(value: Value) -> bool:
     if isinstance(value, DeviceValue):
         return value.device.kind in (Kind.SYMBOL, Kind.CHOICE)
-    return isinstance(value, Opaque) and value.hint == "device"
+    # a rank or an index is a device only as an argument
+    return isinstance(value, Opaque) and value.hint == "device" and "dev" in value.text.lower()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import AVAILABLE, Kind
 from devlint.flow import names
+from devlint.flow.index import DEVICE_NAME
 from devlint.flow.state import availability
-from devlint.flow.values import Const, Flag, Loader, Module, Named, Opaque, Sequence, Tensor, Value
+from devlint.flow.values import Const, Flag, Instance, Loader, Module, Named, Opaque, Sequence, Tensor, Value
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -20,6 +22,7 @@ _AVAILABLE = re.compile(r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\
 _ACCELERATED_NAME = re.compile(r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*)(?:_|$)", re.IGNORECASE)
 _NEGATIVE_NAME = re.compile(r"(?:^|_)(?:no|disable|without|cpu|not)_", re.IGNORECASE)
 _AVAILABLE_NAME = re.compile(r"cuda_is_available|is_(?:torch_)?(?:cuda|gpu|xpu|npu)_available|cuda_available|has_cuda|gpu_available", re.IGNORECASE)
+_CPU_NAME = re.compile(r"^(?:use_|force_)?cpu(?:_only)?$", re.IGNORECASE)
 _SKIP = re.compile(r"skip|require|slow|nightly|gpu|cuda|accelerator|withCUDA|onlyCUDA", re.IGNORECASE)
 
 
@@ -51,12 +54,12 @@ def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
     if isinstance(node.op, ast.Or):
         # a or b is not (not a and not b)
         parts = [part.negated() for part in parts]
-    accelerated = 1 if any(_accelerates(part) for part in parts) else 0
+    accelerated = 1 if any(accelerates(part) for part in parts) else 0
     key = " and ".join(part.key if part.positive else f"not {part.key}" for part in parts)
     return Flag(key, isinstance(node.op, ast.And), accelerated, tuple(parts))
 
 
-def _accelerates(flag: Flag) -> bool:
+def accelerates(flag: Flag) -> bool:
     """Whether the condition, where it holds, says that an accelerator is there."""
     return (flag.accelerated > 0 and flag.positive) or (flag.accelerated < 0 and not flag.positive)
 
@@ -66,6 +69,8 @@ def _called(frame: Frame, node: ast.Call) -> Flag:
     if _AVAILABLE.search(path):
         return availability() if path.startswith("torch.cuda.is_av") else Flag(_key(frame, node), accelerated=1)
     if _AVAILABLE_NAME.search(path):
+        return Flag(_key(frame, node), accelerated=1)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "startswith" and node.args and names_accelerator(node.args[0]):
         return Flag(_key(frame, node), accelerated=1)
     if path in ("bool", "int") and len(node.args) == 1:
         return condition(frame, node.args[0])
@@ -78,7 +83,7 @@ def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
     if not node.args or not isinstance(node.args[0], ast.Name) or path not in ("isinstance", "torch.is_tensor"):
         return None
     value = frame.lookup(node.args[0].id)
-    if not isinstance(value, Tensor) or not value.certain or value.device.kind is Kind.CHOICE:
+    if not isinstance(value, Tensor) or not value.certain or value.optional:
         return None
     return path == "torch.is_tensor" or (len(node.args) == 2 and "Tensor" in ast.unparse(node.args[1]))
 
@@ -88,23 +93,43 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
     positive = isinstance(operator, (ast.Eq, ast.Is, ast.In, ast.Gt, ast.GtE))
     key = f"{_key(frame, left)} {_OPERATORS.get(type(operator), '?')} {_key(frame, right)}"
     if isinstance(left, ast.Call) and _AVAILABLE.search(frame.machine.index.resolve(names.dotted(left.func))):
-        return Flag(key, positive or isinstance(operator, ast.NotEq), 1)
+        none = isinstance(right, ast.Constant) and right.value == 0 and isinstance(operator, (ast.Eq, ast.NotEq))
+        return Flag(key, positive, -1 if none else 1)
     if isinstance(right, ast.Constant) and right.value is None and isinstance(left, ast.Name):
         value = frame.lookup(left.id)
         if isinstance(value, Const):
             return Flag(str(value.value is None), positive)
-        if isinstance(value, (Module, Sequence)) or (isinstance(value, Tensor) and value.device.kind is not Kind.CHOICE and value.certain):
+        if isinstance(value, (Module, Sequence)) or (isinstance(value, Tensor) and value.certain and not value.optional):
             return Flag("False", positive)
-    if _names_accelerator(right) or _names_accelerator(left):
+    if names_accelerator(right) or names_accelerator(left):
         return Flag(key, positive, 1)
     if isinstance(right, ast.Constant) and right.value == "cpu":
         return Flag(key, positive, -1)
-    if isinstance(operator, (ast.Gt, ast.GtE)) and _ACCELERATED_NAME.search(names.dotted(left)):
-        return Flag(key, True, 1)
+    index = _index_test(left, operator, right)
+    if index:
+        return Flag(key, positive, index)
     if isinstance(right, ast.Constant) and isinstance(right.value, bool) and isinstance(operator, (ast.Is, ast.Eq)):
         inner = condition(frame, left)
         return inner if right.value else inner.negated()
     return Flag(key, positive)
+
+
+def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
+    """Whether a comparison such as ``gpu >= 0``, ``gpu is None`` or ``len(gpus) > 0`` tells of an accelerator: +1, -1, or 0."""
+    if isinstance(left, ast.Call) and names.dotted(left.func) == "len" and left.args:
+        left = left.args[0]
+    name = names.dotted(left).rpartition(".")[2]
+    if not _ACCELERATED_NAME.search(name) and not (DEVICE_NAME.search(name) and _is_number(right)):
+        return 0
+    if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
+        return 1
+    nothing = isinstance(right, ast.Constant) and right.value is None
+    return -1 if nothing or ast.unparse(right) in ("-1", "0") else 0
+
+
+def _is_number(node: ast.expr) -> bool:
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(inner, ast.Constant) and isinstance(inner.value, int)
 
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
@@ -114,10 +139,13 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 """Opposites share their text, so that both branches hang on one guard."""
 
 
-def _names_accelerator(node: ast.expr) -> bool:
+def names_accelerator(node: ast.expr) -> bool:
+    """Whether a literal (or each of several) names an accelerator."""
     options = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
     texts = [option.value for option in options if isinstance(option, ast.Constant) and isinstance(option.value, str)]
     places = [device.parse(text) for text in texts]
+    if any(text in ("gpu", "nccl") for text in texts):
+        return True
     return bool(places) and all(place is not None and place.kind is Kind.ACCELERATOR for place in places)
 
 
@@ -125,15 +153,44 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
     text = names.dotted(node)
     if isinstance(node, ast.Attribute) and node.attr in ("is_cuda", "is_available"):
         return Flag(_key(frame, node), accelerated=1)
-    value = frame.lookup(text) if isinstance(node, ast.Name) else None
+    if text in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        return Flag("False")
+    value = frame.lookup(text) if isinstance(node, ast.Name) else _held(frame, node)
     if isinstance(value, Flag):
         return value
     if isinstance(value, Const):
         return Flag(str(bool(value.value)))
     last = text.rpartition(".")[2]
+    if _CPU_NAME.search(last):
+        return Flag(_key(frame, node), accelerated=-1)
     if _AVAILABLE_NAME.search(last) or _ACCELERATED_NAME.search(last):
         return Flag(_key(frame, node), accelerated=-1 if _NEGATIVE_NAME.search(last) else 1)
     return Flag(_key(frame, node))
+
+
+def _held(frame: Frame, node: ast.Name | ast.Attribute) -> Value | None:
+    """What an attribute of ``self`` holds."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return None
+    base = frame.lookup(node.value.id)
+    held = frame.state.heap.get((base.oid, node.attr)) if isinstance(base, (Module, Instance)) else None
+    return held if isinstance(held, Flag) else None
+
+
+def refine(frame: Frame, test: ast.expr) -> None:
+    """What a test that holds says of the names in it: after ``isinstance(x, torch.Tensor)``, ``x`` is a tensor."""
+    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        if not isinstance(part, ast.Call) or not part.args or not isinstance(part.args[0], ast.Name):
+            continue
+        path = frame.machine.index.resolve(names.dotted(part.func))
+        tensor = path == "torch.is_tensor" or (path == "isinstance" and len(part.args) == 2 and _tensor_class(part.args[1]))
+        value = frame.lookup(part.args[0].id)
+        if tensor and isinstance(value, Opaque):
+            frame.state.env[part.args[0].id] = replace(value, hint="tensor")
+
+
+def _tensor_class(node: ast.expr) -> bool:
+    return names.dotted(node).rpartition(".")[2].endswith(("Tensor", "Variable"))
 
 
 def _key(frame: Frame, node: ast.expr) -> str:

@@ -14,7 +14,7 @@ from devlint.flow import names, table
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _TRIGGER = re.compile(
-    r"""cuda|device|\.to\(|\.cpu\(|type_as\(|xpu\(|DataLoader|DataParallel|\bload\(|load_url|state_dict_from_url|register_buffer
+    r"""cuda|device|\.to\(|\.cpu\(|type_as\(|xpu\(|DataLoader|DataParallel|data_parallel|\bload\(|load_url|state_dict_from_url|register_buffer
     |\b(?:zeros|ones|full|empty|eye|arange|range|linspace|logspace|rand|randn|randint|randperm|tensor|as_tensor|from_numpy
     |tril_indices|triu_indices|\w*Tensor)\(|_window\(|square_subsequent_mask|\)\(""",
     re.VERBOSE,
@@ -23,15 +23,16 @@ _TRIGGER = re.compile(
 
 TENSOR_ONLY = frozenset(
     """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty masked_fill masked_fill_
-    masked_select detach requires_grad requires_grad_ is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
+    masked_select detach is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
     unbind flatten type_as is_floating_point index_select scatter_ scatter_add_ gather chunk argmax topk cumsum
     repeat_interleave unfold sqrt exp long mT nonzero bool clamp reshape transpose""".split()
 )
 """Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
-_TENSOR_ANNOTATION = re.compile(r"(?:^|[\s\[|.])(?:Tensor|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])")
+_TENSOR_ANNOTATION = re.compile(r"(?:^|[\s\[|.])(?:Tensor|Variable|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])")
+_TENSORS_ANNOTATION = re.compile(r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$")
 _OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
-DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device")
+DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device", re.IGNORECASE)
 _MODULE_ROOTS = {
     "pytorch_lightning.LightningModule",
     "torch.nn.Module",
@@ -78,9 +79,6 @@ class FunctionInfo:
             name = _shown_tensor(node)
             if name:
                 found.setdefault(name, "tensor")
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
-                if len(node.args) == 2 and isinstance(node.args[0], ast.Name) and not _tests_tensor(node.args[1]):
-                    found[node.args[0].id] = found.get(node.args[0].id, "")
         arguments = self.node.args
         if self.name == "forward" and self.owner is not None and self.owner.is_module and len(arguments.args) > 1:
             first = arguments.args[1].arg
@@ -243,9 +241,9 @@ class Index:
         self.functions: dict[ast.AST, FunctionInfo] = {}
         self._star = False
         self._text = text
+        self._triggers: list[int] = []
         self._starts = [0]
         self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n", text))
-        self._triggers = sorted({bisect.bisect_right(self._starts, m.start()) for m in _TRIGGER.finditer(text)})
         for node in _top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(names.imported(node))
@@ -253,10 +251,22 @@ class Index:
         if self._star:
             # what a star brings in cannot be seen, but these names have one meaning
             self.imports = {**_BY_STAR, **self.imports}
+        self._triggers = self._rows(_TRIGGER)
+        self._trigger_aliases()
         self._collect(tree.body)
-        self._trigger_callers(text)
+        self._trigger_callers()
 
-    def _trigger_callers(self, text: str) -> None:
+    def _rows(self, pattern: re.Pattern[str]) -> list[int]:
+        return sorted({bisect.bisect_right(self._starts, match.start()) for match in pattern.finditer(self._text)})
+
+    def _trigger_aliases(self) -> None:
+        """What matters under its own name matters under the one that an import gives it."""
+        aliases = [re.escape(name) for name, path in self.imports.items() if path != name and _TRIGGER.search(f"{path}(")]
+        if aliases:
+            rows = self._rows(re.compile(rf"(?<![\w.])(?:{'|'.join(aliases)})\("))
+            self._triggers = sorted({*self._triggers, *rows})
+
+    def _trigger_callers(self) -> None:
         """What calls a function that mentions something is worth entering, too."""
         named = {info.name for info in self.functions.values() if info.triggered and info.owner is None}
         called = {info.name for info in self.functions.values() if info.triggered and info.owner is not None and not info.name.startswith("__")}
@@ -264,8 +274,7 @@ class Index:
         patterns = [rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(named)))})\(" if named else ""]
         patterns.append(rf"self\.(?:{'|'.join(map(re.escape, sorted(called)))})\(" if called else "")
         for pattern in filter(None, patterns):
-            rows = {bisect.bisect_right(self._starts, match.start()) for match in re.finditer(pattern, text)}
-            self._triggers = sorted(rows.union(self._triggers))
+            self._triggers = sorted({*self._triggers, *self._rows(re.compile(pattern))})
         for info in self.functions.values():
             info.triggered = info.triggered or self.triggered(info.node)
 
@@ -313,8 +322,8 @@ class Index:
                 self.function(node)
 
 
-def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
-    """Every node of a function but those of functions and classes inside it."""
+def own_nodes(function: FunctionNode | ast.Module) -> Iterator[ast.AST]:
+    """Every node of a function (or of a file's top level) but those of functions and classes inside it."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
@@ -355,6 +364,10 @@ def _annotated(argument: ast.arg) -> str:
         return "number"
     if "torch.device" in text or text == "device":
         return "device"
+    if text in ("nn.Module", "torch.nn.Module", "Module"):
+        return "module"
+    if _TENSORS_ANNOTATION.search(text):
+        return "tensors"
     if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text):
         return "tensor"
     return ""
@@ -381,6 +394,9 @@ def _is_container(function: FunctionNode, name: str) -> bool:
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name:
             if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
                 return True
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            if len(node.args) == 2 and isinstance(node.args[0], ast.Name) and node.args[0].id == name:
+                return not _tests_tensor(node.args[1])
         elif isinstance(node, ast.comprehension) and isinstance(node.iter, ast.Name) and node.iter.id == name:
             return True
     return False

@@ -47,7 +47,7 @@ _DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "DeviceConte
 class Machine:
     """One file being interpreted."""
 
-    def __init__(self, tree: ast.Module, text: str) -> None:
+    def __init__(self, tree: ast.Module, text: str, test: bool = False) -> None:
         self.index = Index(tree, text)
         self._lines: list[str] | None = None
         self._source = text
@@ -56,7 +56,7 @@ class Machine:
         self.sites: list[Site] = []
         self.muted = 0
         self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
-        self.test = False
+        self.test = test
         self.loaders = Loaders()
         self.attributes = Attributes()
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}

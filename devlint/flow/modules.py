@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device
 from devlint.flow import names, table, tensors, transfers
+from devlint.flow.index import FunctionNode, own_nodes
 from devlint.flow.operations import blend, derive, is_tensor, meet
 from devlint.flow.state import DEVICE, STORY
 from devlint.flow.values import (
@@ -130,9 +131,9 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
 
 def _wrappers_used(frame: Frame) -> tuple[str, ...]:
     """The wrappers that the function (or the top level) uses."""
-    body: ast.AST = frame.info.node if frame.info else frame.machine.tree
+    body: FunctionNode | ast.Module = frame.info.node if frame.info else frame.machine.tree
     found: dict[str, None] = {}
-    for node in ast.walk(body):
+    for node in own_nodes(body):
         if isinstance(node, (ast.Name, ast.Attribute)):
             name = node.id if isinstance(node, ast.Name) else node.attr
             path = frame.machine.index.resolve(names.dotted(node))
@@ -285,9 +286,8 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         return module
     if name in ("register_buffer", "register_parameter"):
         return _register(frame, call, module)
-    if name in ("parameters", "buffers"):
-        place = frame.place_of(module)
-        return Stateful("parameters", (Tensor(place, many=None, buffer=True, story=frame.story_of(module)),))
+    if name in PARAMETERS:
+        return parameters(name, Tensor(frame.place_of(module), many=None, buffer=True, story=frame.story_of(module)))
     if name == "forward":
         return forward(frame, call, module)
     if isinstance(value, Opaque):
@@ -296,6 +296,16 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         literal_devices(frame, call)
     frame.machine.loaders.escape(call.values())
     return UNKNOWN
+
+
+PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers", "state_dict"})
+
+
+def parameters(name: str, tensor: Tensor) -> Value:
+    """What ``module.parameters()`` and its kin return."""
+    if name == "state_dict":
+        return Mapping((), tensor)
+    return Sequence(None, Sequence((UNKNOWN, tensor), UNKNOWN) if name.startswith("named_") else tensor)
 
 
 def _register(frame: Frame, call: Call, module: Module) -> Value:

@@ -114,4 +114,4 @@ def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
 def derived(tensor: Tensor, many: bool | None = None, rank: int | None = None) -> Tensor:
     """A tensor computed from one other: it lives with it."""
     keeps = tensor.many if many is None else many
-    return replace(tensor, many=keeps, rank=rank, certain=True)
+    return replace(tensor, many=keeps, rank=rank, certain=True, optional=False)

@@ -6,10 +6,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from devlint import device
 from devlint.device import Kind
 from devlint.flow import guards, names
-from devlint.flow.expressions import ELEMENT, assign_attribute, evaluate, iterate, operate, part_of
+from devlint.flow.expressions import ELEMENT, assign_attribute, evaluate, iterate, named_device, operate, part_of
 from devlint.flow.frame import Frame, Loop
 from devlint.flow.index import DEVICE_NAME
 from devlint.flow.indexing import assign_item
@@ -26,7 +25,6 @@ from devlint.flow.values import (
     Unknown,
     Value,
 )
-from devlint.sites import Literal
 
 _STOPS = frozenset({"sys.exit", "exit", "quit", "os._exit", "pytest.skip", "pytest.exit", "unittest.SkipTest", "self.skipTest"})
 
@@ -113,12 +111,8 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
         frame.state.forget(value)
     elif isinstance(value, Opaque) and not value.hint and hint:
         value = replace(value, hint=hint, text=name)
-    elif isinstance(value, Const) and isinstance(value.value, str) and isinstance(node, ast.Constant):
-        place = device.parse(value.value)
-        if place is not None and DEVICE_NAME.search(name):
-            if place.kind is Kind.ACCELERATOR:
-                frame.emit(Literal(node, frame.scope(), value.value, "variable"))
-            value = DeviceValue(place, node)
+    elif isinstance(value, Const):
+        value = named_device(frame, name, value, node)
     if isinstance(value, DeviceValue) and value.device.kind is Kind.CHOICE and not value.device.text:
         value = DeviceValue(replace(value.device, text=name), value.node)
     frame.state.env[name] = value
@@ -172,7 +166,9 @@ def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     decorate(frame, node)
     for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
         if not isinstance(default, ast.Constant):
+            frame.defaults = True
             evaluate(frame, default)
+            frame.defaults = False
     if frame.info is not None and not frame.inlined:
         frame.machine.later(info, closure, bool(frame.info and frame.info.triggered))
 
@@ -221,6 +217,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     then, other = before.copy(), before.copy()
     frame.state = then
     then.assume(flag, True)
+    guards.refine(frame, node.test)
     run_body(frame, node.body)
     then = frame.state
     frame.state = other
@@ -277,6 +274,8 @@ def _match(frame: Frame, node: ast.Match) -> None:
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(name, str):
                 frame.state.env[name] = UNKNOWN
+        if isinstance(case.pattern, ast.MatchValue) and guards.names_accelerator(case.pattern.value):
+            frame.state.accelerated = True
         run_body(frame, case.body)
         joined = merge(frame.state, joined, f"case {node.lineno}:{position}")
     frame.state = joined

@@ -57,6 +57,8 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
         return transfers.move(frame, call, receiver, node)
     entry = table.method(name)
     tensor = as_tensor(receiver)
+    if "device" in call.keywords:
+        transfers.literal_keyword(frame, call, "device", "device")
     if entry is None:
         return receiver if isinstance(receiver, Batches) else UNKNOWN
     if entry.rule in ("python", "numpy", "none"):

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Kind
-from devlint.flow import factories, modules, table, tensors
+from devlint.flow import factories, modules, table, tensors, transfers
 from devlint.flow.operations import blend, meet
 from devlint.flow.values import (
     UNKNOWN,
@@ -26,7 +25,7 @@ from devlint.flow.values import (
     as_tensor,
     placement,
 )
-from devlint.sites import ApiCall, Literal, Step
+from devlint.sites import ApiCall, Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -106,21 +105,12 @@ def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
     if path in _NO_LITERAL:
         return
     for name in ("device", "map_location", "device_type"):
-        node = call.keyword_nodes.get(name)
-        if node is not None and (text := _accelerator_text(node)):
-            role = "autocast" if path in _AUTOCAST else name
-            frame.emit(Literal(node, frame.scope(), text, role))
-
-
-def _accelerator_text(node: ast.expr) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        place = device.parse(node.value)
-        if place is not None and place.kind is Kind.ACCELERATOR:
-            return node.value
-    return ""
+        transfers.literal_keyword(frame, call, name, "autocast" if path in _AUTOCAST else name)
 
 
 def _api(frame: Frame, call: Call, path: str) -> Value:
+    if path == "torch.load" and "map_location" not in call.keywords and len(call.nodes) > 1:
+        transfers.literal(frame, call.nodes[1], "map_location")
     frame.emit(
         ApiCall(call.node, frame.scope(), path, dict(call.keyword_nodes), len(call.positional), call.open or call.starred, _purpose(frame, call))
     )
@@ -132,9 +122,17 @@ def _purpose(frame: Frame, call: Call) -> str:
     if frame.owner is not None and frame.owner.is_dataset:
         return "dataset"
     body = frame.info.node if frame.info else frame.machine.tree
+    given = {
+        name.id
+        for node in ast.walk(body)
+        if isinstance(node, ast.Assign) and any(inner is call.node for inner in ast.walk(node.value))
+        for name in node.targets
+        if isinstance(name, ast.Name)
+    }
     for node in ast.walk(body):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load_state_dict":
-            if any(inner is call.node for argument in node.args for inner in ast.walk(argument)):
+            inside = [inner for argument in node.args[:1] for inner in ast.walk(argument)]
+            if any(inner is call.node or (isinstance(inner, ast.Name) and inner.id in given) for inner in inside):
                 return "state dict"
     return ""
 
@@ -147,9 +145,8 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device") or call.argument_node(0, "type")
     if given is None or node is None:
         return UNKNOWN
-    if text := _accelerator_text(node):
+    if text := transfers.literal(frame, node, "torch.device"):
         index = call.argument(1, "index")
-        frame.emit(Literal(node, frame.scope(), text, "torch.device"))
         place = device.parse(text)
         if place is not None and index is not None:
             number = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
@@ -167,16 +164,23 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
 
 def _set_default(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device")
-    if node is not None and (text := _accelerator_text(node)):
-        frame.emit(Literal(node, frame.scope(), text, "set_default_device"))
+    if node is not None:
+        transfers.literal(frame, node, "set_default_device")
     return UNKNOWN
 
 
 def _autocast(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device_type")
-    if node is not None and (text := _accelerator_text(node)):
-        frame.emit(Literal(node, frame.scope(), text, "autocast"))
+    if node is not None:
+        transfers.literal(frame, node, "autocast")
     return UNKNOWN
+
+
+def _generator(frame: Frame, call: Call, path: str) -> Value:
+    node = call.argument_node(0, "device")
+    if node is not None:
+        transfers.literal(frame, node, "device")
+    return Stateful(path)
 
 
 def _parameter(frame: Frame, call: Call, path: str) -> Value:
@@ -230,6 +234,7 @@ _SPECIAL: dict[str, Callable[[Frame, Call, str], Value]] = {
     "torch.device": _device,
     "torch.set_default_device": _set_default,
     "torch.amp.autocast": _autocast,
+    "torch.Generator": _generator,
     "torch.nn.Parameter": _parameter,
     "torch.nn.Buffer": _parameter,
     "torch.autograd.Variable": _variable,

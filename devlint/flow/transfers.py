@@ -195,11 +195,25 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
 
 
 def _literal(frame: Frame, call: Call, target: Target) -> None:
-    node = target.node
+    if target.node is not None:
+        literal(frame, target.node, ".to")
+
+
+def literal_keyword(frame: Frame, call: Call, name: str, role: str) -> None:
+    """A site for a keyword argument that is a literal accelerator."""
+    node = call.keyword_nodes.get(name)
+    if node is not None:
+        literal(frame, node, role)
+
+
+def literal(frame: Frame, node: ast.AST, role: str) -> str:
+    """A site for a string that names an accelerator; its text, empty where it does not."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         place = device.parse(node.value)
         if place is not None and place.kind is Kind.ACCELERATOR:
-            frame.emit(Literal(node, frame.scope(), node.value, ".to"))
+            frame.emit(Literal(node, frame.scope(), node.value, role))
+            return node.value
+    return ""
 
 
 def device_value(value: Value | None) -> Device | None:

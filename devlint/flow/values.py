@@ -121,6 +121,8 @@ class Tensor(Value):
     attribute_of: tuple[str, str] | None = None
     batch: int = 0
     buffer: bool = False
+    optional: bool = False
+    """Whether it may be ``None``, or no tensor at all."""
     derived: bool = False
     """Whether it came out of a call that could not be followed."""
     host: bool = False
@@ -217,13 +219,13 @@ def join(first: Value, second: Value, guard: str) -> Value:
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         return _join_tensors(first, second, guard)
     if isinstance(first, Tensor) and is_host(second):
-        return first
+        return replace(first, optional=True)
     if isinstance(second, Tensor) and is_host(first):
-        return second
+        return replace(second, optional=True)
     if isinstance(first, Opaque) and isinstance(second, Tensor):
-        return _join_tensors(as_tensor(first), second, guard)
+        return replace(_join_tensors(as_tensor(first), second, guard), optional=first.hint != "tensor")
     if isinstance(first, Tensor) and isinstance(second, Opaque):
-        return _join_tensors(first, as_tensor(second), guard)
+        return replace(_join_tensors(first, as_tensor(second), guard), optional=second.hint != "tensor")
     if isinstance(first, Opaque) and isinstance(second, Opaque) and first.role is second.role is device.Role.INPUT:
         hint = first.hint if first.hint == second.hint else ""
         return replace(first, key=f"{first.key}|{second.key}", hint=hint, derived=first.derived or second.derived)
@@ -283,6 +285,7 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         attribute_of=first.attribute_of or second.attribute_of,
         batch=first.batch or second.batch,
         buffer=first.buffer or second.buffer,
+        optional=first.optional or second.optional,
         host=first.host or second.host,
         derived=first.derived or second.derived,
     )

@@ -43,7 +43,7 @@ def run(source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, in
         for kind in rule.sites:
             listeners.setdefault(kind, []).append(judge)
     found: dict[tuple[object, ...], Finding] = {}
-    for site in analyze(source.tree, source.text):
+    for site in analyze(source.tree, source.text, source.filename):
         for judge in listeners.get(type(site), ()):
             for report in judge.judge(site):
                 finding = _finding(source, judge, report)

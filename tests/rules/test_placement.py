@@ -133,7 +133,7 @@ def test_a_module_is_compared_with_its_inputs_and_they_not_with_one_another() ->
         (operand("y", PLACE), METHOD, [("DVL103", Severity.WARNING)]),
         (operand("y", INPUT), AWARE, [("DVL103", Severity.INFO)]),
         (operand("y", INPUT, derived=True), METHOD, [("DVL103", Severity.INFO)]),
-        (operand("y", INPUT), PLAIN, []),
+        (operand("y", INPUT), PLAIN, [("DVL103", Severity.INFO)]),
         (operand("y", DEVICE), METHOD, []),
     ],
 )
