@@ -241,7 +241,8 @@ class Machine:
         elif not hint and DEVICE_NAME.search(name):
             hint = "device"
         role = Role.DEVICE if hint == "device" else Role.INPUT
-        return Opaque(f"{info.qualname}:{name}", name, hint, role, parameter)
+        optional = isinstance(default, ast.Constant) and default.value is None
+        return Opaque(f"{info.qualname}:{name}", name, hint, role, parameter, optional=optional)
 
     def enter(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of the file; its claims about mismatches count, the rest it says when run alone."""

@@ -57,6 +57,8 @@ class Opaque(Value):
     node: ast.AST | None = None
     derived: bool = False
     """Whether it came out of a call that could not be followed."""
+    optional: bool = False
+    """Whether it may be ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +225,9 @@ def join(first: Value, second: Value, guard: str) -> Value:
     if isinstance(second, Tensor) and is_host(first):
         return replace(second, optional=True)
     if isinstance(first, Opaque) and isinstance(second, Tensor):
-        return replace(_join_tensors(as_tensor(first), second, guard), optional=first.hint != "tensor")
+        return replace(_join_tensors(as_tensor(first), second, guard), optional=first.optional or first.hint != "tensor")
     if isinstance(first, Tensor) and isinstance(second, Opaque):
-        return replace(_join_tensors(first, as_tensor(second), guard), optional=second.hint != "tensor")
+        return replace(_join_tensors(first, as_tensor(second), guard), optional=second.optional or second.hint != "tensor")
     if isinstance(first, Opaque) and isinstance(second, Opaque) and first.role is second.role is device.Role.INPUT:
         hint = first.hint if first.hint == second.hint else ""
         return replace(first, key=f"{first.key}|{second.key}", hint=hint, derived=first.derived or second.derived)
@@ -299,7 +301,7 @@ def as_tensor(value: Value) -> Tensor:
         place = device.symbol(value.key, value.text, device.Role.INPUT)
         # an object of the unknown is no argument: nothing says that its device is the caller's choice
         known = value.role is device.Role.INPUT
-        return Tensor(place if known else device.UNKNOWN, many=None, certain=value.hint == "tensor", derived=value.derived)
+        return Tensor(place if known else device.UNKNOWN, many=None, certain=value.hint == "tensor", derived=value.derived, optional=value.optional)
     if isinstance(value, Batches):
         return Tensor(value.device, many=True, certain=False, batch=value.loader)
     return Tensor(device.UNKNOWN, certain=False)
