@@ -128,10 +128,7 @@ class Device:
 
     def accelerates(self) -> bool | None:
         """Whether this is surely, surely not, or perhaps an accelerator."""
-        answers = {
-            {Kind.ACCELERATOR: True, Kind.CPU: False}.get(leaf.kind)
-            for leaf in self.leaves()
-        }
+        answers = {{Kind.ACCELERATOR: True, Kind.CPU: False}.get(leaf.kind) for leaf in self.leaves()}
         return answers.pop() if len(answers) == 1 else None
 
     def assume(self, guard: str, truth: bool) -> Device:

@@ -18,4 +18,6 @@ def analyze(tree: ast.Module, text: str, filename: str = "") -> Iterable[Site]:
     from devlint.flow.machine import Machine
 
     name = filename.replace("\\", "/").rpartition("/")[2]
-    return Machine(tree, text, test=name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py").run()
+    return Machine(
+        tree, text, test=name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
+    ).run()

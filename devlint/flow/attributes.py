@@ -62,7 +62,9 @@ class Attributes:
         for kept in self._known.values():
             if kept.uses:
                 uses = tuple(sorted(kept.uses.values(), key=lambda step: getattr(step.node, "lineno", 0)))
-                yield Attribute(kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept)
+                yield Attribute(
+                    kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept
+                )
 
     def _find(self, value: Value) -> _Kept | None:
         origin = value.attribute_of if isinstance(value, Tensor) else None

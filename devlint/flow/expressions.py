@@ -37,7 +37,9 @@ from devlint.sites import Step
 
 ELEMENT = Const("no elements")
 """What iterating something empty yields."""
-_PYTHON_ATTRIBUTES = frozenset({"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"})
+_PYTHON_ATTRIBUTES = frozenset(
+    {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
+)
 _SAME_ATTRIBUTES = frozenset({"data", "grad", "T", "mT", "H", "mH", "real", "imag"})
 
 
@@ -138,7 +140,9 @@ def _opaque(frame: Frame, node: ast.Attribute, key: str, hint: str) -> Opaque:
 def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> None:
     """``base.attr = value``."""
     base = evaluate(frame, target.value)
-    key: object | None = base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
+    key: object | None = (
+        base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
+    )
     if key is None:
         return
     if isinstance(value, Unknown):
@@ -233,7 +237,11 @@ def operate(
 def _operate_other(left: Value, right: Value) -> Value:
     tensors = [value for value in (left, right) if isinstance(value, Opaque) and value.hint == "tensor"]
     if tensors:
-        return replace(as_tensor(tensors[0]), many=None, certain=True) if len(tensors) == 1 else operations.blend(left, right)
+        return (
+            replace(as_tensor(tensors[0]), many=None, certain=True)
+            if len(tensors) == 1
+            else operations.blend(left, right)
+        )
     if isinstance(left, Sequence) and isinstance(right, Sequence):
         items = left.items + right.items if left.items is not None and right.items is not None else None
         return Sequence(items, join(left.item, right.item, "either list"), left.mutable)
@@ -437,7 +445,9 @@ def _named_expression(frame: Frame, node: ast.NamedExpr) -> Value:
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
     inner = Frame(frame.machine, frame.state.copy(), frame.info, frame.owner, frame.closure, frame.inlined, frame)
     for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-        inner.state.env[argument.arg] = Opaque(f"{frame.name}:{argument.arg}@{node.lineno}:{node.col_offset}", argument.arg)
+        inner.state.env[argument.arg] = Opaque(
+            f"{frame.name}:{argument.arg}@{node.lineno}:{node.col_offset}", argument.arg
+        )
     evaluate(inner, node.body)
     return UNKNOWN
 
@@ -463,7 +473,11 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
 
 
 def _is_prefix(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.rstrip(":") in device.ACCELERATOR_TYPES
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.rstrip(":") in device.ACCELERATOR_TYPES
+    )
 
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[..., Value]] = {

@@ -26,9 +26,13 @@ if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
 
 _SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "randint"})
-_FLAT = frozenset({"arange", "range", "linspace", "logspace", "randperm", "eye", "tril_indices", "triu_indices", "cartesian_prod"})
+_FLAT = frozenset(
+    {"arange", "range", "linspace", "logspace", "randperm", "eye", "tril_indices", "triu_indices", "cartesian_prod"}
+)
 _DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor", "Tensor"})
-_LEGACY = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"})
+_LEGACY = frozenset(
+    {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"}
+)
 
 
 def is_legacy(path: str) -> bool:

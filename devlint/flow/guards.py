@@ -18,10 +18,17 @@ if TYPE_CHECKING:
     from devlint.flow.frame import Frame
     from devlint.flow.index import FunctionInfo
 
-_AVAILABLE = re.compile(r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)")
-_ACCELERATED_NAME = re.compile(r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*)(?:_|$)", re.IGNORECASE)
+_AVAILABLE = re.compile(
+    r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"
+)
+_ACCELERATED_NAME = re.compile(
+    r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*)(?:_|$)", re.IGNORECASE
+)
 _NEGATIVE_NAME = re.compile(r"(?:^|_)(?:no|disable|without|cpu|not)_", re.IGNORECASE)
-_AVAILABLE_NAME = re.compile(r"cuda_is_available|is_(?:torch_)?(?:cuda|gpu|xpu|npu)_available|cuda_available|has_cuda|gpu_available", re.IGNORECASE)
+_AVAILABLE_NAME = re.compile(
+    r"cuda_is_available|is_(?:torch_)?(?:cuda|gpu|xpu|npu)_available|cuda_available|has_cuda|gpu_available",
+    re.IGNORECASE,
+)
 _CPU_NAME = re.compile(r"^(?:use_|force_)?cpu(?:_only)?$", re.IGNORECASE)
 _SKIP = re.compile(r"skip|require|slow|nightly|gpu|cuda|accelerator|withCUDA|onlyCUDA", re.IGNORECASE)
 
@@ -70,7 +77,12 @@ def _called(frame: Frame, node: ast.Call) -> Flag:
         return availability() if path.startswith("torch.cuda.is_av") else Flag(_key(frame, node), accelerated=1)
     if _AVAILABLE_NAME.search(path):
         return Flag(_key(frame, node), accelerated=1)
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "startswith" and node.args and names_accelerator(node.args[0]):
+    if (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr == "startswith"
+        and node.args
+        and names_accelerator(node.args[0])
+    ):
         return Flag(_key(frame, node), accelerated=1)
     if path in ("bool", "int") and len(node.args) == 1:
         return condition(frame, node.args[0])
@@ -99,7 +111,9 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         value = frame.lookup(left.id)
         if isinstance(value, Const):
             return Flag(str(value.value is None), positive)
-        if isinstance(value, (Module, Sequence)) or (isinstance(value, Tensor) and value.certain and not value.optional):
+        if isinstance(value, (Module, Sequence)) or (
+            isinstance(value, Tensor) and value.certain and not value.optional
+        ):
             return Flag("False", positive)
     if names_accelerator(right) or names_accelerator(left):
         return Flag(key, positive, 1)
@@ -183,7 +197,9 @@ def refine(frame: Frame, test: ast.expr) -> None:
         if not isinstance(part, ast.Call) or not part.args or not isinstance(part.args[0], ast.Name):
             continue
         path = frame.machine.index.resolve(names.dotted(part.func))
-        tensor = path == "torch.is_tensor" or (path == "isinstance" and len(part.args) == 2 and _tensor_class(part.args[1]))
+        tensor = path == "torch.is_tensor" or (
+            path == "isinstance" and len(part.args) == 2 and _tensor_class(part.args[1])
+        )
         value = frame.lookup(part.args[0].id)
         if tensor and isinstance(value, Opaque):
             frame.state.env[part.args[0].id] = replace(value, hint="tensor")
@@ -247,5 +263,3 @@ def flag_of(frame: Frame, node: ast.expr) -> Flag | None:
     """The condition that an expression computes, where it is one worth remembering under the name it is given."""
     flag = condition(frame, node)
     return flag if flag.accelerated or flag.parts else None
-
-

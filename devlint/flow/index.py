@@ -29,10 +29,16 @@ TENSOR_ONLY = frozenset(
 )
 """Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
-_TENSOR_ANNOTATION = re.compile(r"(?:^|[\s\[|.])(?:Tensor|Variable|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])")
-_TENSORS_ANNOTATION = re.compile(r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$")
+_TENSOR_ANNOTATION = re.compile(
+    r"(?:^|[\s\[|.])(?:Tensor|Variable|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])"
+)
+_TENSORS_ANNOTATION = re.compile(
+    r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$"
+)
 _OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
-DEVICE_NAME = re.compile(r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device", re.IGNORECASE)
+DEVICE_NAME = re.compile(
+    r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device", re.IGNORECASE
+)
 _MODULE_ROOTS = {
     "pytorch_lightning.LightningModule",
     "torch.nn.Module",
@@ -40,7 +46,9 @@ _MODULE_ROOTS = {
     "torchmetrics.Metric",
     "torch_geometric.nn.MessagePassing",
 }
-_INITIALISERS = frozenset({"__init__", "_init_weights", "reset_parameters", "init_weights", "__new__", "_reset_parameters"})
+_INITIALISERS = frozenset(
+    {"__init__", "_init_weights", "reset_parameters", "init_weights", "__new__", "_reset_parameters"}
+)
 _BY_STAR = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
 _MOVERS = frozenset({"to", "cuda", "cpu", "_apply"})
 
@@ -169,7 +177,10 @@ class ClassInfo:
         """Whether a class with an unknown base calls what only a module has."""
         for node in ast.walk(self.node):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if node.func.attr in ("register_buffer", "register_parameter") and names.dotted(node.func.value) == "self":
+                if (
+                    node.func.attr in ("register_buffer", "register_parameter")
+                    and names.dotted(node.func.value) == "self"
+                ):
                     return True
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "forward" in self.methods:
                 target = node.targets[0]
@@ -210,7 +221,8 @@ class ClassInfo:
         if forward is None:
             return True
         return any(
-            isinstance(node, ast.Attribute) and node.attr in ("to", "cuda", "cpu", "type_as") for node in ast.walk(forward.node)
+            isinstance(node, ast.Attribute) and node.attr in ("to", "cuda", "cpu", "type_as")
+            for node in ast.walk(forward.node)
         )
 
     @cached_property
@@ -261,7 +273,9 @@ class Index:
 
     def _trigger_aliases(self) -> None:
         """What matters under its own name matters under the one that an import gives it."""
-        aliases = [re.escape(name) for name, path in self.imports.items() if path != name and _TRIGGER.search(f"{path}(")]
+        aliases = [
+            re.escape(name) for name, path in self.imports.items() if path != name and _TRIGGER.search(f"{path}(")
+        ]
         if aliases:
             rows = self._rows(re.compile(rf"(?<![\w.])(?:{'|'.join(aliases)})\("))
             self._triggers = sorted({*self._triggers, *rows})
@@ -269,7 +283,11 @@ class Index:
     def _trigger_callers(self) -> None:
         """What calls a function that mentions something is worth entering, too."""
         named = {info.name for info in self.functions.values() if info.triggered and info.owner is None}
-        called = {info.name for info in self.functions.values() if info.triggered and info.owner is not None and not info.name.startswith("__")}
+        called = {
+            info.name
+            for info in self.functions.values()
+            if info.triggered and info.owner is not None and not info.name.startswith("__")
+        }
         called -= {"forward", "to", "cuda", "cpu"}
         patterns = [rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(named)))})\(" if named else ""]
         patterns.append(rf"self\.(?:{'|'.join(map(re.escape, sorted(called)))})\(" if called else "")
@@ -287,7 +305,9 @@ class Index:
 
     def code(self, node: ast.stmt) -> str:
         """The lines of a definition."""
-        return self._text[self._starts[node.lineno - 1] : (self._starts[node.end_lineno : (node.end_lineno or 0) + 1] or [None])[0]]
+        return self._text[
+            self._starts[node.lineno - 1] : (self._starts[node.end_lineno : (node.end_lineno or 0) + 1] or [None])[0]
+        ]
 
     def resolve(self, path: str) -> str:
         """The canonical name of a dotted name as the top level of the file understands it."""
@@ -346,9 +366,16 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 def _moved_in_place(function: FunctionNode) -> Iterator[ast.AST]:
     """The targets of statements such as ``self.x = self.x.to(device)``."""
     for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Attribute)
+        ):
             mover = node.value.func
-            if mover.attr in ("to", "cuda", "cpu", "type_as") and names.dotted(mover.value) == names.dotted(node.targets[0]) != "":
+            if (
+                mover.attr in ("to", "cuda", "cpu", "type_as")
+                and names.dotted(mover.value) == names.dotted(node.targets[0]) != ""
+            ):
                 yield node.targets[0]
 
 
@@ -380,7 +407,10 @@ def _shown_tensor(node: ast.AST) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
         return node.func.value.id if node.func.attr in TENSOR_ONLY or node.func.attr in ("size", "dim") else ""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
-        if any(isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in node.slice.elts):
+        if any(
+            isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...)
+            for part in node.slice.elts
+        ):
             return node.value.id
     return ""
 
@@ -404,4 +434,3 @@ def _is_container(function: FunctionNode, name: str) -> bool:
 
 def _tests_tensor(node: ast.expr) -> bool:
     return bool(_TENSOR_ANNOTATION.search(ast.unparse(node)))
-

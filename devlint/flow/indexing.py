@@ -124,7 +124,9 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
     base = expressions.evaluate(frame, target.value)
     if isinstance(base, Tensor) or (isinstance(base, Opaque) and base.hint == "tensor"):
         indexes = [expressions.evaluate(frame, part) for part in _parts(target.slice)]
-        _write(frame, target, as_tensor(base), list(zip(_parts(target.slice), indexes, strict=True)), value, node, combined)
+        _write(
+            frame, target, as_tensor(base), list(zip(_parts(target.slice), indexes, strict=True)), value, node, combined
+        )
         return
     index = expressions.evaluate(frame, target.slice)
     name = target.value.id if isinstance(target.value, ast.Name) else ""

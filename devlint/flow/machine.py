@@ -14,10 +14,10 @@ from dataclasses import replace
 from devlint import device
 from devlint.device import Device, Role
 from devlint.flow import guards, statements
+from devlint.flow.attributes import Attributes
 from devlint.flow.frame import Call, Frame
 from devlint.flow.index import DEVICE_NAME, ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
-from devlint.flow.attributes import Attributes
 from devlint.flow.state import DEVICE, HeapKey, State
 from devlint.flow.values import (
     UNKNOWN,
@@ -111,7 +111,9 @@ class Machine:
             self.class_heap(info)
         kept = self._followed(info)
         for name, method in info.methods.items():
-            if name != "__init__" and (method.triggered or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)):
+            if name != "__init__" and (
+                method.triggered or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)
+            ):
                 self._run_alone(method)
 
     def _followed(self, info: ClassInfo) -> list[str]:
@@ -119,7 +121,11 @@ class Machine:
         if info.is_module:
             return self.attributes.names(info.name)
         heap = self._class_heaps.get(info, {})
-        return [key[1] for key, held in heap.items() if key[0] == self._oid(info) and isinstance(held, (Tensor, Module, Loader))]
+        return [
+            key[1]
+            for key, held in heap.items()
+            if key[0] == self._oid(info) and isinstance(held, (Tensor, Module, Loader))
+        ]
 
     def self_value(self, info: ClassInfo) -> Value:
         """``self`` in the methods of a class: one object, whoever made it."""
@@ -213,7 +219,11 @@ class Machine:
             name = parameter.arg
             value: Value | None = None
             if call is not None and not (call.open or call.starred):
-                value = positional[position] if position < min(len(positional), len(parameters)) else call.keywords.get(name)
+                value = (
+                    positional[position]
+                    if position < min(len(positional), len(parameters))
+                    else call.keywords.get(name)
+                )
                 if value is None and isinstance(defaults.get(name), ast.Constant):
                     value = Const(defaults[name].value)  # type: ignore[attr-defined]  # an ast.Constant, seen above
             if value is None or isinstance(value, Unknown):
@@ -255,7 +265,12 @@ class Machine:
             depth, outer = depth + 1, outer.caller
         length = (info.node.end_lineno or 0) - info.node.lineno
         times = self._entered.get(info, 0)
-        if depth > _DEEPEST_CALL or times >= _CALLS_PER_FUNCTION or (length > _LONGEST_INLINED and depth > 1) or info.is_generator:
+        if (
+            depth > _DEEPEST_CALL
+            or times >= _CALLS_PER_FUNCTION
+            or (length > _LONGEST_INLINED and depth > 1)
+            or info.is_generator
+        ):
             self.loaders.escape(call.values())
             return UNKNOWN
         self._entered[info] = times + 1
@@ -286,7 +301,11 @@ class Machine:
             known = info.has_state is True and not self.default_changed and not info.moves_inputs
             place = (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
             placed = any(_is_device(value) for value in call.values())
-            frame.put(module, device.UNKNOWN if placed else place, Step(call.node, f"`{info.name}` is created on the CPU here"))
+            frame.put(
+                module,
+                device.UNKNOWN if placed else place,
+                Step(call.node, f"`{info.name}` is created on the CPU here"),
+            )
             return replace(module, spread=info.moves_inputs)
         return Instance(identity(), info)
 

@@ -53,7 +53,12 @@ def construct(frame: Frame, call: Call, path: str) -> Value:
     if path in CONTAINERS:
         return _contain(frame, call, Module(identity(), path, text=path.rpartition(".")[2]))
     known = table.module(path)
-    module = Module(identity(), path, text=path.rpartition(".")[2], has_state=bool(known and (known.has_params or known.has_buffers)))
+    module = Module(
+        identity(),
+        path,
+        text=path.rpartition(".")[2],
+        has_state=bool(known and (known.has_params or known.has_buffers)),
+    )
     buffers = [value for name, value in call.keywords.items() if known and name in known.buffer_arguments]
     if call.positional and known and "weight" in known.buffer_arguments:
         buffers.append(call.positional[0])
@@ -121,12 +126,18 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
     moves = path != DISTRIBUTED or given
     if isinstance(inner, Module):
-        outer = replace(inner, oid=identity(), spread=inner.spread or moves, text=path.rpartition(".")[2], cls=None, path=path)
+        outer = replace(
+            inner, oid=identity(), spread=inner.spread or moves, text=path.rpartition(".")[2], cls=None, path=path
+        )
         frame.state.heap[(outer.oid, DEVICE)] = frame.place_of(inner)
         frame.state.heap[(outer.oid, STORY)] = frame.story_of(inner)
         frame.state.heap[(outer.oid, "@children")] = (inner,)
         return outer
-    return UNKNOWN if path.endswith("data_parallel") else Module(identity(), path, text=path.rpartition(".")[2], spread=True)
+    return (
+        UNKNOWN
+        if path.endswith("data_parallel")
+        else Module(identity(), path, text=path.rpartition(".")[2], spread=True)
+    )
 
 
 def _wrappers_used(frame: Frame) -> tuple[str, ...]:
@@ -181,9 +192,26 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
     return UNKNOWN if root in _HOST else derive(frame, call)
 
 
-_FOREIGN = frozenset({"tensorflow", "tf", "jax", "cupy", "numba", "pycuda", "triton", "cudf", "warp", "mxnet", "paddle"})
+_FOREIGN = frozenset(
+    {"tensorflow", "tf", "jax", "cupy", "numba", "pycuda", "triton", "cudf", "warp", "mxnet", "paddle"}
+)
 """Packages with devices of their own."""
-_HOST = frozenset({"numpy", "scipy", "cv2", "PIL", "sklearn", "pandas", "math", "random", "matplotlib", "os", "builtins", "torchvision"})
+_HOST = frozenset(
+    {
+        "numpy",
+        "scipy",
+        "cv2",
+        "PIL",
+        "sklearn",
+        "pandas",
+        "math",
+        "random",
+        "matplotlib",
+        "os",
+        "builtins",
+        "torchvision",
+    }
+)
 """Packages whose results are on the host, or say nothing of where they are."""
 
 
@@ -236,7 +264,9 @@ def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list
             frame.machine.attributes.use(value, node, "goes into a module on the module's device here")
     if clashing:
         given = tuple(frame.operand(node, value, role) for node, value, role in inputs)
-        frame.emit(Forward(call.node, frame.scope(), frame.machine.text(call.node.func), place, frame.story_of(module), given))
+        frame.emit(
+            Forward(call.node, frame.scope(), frame.machine.text(call.node.func), place, frame.story_of(module), given)
+        )
 
 
 def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) -> Value:
@@ -260,10 +290,17 @@ def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) ->
 
 def _inputs(call: Call) -> list[tuple[ast.expr, Value]]:
     found: list[tuple[ast.expr, Value]] = []
-    pairs = [*zip(call.nodes, call.positional, strict=False), *((call.keyword_nodes[k], v) for k, v in call.keywords.items() if k in call.keyword_nodes)]
+    pairs = [
+        *zip(call.nodes, call.positional, strict=False),
+        *((call.keyword_nodes[k], v) for k, v in call.keywords.items() if k in call.keyword_nodes),
+    ]
     for node, value in pairs:
         if isinstance(value, Sequence) and value.items is not None:
-            inner = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(value.items) else [node] * len(value.items)
+            inner = (
+                node.elts
+                if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(value.items)
+                else [node] * len(value.items)
+            )
             found.extend(zip(inner, value.items, strict=True))
         elif isinstance(value, Mapping):
             found.extend((node, held) for _, held in value.items)
@@ -313,8 +350,14 @@ def _register(frame: Frame, call: Call, module: Module) -> Value:
     if isinstance(name, Const) and isinstance(name.value, str) and value is not None:
         held = value
         if isinstance(value, (Tensor, Opaque, Batches)):
-            held = replace(as_tensor(value), certain=True, buffer=True, attribute=None, attribute_of=None, factory="", factory_node=None)
+            held = replace(
+                as_tensor(value),
+                certain=True,
+                buffer=True,
+                attribute=None,
+                attribute_of=None,
+                factory="",
+                factory_node=None,
+            )
         frame.state.heap[(module.oid, name.value)] = held
     return Const(None)
-
-

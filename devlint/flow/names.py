@@ -43,7 +43,9 @@ def imported(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
     """The names that an import binds, each with the dotted name it stands for; a star binds nothing."""
     if isinstance(statement, ast.Import):
         return {
-            (alias.asname or alias.name.partition(".")[0]): (alias.name if alias.asname else alias.name.partition(".")[0])
+            (alias.asname or alias.name.partition(".")[0]): (
+                alias.name if alias.asname else alias.name.partition(".")[0]
+            )
             for alias in statement.names
         }
     base = "." * statement.level + (statement.module or "")

@@ -116,7 +116,9 @@ def merge(then: State, other: State, guard: str) -> State:
         return other
     if other.dead:
         return then
-    merged = State(then.env, then.heap, {key: value for key, value in then.facts.items() if other.facts.get(key) is value})
+    merged = State(
+        then.env, then.heap, {key: value for key, value in then.facts.items() if other.facts.get(key) is value}
+    )
     merged.accelerated = then.accelerated and other.accelerated
     env = merged.env
     for name, value in other.env.items():

@@ -26,7 +26,9 @@ from devlint.flow.values import (
     Value,
 )
 
-_STOPS = frozenset({"sys.exit", "exit", "quit", "os._exit", "pytest.skip", "pytest.exit", "unittest.SkipTest", "self.skipTest"})
+_STOPS = frozenset(
+    {"sys.exit", "exit", "quit", "os._exit", "pytest.skip", "pytest.exit", "unittest.SkipTest", "self.skipTest"}
+)
 
 
 def run_body(frame: Frame, body: list[ast.stmt]) -> None:
@@ -107,7 +109,9 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
     hint = frame.info.hints.get(name, "") if frame.info else ""
     if isinstance(value, Unknown):
         hint = "device" if DEVICE_NAME.search(name) else hint
-        value = Opaque(f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target)
+        value = Opaque(
+            f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target
+        )
         frame.state.forget(value)
     elif isinstance(value, Opaque) and not value.hint and hint:
         value = replace(value, hint=hint, text=name)
@@ -161,7 +165,9 @@ def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
 def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     info = frame.machine.index.function(node)
     closure = (frame, *frame.closure) if frame.info is not None else ()
-    plain = not info.decorators or all(name.endswith(("no_grad", "inference_mode", "torch.jit.script")) for name in info.decorators)
+    plain = not info.decorators or all(
+        name.endswith(("no_grad", "inference_mode", "torch.jit.script")) for name in info.decorators
+    )
     frame.state.env[node.name] = Function(info, closure) if plain else UNKNOWN
     decorate(frame, node)
     for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):

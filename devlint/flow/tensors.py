@@ -18,7 +18,6 @@ from devlint.flow.values import (
     Tensor,
     Value,
     as_tensor,
-
 )
 
 if TYPE_CHECKING:
@@ -34,8 +33,12 @@ _SAME_SHAPE = frozenset(
     normal_ uniform_ requires_grad random_ bernoulli_ log2 sin cos to_dense round floor ceil masked_fill masked_fill_
     share_memory_ pin_memory type roll flip cumsum sort triu tril copy_ logical_not bitwise_not""".split()
 )
-_ALWAYS_MANY = frozenset({"view", "reshape", "flatten", "unsqueeze", "expand", "repeat", "unsqueeze_", "nonzero", "masked_select", "tile"})
-_MULTIPLE = frozenset({"chunk", "split", "unbind", "topk", "sort", "tensor_split", "qr", "svd", "unique", "unsafe_chunk"})
+_ALWAYS_MANY = frozenset(
+    {"view", "reshape", "flatten", "unsqueeze", "expand", "repeat", "unsqueeze_", "nonzero", "masked_select", "tile"}
+)
+_MULTIPLE = frozenset(
+    {"chunk", "split", "unbind", "topk", "sort", "tensor_split", "qr", "svd", "unique", "unsafe_chunk"}
+)
 _PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue", "cummax", "cummin"})
 
 
@@ -64,13 +67,23 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule in ("python", "numpy", "none"):
         return UNKNOWN
     if entry.rule == "like_input_or_kwarg":
-        shifted = replace(call, positional=(receiver, *call.positional), nodes=(node.value, *call.nodes)) if name.endswith("_like") else call
+        shifted = (
+            replace(call, positional=(receiver, *call.positional), nodes=(node.value, *call.nodes))
+            if name.endswith("_like")
+            else call
+        )
         made = factories.make(frame, shifted, f"torch.Tensor.{name}", entry)
-        return made if "device" in call.keywords else replace(made, device=tensor.device, story=tensor.story, factory="", factory_node=None)
+        return (
+            made
+            if "device" in call.keywords
+            else replace(made, device=tensor.device, story=tensor.story, factory="", factory_node=None)
+        )
     if entry.rule == "cpu-pinned":
         return replace(tensor, host=True)
     if entry.rule.startswith("mover"):
-        return replace(tensor, many=tensor.many) if name == "type" and not _cuda_type(call) else Tensor(tensor_unknown())
+        return (
+            replace(tensor, many=tensor.many) if name == "type" and not _cuda_type(call) else Tensor(tensor_unknown())
+        )
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
     reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
     if "self" not in entry.rejects_cpu:
@@ -89,7 +102,9 @@ def tensor_unknown() -> object:
 
 
 def _cuda_type(call: Call) -> bool:
-    return any(isinstance(value, Const) and isinstance(value.value, str) and "cuda" in value.value for value in call.positional)
+    return any(
+        isinstance(value, Const) and isinstance(value.value, str) and "cuda" in value.value for value in call.positional
+    )
 
 
 def arguments(
@@ -124,7 +139,10 @@ def _kinds(item: Value) -> list[Value]:
     if not isinstance(item, Tensor) or item.device.guard != ITEMS:
         return [item]
     leaves = item.device.leaves()
-    return [replace(item, device=leaf) if leaf.implied else replace(item, device=leaf, factory="", factory_node=None) for leaf in leaves]
+    return [
+        replace(item, device=leaf) if leaf.implied else replace(item, device=leaf, factory="", factory_node=None)
+        for leaf in leaves
+    ]
 
 
 def matters(frame: Frame, met: tuple[ast.AST, Value, str], entry: table.Function) -> bool:

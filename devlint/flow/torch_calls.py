@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader"})
 _API = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
 _CPU_SOURCES = frozenset({"torch.from_numpy", "torch.frombuffer", "torch.from_file"})
-_NO_LITERAL = frozenset({"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"})
+_NO_LITERAL = frozenset(
+    {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}
+)
 _AUTOCAST = frozenset({"torch.amp.autocast", "torch.amp.autocast_mode.autocast"})
 
 
@@ -81,8 +83,15 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
     result = blend(*definite)
     if path.startswith("torch.nn.utils.rnn.pad_packed"):
         return Sequence((result, Tensor(device.CPU, many=True)), UNKNOWN)
-    if name.endswith("_loss") or name in ("cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div"):
-        return replace(result, many=None if "reduction" in call.keywords else False, rank=None, factory="", factory_node=None)
+    if name.endswith("_loss") or name in (
+        "cross_entropy",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "kl_div",
+    ):
+        return replace(
+            result, many=None if "reduction" in call.keywords else False, rank=None, factory="", factory_node=None
+        )
     shifted = replace(call, positional=call.positional[1:], nodes=call.nodes[1:]) if call.positional else call
     if name in ("cat", "stack", "concat", "hstack", "vstack", "concatenate"):
         return replace(result, many=True, rank=None)
@@ -112,7 +121,15 @@ def _api(frame: Frame, call: Call, path: str) -> Value:
     if path == "torch.load" and "map_location" not in call.keywords and len(call.nodes) > 1:
         transfers.literal(frame, call.nodes[1], "map_location")
     frame.emit(
-        ApiCall(call.node, frame.scope(), path, dict(call.keyword_nodes), len(call.positional), call.open or call.starred, _purpose(frame, call))
+        ApiCall(
+            call.node,
+            frame.scope(),
+            path,
+            dict(call.keyword_nodes),
+            len(call.positional),
+            call.open or call.starred,
+            _purpose(frame, call),
+        )
     )
     return UNKNOWN
 
@@ -151,7 +168,10 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
         if place is not None and index is not None:
             number = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
             if number is None:
-                return DeviceValue(device.symbol(f"{text}@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node)), call.node)
+                return DeviceValue(
+                    device.symbol(f"{text}@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node)),
+                    call.node,
+                )
             place = device.accelerator(place.type, number)
         return DeviceValue(place or device.UNKNOWN, call.node)
     place = placement(given)
@@ -186,7 +206,14 @@ def _generator(frame: Frame, call: Call, path: str) -> Value:
 def _parameter(frame: Frame, call: Call, path: str) -> Value:
     data = call.argument(0, "data")
     tensor = as_tensor(data) if data is not None else Tensor(device.IMPLIED_CPU, many=True)
-    return replace(tensor, many=tensor.many if tensor.many is not None else None, certain=True, buffer=True, factory="", factory_node=None)
+    return replace(
+        tensor,
+        many=tensor.many if tensor.many is not None else None,
+        certain=True,
+        buffer=True,
+        factory="",
+        factory_node=None,
+    )
 
 
 def _tensor_dataset(frame: Frame, call: Call, path: str) -> Value:
@@ -218,7 +245,6 @@ def _cuda_scope(frame: Frame, call: Call, path: str) -> Value:
 def _mask(frame: Frame, call: Call, path: str) -> Value:
     made = factories.make(frame, call, path, table.function("torch.zeros"))
     return replace(made, many=True, rank=2)
-
 
 
 def _variable(frame: Frame, call: Call, path: str) -> Value:

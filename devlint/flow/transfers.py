@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu", "mps", "type_as"})
 """The methods that put their receiver somewhere."""
-_DTYPE = re.compile(r"(?:^|[._])dtype|^torch\.(?:b?float|double|half|u?int|long|short|bool|complex|q?u?int)\d*|memory_format|_format$")
+_DTYPE = re.compile(
+    r"(?:^|[._])dtype|^torch\.(?:b?float|double|half|u?int|long|short|bool|complex|q?u?int)\d*|memory_format|_format$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +188,18 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     operand = Operand(node.value, frame.machine.text(node.value), place, None, True, frame.story_of(module))
     discarded = frame.discarded is call.node
     frame.emit(
-        Transfer(call.node, frame.scope(), node.attr, "module", operand, target.device, target.node, target.plain, discarded, target.non_blocking)
+        Transfer(
+            call.node,
+            frame.scope(),
+            node.attr,
+            "module",
+            operand,
+            target.device,
+            target.node,
+            target.plain,
+            discarded,
+            target.non_blocking,
+        )
     )
     if target.device is not None and target.device.same(place) is not True:
         text = frame.machine.text(node.value)
@@ -219,5 +232,3 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
 def device_value(value: Value | None) -> Device | None:
     """The device that an argument names, where it is one."""
     return None if value is None else placement(value)
-
-

@@ -225,9 +225,13 @@ def join(first: Value, second: Value, guard: str) -> Value:
     if isinstance(second, Tensor) and is_host(first):
         return replace(second, optional=True)
     if isinstance(first, Opaque) and isinstance(second, Tensor):
-        return replace(_join_tensors(as_tensor(first), second, guard), optional=first.optional or first.hint != "tensor")
+        return replace(
+            _join_tensors(as_tensor(first), second, guard), optional=first.optional or first.hint != "tensor"
+        )
     if isinstance(first, Tensor) and isinstance(second, Opaque):
-        return replace(_join_tensors(first, as_tensor(second), guard), optional=second.optional or second.hint != "tensor")
+        return replace(
+            _join_tensors(first, as_tensor(second), guard), optional=second.optional or second.hint != "tensor"
+        )
     if isinstance(first, Opaque) and isinstance(second, Opaque) and first.role is second.role is device.Role.INPUT:
         hint = first.hint if first.hint == second.hint else ""
         return replace(first, key=f"{first.key}|{second.key}", hint=hint, derived=first.derived or second.derived)
@@ -237,7 +241,9 @@ def join(first: Value, second: Value, guard: str) -> Value:
     if isinstance(first, Sequence) and isinstance(second, Sequence):
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
             pairs = zip(first.items, second.items, strict=True)
-            return replace(first, items=tuple(join(a, b, guard) for a, b in pairs), item=join(first.item, second.item, guard))
+            return replace(
+                first, items=tuple(join(a, b, guard) for a, b in pairs), item=join(first.item, second.item, guard)
+            )
         return Sequence(None, gather(first, second), first.mutable)
     if isinstance(first, Batches) and isinstance(second, Batches) and first.loader == second.loader:
         return Batches(first.loader, device.choice(guard, first.device, second.device))
@@ -277,7 +283,11 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
     known = first.attribute or second.attribute
     return Tensor(
         device=first.device if first.device == second.device else device.choice(guard, first.device, second.device),
-        many=first.many if first.many == second.many else None if False in (first.many, second.many) else (first.many or second.many),
+        many=first.many
+        if first.many == second.many
+        else None
+        if False in (first.many, second.many)
+        else (first.many or second.many),
         rank=first.rank if first.rank == second.rank else None,
         certain=first.certain or second.certain,
         story=first.story if first.story == second.story else tuple(dict.fromkeys((*moved.story, *second.story))),
@@ -301,7 +311,13 @@ def as_tensor(value: Value) -> Tensor:
         place = device.symbol(value.key, value.text, device.Role.INPUT)
         # an object of the unknown is no argument: nothing says that its device is the caller's choice
         known = value.role is device.Role.INPUT
-        return Tensor(place if known else device.UNKNOWN, many=None, certain=value.hint == "tensor", derived=value.derived, optional=value.optional)
+        return Tensor(
+            place if known else device.UNKNOWN,
+            many=None,
+            certain=value.hint == "tensor",
+            derived=value.derived,
+            optional=value.optional,
+        )
     if isinstance(value, Batches):
         return Tensor(value.device, many=True, certain=False, batch=value.loader)
     return Tensor(device.UNKNOWN, certain=False)

@@ -26,7 +26,12 @@ def registry() -> Mapping[str, type[Rule]]:
     for info in pkgutil.walk_packages(__path__, f"{__name__}."):
         module = importlib.import_module(info.name)
         for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == info.name and hasattr(value, "code"):
+            if (
+                isinstance(value, type)
+                and issubclass(value, Rule)
+                and value.__module__ == info.name
+                and hasattr(value, "code")
+            ):
                 if value.code in found:
                     raise RuntimeError(f"{value.__qualname__} and {found[value.code].__qualname__} share {value.code}")
                 found[value.code] = value

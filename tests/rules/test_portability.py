@@ -100,9 +100,7 @@ def test_bare_call_names_the_device_at_hand(before: str, after: str) -> None:
         ("x.cuda(device, memory_format=f)\n", "x.to(device, memory_format=f)\n"),
     ],
 )
-@pytest.mark.parametrize(
-    ("target", "applicability"), [(SWITCH, Applicability.SAFE), (SYMBOL, Applicability.UNSAFE)]
-)
+@pytest.mark.parametrize(("target", "applicability"), [(SWITCH, Applicability.SAFE), (SYMBOL, Applicability.UNSAFE)])
 def test_call_with_a_device_keeps_it(before: str, after: str, target: Device, applicability: Applicability) -> None:
     source, site = cuda(before, target, devices=("other",))
     report = judged(HardcodedCudaCall, source, site)
