@@ -1,8 +1,8 @@
 """The device lattice: what can be known about where a value lives.
 
-A device is a fact (the CPU, ``cuda:1``), a *symbol* (``args.device``, or wherever the caller keeps ``x``: unknown, but the
-same each time it is named), a *choice* between two devices made by a condition, or unknown.  ``same`` and ``differs``
-answer yes, no or cannot tell (``None``); a claim rests on a yes, never on the lack of one.
+A device is a fact (the CPU, ``cuda:1``), a *symbol* (``args.device``, or wherever the caller keeps ``x``: unknown, but
+the same each time it is named), a *choice* between two devices made by a condition, or unknown.  ``same`` and
+``differs`` answer yes, no or cannot tell (``None``); a claim rests on a yes, never on the lack of one.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ _DEEPEST_CHOICE = 3
 class Device:
     """Where a value lives, as far as it is known.
 
-    ``type`` and ``index`` belong to accelerators, ``symbol`` (an identity), ``text`` and ``role`` to symbols, ``guard``,
-    ``then`` and ``other`` to choices.  ``implied`` marks a CPU that nobody asked for: the default of a torch factory.
+    ``type`` and ``index`` belong to accelerators, ``symbol`` (an identity), ``text`` and ``role`` to symbols,
+    ``guard``, ``then`` and ``other`` to choices.  ``implied`` marks a CPU that nobody asked for: the default of a torch
+    factory.
     """
 
     kind: Kind

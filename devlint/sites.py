@@ -25,10 +25,11 @@ class Scope:
     """What surrounds a site.
 
     ``function`` and ``owner`` (its class) are names, empty at module level.  ``module`` says that the owner is an
-    ``nn.Module`` and the code can run after the module was moved; ``loop`` is the innermost loop, ``step`` says that it
-    runs the training or evaluation steps.  ``guarded`` says that the code only runs where an accelerator is available, ``handler``
-    that it handles an exception, ``test`` that it belongs to a test.  ``devices`` are the device expressions that
-    the code has at hand, best first.  ``device_aware`` says that the function places other tensors by device.
+    ``nn.Module`` and the code can run after the module was moved; ``loop`` is the innermost loop, ``step`` says that
+    it runs the training or evaluation steps.  ``guarded`` says that the code only runs where an accelerator is
+    available, ``handler`` that it handles an exception, ``test`` that it belongs to a test.  ``devices`` are the
+    device expressions that the code has at hand, best first.  ``device_aware`` says that the function places other
+    tensors by device.
     """
 
     function: str = ""
@@ -47,11 +48,12 @@ class Scope:
 class Operand:
     """A tensor that takes part in something.
 
-    ``many`` says whether it surely has (``True``) or surely lacks (``False``) dimensions: a 0-dim CPU tensor may meet an
-    accelerator.  ``certain`` says that it is proven to be a tensor.  ``factory`` is the torch function that made
+    ``many`` says whether it surely has (``True``) or surely lacks (``False``) dimensions: a 0-dim CPU tensor may meet
+    an accelerator.  ``certain`` says that it is proven to be a tensor.  ``factory`` is the torch function that made
     it on the default device, in the same function and with no device asked for.  ``attribute`` is the assignment of
-    the plain attribute of a module through which it came.  ``role`` is the parameter it is passed to, where that matters.  ``derived``
-    says that it came out of a call that could not be followed, so that its device is only likely the one of what went in.
+    the plain attribute of a module through which it came.  ``role`` is the parameter it is passed to, where that
+    matters.  ``derived`` says that it came out of a call that could not be followed, so that its device is only
+    likely the one of what went in.
     """
 
     node: ast.AST
@@ -109,8 +111,8 @@ class Forward(Site):
 class Operation(Site):
     """An operation that needs its operands on one device.
 
-    ``kind`` is one of "operands", "loss target", "index", "assignment" (by a tensor index), or "accumulator": a write into a
-    part of a tensor, which copies between devices without raising.
+    ``kind`` is one of "operands", "loss target", "index", "assignment" (by a tensor index), or "accumulator": a write
+    into a part of a tensor, which copies between devices without raising.
     """
 
     operator: str
@@ -138,8 +140,9 @@ class Attribute(Site):
 class Load(Site):
     """A data loader, and the places where its batches are put on a device.
 
-    ``keywords`` maps the keyword arguments to their nodes; ``open`` says that more arguments may come in through ``**``.
-    ``batches`` is where the batches are made, ``escapes`` says that the loader leaves the code that can be seen.
+    ``keywords`` maps the keyword arguments to their nodes; ``open`` says that more arguments may come in through
+    ``**``.  ``batches`` is where the batches are made, ``escapes`` says that the loader leaves the code that can be
+    seen.
     """
 
     loader: str
@@ -164,8 +167,8 @@ class Wrap(Site):
 class ApiCall(Site):
     """A call of a named torch function.
 
-    ``arguments`` maps keywords to nodes, ``positional`` counts the others, ``open`` says that ``*`` or ``**`` may add more.
-    ``purpose`` says what the result is for, where that is seen ("state dict", "dataset").
+    ``arguments`` maps keywords to nodes, ``positional`` counts the others, ``open`` says that ``*`` or ``**`` may add
+    more.  ``purpose`` says what the result is for, where that is seen ("state dict", "dataset").
     """
 
     function: str

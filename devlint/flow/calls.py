@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
-from devlint.flow import modules, names, operations, table, tensors, torch_calls, transfers
+from devlint.flow import literals, modules, names, operations, table, tensors, torch_calls, transfers
 from devlint.flow.indexing import item
+from devlint.flow.iteration import iterate
 from devlint.flow.values import (
     ITEMS,
     UNKNOWN,
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
 
 _PASS_THROUGH = frozenset(
-    """builtins.iter builtins.reversed builtins.sorted tqdm.tqdm tqdm.auto.tqdm tqdm.trange tqdm.notebook.tqdm rich.progress.track
-    builtins.list builtins.tuple builtins.set tqdm.rich.tqdm alive_progress.alive_it itertools.cycle itertools.islice copy.copy""".split()
+    """builtins.iter builtins.reversed builtins.sorted builtins.list builtins.tuple builtins.set tqdm.tqdm tqdm.trange
+    tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.rich.tqdm rich.progress.track alive_progress.alive_it itertools.cycle
+    itertools.islice copy.copy""".split()
 )
 """Wrappers whose elements are those of their first argument."""
 _COPIES = frozenset({"copy.deepcopy", "torch.compile", "torch.jit.script", "torch.compiler.disable"})
@@ -53,12 +55,12 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     if isinstance(called, Function):
         return frame.machine.enter(frame, called, call)
     if isinstance(called, Class):
-        torch_calls.literal_devices(frame, call)
+        literals.literal_devices(frame, call)
         return frame.machine.construct(frame, called, call)
     if isinstance(called, Module):
         return modules.forward(frame, call, called)
     if isinstance(called, Opaque):
-        torch_calls.literal_devices(frame, call)
+        literals.literal_devices(frame, call)
         placed = modules.placed_stranger(frame, called)
         if placed is not None:
             return modules.forward(frame, call, placed)
@@ -95,29 +97,37 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
         return _container_method(frame, call, receiver, node)
     if isinstance(receiver, Instance):
         value = attribute()
-        if isinstance(value, Opaque):
-            torch_calls.literal_devices(frame, call)
-        return function(frame, call, value) if not isinstance(value, Opaque) else _stranger(frame, call, receiver, node)
-    if isinstance(receiver, Opaque):
-        proven = tensors.is_tensor_method(name) or ("dim" in call.keywords and table.method(name) is not None)
-        if receiver.hint == "tensor" or (receiver.role is Role.INPUT and proven):
-            return tensors.method(frame, call, replace(receiver, hint="tensor"), node)
-        if receiver.hint == "device":
-            return UNKNOWN
-        if receiver.hint == "module" and name in modules.PARAMETERS:
-            return modules.parameters(name, Tensor(UNKNOWN_DEVICE, buffer=True))
-    if isinstance(receiver, Stateful):
-        return _stateful_method(receiver, name)
-    if isinstance(receiver, (Class, Const, DeviceValue)):
-        return _class_method(frame, call, receiver, name) if isinstance(receiver, Class) else UNKNOWN
+        if not isinstance(value, Opaque):
+            return function(frame, call, value)
+    elif isinstance(receiver, Opaque):
+        found = _opaque_method(frame, call, receiver, node)
+        if found is not None:
+            return found
+    elif isinstance(receiver, Class):
+        return _class_method(frame, call, receiver, name)
+    elif isinstance(receiver, (Const, DeviceValue, Stateful)):
+        return UNKNOWN
     return _stranger(frame, call, receiver, node)
+
+
+def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribute) -> Value | None:
+    """A method of something that shows itself to be a tensor, a device or a module; ``None`` of anything else."""
+    name = node.attr
+    proven = tensors.is_tensor_method(name) or ("dim" in call.keywords and table.method(name) is not None)
+    if receiver.hint == "tensor" or (receiver.role is Role.INPUT and proven):
+        return tensors.method(frame, call, replace(receiver, hint="tensor"), node)
+    if receiver.hint == "device":
+        return UNKNOWN
+    if receiver.hint == "module" and name in modules.PARAMETERS:
+        return modules.parameters(name, Tensor(UNKNOWN_DEVICE, buffer=True))
+    return None
 
 
 def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
     """A method of something unknown; a move still says where it leads."""
     if node.attr in transfers.MOVERS:
         return transfers.move(frame, call, receiver, node)
-    torch_calls.literal_devices(frame, call)
+    literals.literal_devices(frame, call)
     frame.machine.loaders.escape(call.values())
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
@@ -125,14 +135,10 @@ def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) ->
 
 
 def _class_method(frame: Frame, call: Call, receiver: Class, name: str) -> Value:
-    torch_calls.literal_devices(frame, call)
+    literals.literal_devices(frame, call)
     found = receiver.info.method(name)
     if found is not None and "staticmethod" in found.decorators:
         return frame.machine.enter(frame, Function(found), call)
-    return UNKNOWN
-
-
-def _stateful_method(receiver: Stateful, name: str) -> Value:
     return UNKNOWN
 
 
@@ -172,22 +178,16 @@ def join_all(values: list[Value]) -> Value:
 
 
 def _enumerate(frame: Frame, call: Call) -> Value:
-    from devlint.flow.expressions import iterate
-
-    inner = iterate(frame, call.positional[0]) if call.positional else UNKNOWN
+    inner = iterate(call.positional[0]) if call.positional else UNKNOWN
     return Sequence(None, Sequence((UNKNOWN, inner), UNKNOWN))
 
 
 def _zip(frame: Frame, call: Call) -> Value:
-    from devlint.flow.expressions import iterate
-
-    return Sequence(None, Sequence(tuple(iterate(frame, value) for value in call.positional), UNKNOWN))
+    return Sequence(None, Sequence(tuple(iterate(value) for value in call.positional), UNKNOWN))
 
 
 def _next(frame: Frame, call: Call) -> Value:
-    from devlint.flow.expressions import iterate
-
-    return iterate(frame, call.positional[0]) if call.positional else UNKNOWN
+    return iterate(call.positional[0]) if call.positional else UNKNOWN
 
 
 def _sum(frame: Frame, call: Call) -> Value:

@@ -7,20 +7,18 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint import device
-from devlint.device import Role
-from devlint.flow import calls, guards, names, operations, transfers
+from devlint.flow import calls, guards, literals, operations
+from devlint.flow.binding import bind
 from devlint.flow.frame import Call, Frame
-from devlint.flow.index import DEVICE_NAME
-from devlint.flow.indexing import item
+from devlint.flow.indexing import subscript
+from devlint.flow.iteration import iterate
+from devlint.flow.lookup import attribute
 from devlint.flow.state import merge
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
     Const,
     DeviceValue,
-    Function,
-    Instance,
-    Loader,
     Mapping,
     Module,
     Named,
@@ -33,14 +31,6 @@ from devlint.flow.values import (
     as_tensor,
     join,
 )
-from devlint.sites import Step
-
-ELEMENT = Const("no elements")
-"""What iterating something empty yields."""
-_PYTHON_ATTRIBUTES = frozenset(
-    {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
-)
-_SAME_ATTRIBUTES = frozenset({"data", "grad", "T", "mT", "H", "mH", "real", "imag"})
 
 
 def evaluate(frame: Frame, node: ast.expr) -> Value:
@@ -64,141 +54,33 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     return attribute(frame, node, evaluate(frame, node.value))
 
 
-def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
-    """The value of ``base.attr``."""
-    attr = node.attr
-    if isinstance(base, Named):
-        return Named(names.canonical(f"{base.path}.{attr}"))
-    if isinstance(base, (Tensor, Batches)):
-        return _tensor_attribute(node, base)
-    if isinstance(base, (Module, Instance)):
-        return _object_attribute(frame, node, base)
-    if isinstance(base, Opaque):
-        return _opaque_attribute(frame, node, base)
-    if isinstance(base, Sequence) and attr in ("values", "indices"):
-        return base.item
-    if isinstance(base, DeviceValue) and attr == "type":
-        return base
-    return UNKNOWN
-
-
-def _tensor_attribute(node: ast.Attribute, base: Tensor | Batches) -> Value:
-    tensor = as_tensor(base)
-    if node.attr == "device":
-        return DeviceValue(tensor.device, node, tensor if tensor.factory else None)
-    if node.attr in _PYTHON_ATTRIBUTES:
-        return UNKNOWN
-    if isinstance(base, Batches):
-        return base
-    return replace(tensor, rank=None) if node.attr in _SAME_ATTRIBUTES else UNKNOWN
-
-
-def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance) -> Value:
-    attr = node.attr
-    held = frame.state.heap.get((base.oid, attr))
-    if isinstance(held, Value):
-        return held
-    if base.cls is not None:
-        method = base.cls.method(attr)
-        if method is not None:
-            if "property" in method.decorators or any(name.endswith("cached_property") for name in method.decorators):
-                return _opaque(frame, node, f"{base.oid}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
-            return Function(method, (), base)
-        if base.cls.is_module and attr == "training":
-            return Opaque(f"{base.oid}.training", "self.training")
-        return _opaque(frame, node, f"{base.oid}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
-    if isinstance(base, Module) and attr in ("weight", "bias"):
-        return Tensor(frame.place_of(base), many=True, story=frame.story_of(base))
-    return UNKNOWN
-
-
-def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
-    attr = node.attr
-    held = frame.state.heap.get((base.key, attr))
-    if isinstance(held, Value):
-        return held
-    if attr == "device" and base.hint != "number":
-        # the device of an argument is one symbol, whether it is asked for or met
-        role = Role.INPUT if base.hint == "tensor" or base.role is Role.INPUT else Role.DEVICE
-        if base.hint == "tensor" or role is Role.INPUT:
-            return DeviceValue(device.symbol(base.key, base.text, role), node)
-        return DeviceValue(device.symbol(f"{base.key}.device", f"{base.text}.device"), node)
-    if base.hint == "tensor":
-        if attr in _PYTHON_ATTRIBUTES:
-            return UNKNOWN
-        return replace(as_tensor(base), rank=None) if attr in _SAME_ATTRIBUTES else UNKNOWN
-    if attr in ("shape", "dtype", "ndim"):
-        return UNKNOWN
-    inner = _opaque(frame, node, f"{base.key}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
-    return inner if inner.hint == "device" else replace(inner, role=base.role, derived=base.derived)
-
-
-def _opaque(frame: Frame, node: ast.Attribute, key: str, hint: str) -> Opaque:
-    return Opaque(key, names.dotted(node) or node.attr, hint, node=node)
-
-
-def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> None:
-    """``base.attr = value``."""
-    base = evaluate(frame, target.value)
-    key: object | None = (
-        base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
-    )
-    if key is None:
-        return
-    if isinstance(value, Unknown):
-        hint = "device" if DEVICE_NAME.search(target.attr) else ""
-        value = Opaque(f"{key}.{target.attr}@{target.lineno}", names.dotted(target) or target.attr, hint, node=target)
-    if isinstance(value, Const):
-        value = named_device(frame, target.attr, value, node)
-    if isinstance(value, Tensor) and isinstance(base, Module) and base.text == "self" and frame.info is not None:
-        value = _kept_tensor(frame, target, value, node)
-    if isinstance(value, Loader) and isinstance(base, Instance):
-        frame.machine.loaders.escape((value,))
-    frame.state.heap[(key, target.attr)] = value
-
-
-def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
-    """A string that is given the name of a device is one."""
-    place = device.parse(value.value) if isinstance(value.value, str) and isinstance(node, ast.Constant) else None
-    if place is None or not isinstance(value.value, str) or not DEVICE_NAME.search(name):
-        return value
-    transfers.literal(frame, node, "variable")
-    return DeviceValue(place, node)
-
-
-def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:
-    """A tensor that a module keeps: a parameter or buffer moves with it, anything else stays behind."""
-    if value.buffer or frame.info is None or frame.owner is None or not isinstance(node, ast.expr):
-        return value
-    held = frame.state.heap.get(((-frame.owner.node.lineno), target.attr))
-    if isinstance(held, Tensor) and held.buffer:
-        return replace(value, buffer=True)
-    if frame.info.name != "__init__" or value.attribute is not None:
-        return value
-    step = Step(node, f"`self.{target.attr}` is kept here, unregistered")
-    kept = replace(value, attribute=step, attribute_of=(frame.owner.name, target.attr))
-    frame.machine.attributes.declare(frame, node, kept, target.attr)
-    return kept
-
-
 def _call(frame: Frame, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
         receiver = evaluate(frame, node.func.value)
         function: Value | None = None
     else:
         receiver, function = None, evaluate(frame, node.func)
-    positional: list[Value] = []
+    call = _arguments(frame, node)
+    if receiver is not None and isinstance(node.func, ast.Attribute):
+        target = node.func
+        return calls.method(frame, call, receiver, target, lambda: attribute(frame, target, receiver))
+    return calls.function(frame, call, function or UNKNOWN)
+
+
+def _arguments(frame: Frame, node: ast.Call) -> Call:
+    """The call with its arguments evaluated."""
+    positional: list[tuple[ast.expr, Value]] = []
     opened = starred = False
     for argument in node.args:
-        if isinstance(argument, ast.Starred):
-            value = evaluate(frame, argument.value)
-            if isinstance(value, Sequence) and value.items is not None:
-                positional.extend(value.items)
-            else:
-                starred = True
-                positional.append(value.item if isinstance(value, Sequence) else UNKNOWN)
+        if not isinstance(argument, ast.Starred):
+            positional.append((argument, evaluate(frame, argument)))
+            continue
+        value = evaluate(frame, argument.value)
+        if isinstance(value, Sequence) and value.items is not None:
+            positional.extend((argument, held) for held in value.items)
         else:
-            positional.append(evaluate(frame, argument))
+            starred = True
+            positional.append((argument, value.item if isinstance(value, Sequence) else UNKNOWN))
     keywords: dict[str, Value] = {}
     keyword_nodes: dict[str, ast.expr] = {}
     for keyword in node.keywords:
@@ -208,10 +90,9 @@ def _call(frame: Frame, node: ast.Call) -> Value:
         else:
             keywords[keyword.arg] = value
             keyword_nodes[keyword.arg] = keyword.value
-    call = Call(node, tuple(positional), tuple(node.args), keywords, keyword_nodes, opened, starred)
-    if receiver is not None and isinstance(node.func, ast.Attribute):
-        return calls.method(frame, call, receiver, node.func, lambda: attribute(frame, node.func, receiver))  # type: ignore[arg-type]  # an ast.Attribute, seen above
-    return calls.function(frame, call, function or UNKNOWN)
+    values = tuple(value for _, value in positional)
+    nodes = tuple(argument for argument, _ in positional)
+    return Call(node, values, nodes, keywords, keyword_nodes, opened, starred)
 
 
 def _spread(keywords: dict[str, Value], value: Value) -> bool:
@@ -223,8 +104,14 @@ def _spread(keywords: dict[str, Value], value: Value) -> bool:
 
 
 def operate(
-    frame: Frame, node: ast.AST, left_node: ast.expr, left: Value, right_node: ast.expr, right: Value, inplace: bool = False
-) -> Value:  # fmt: skip
+    frame: Frame,
+    node: ast.AST,
+    left_node: ast.expr,
+    left: Value,
+    right_node: ast.expr,
+    right: Value,
+    inplace: bool = False,
+) -> Value:
     """The result of ``left <operator> right``."""
     if isinstance(left, Const) and isinstance(right, Const):
         return UNKNOWN
@@ -300,7 +187,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
 def _fallback(frame: Frame, node: ast.expr) -> None:
     """A literal accelerator which is taken where nothing else was given."""
     if not frame.state.accelerated:
-        transfers.literal(frame, node, "fallback")
+        literals.literal(frame, node, "fallback")
 
 
 def _compare(frame: Frame, node: ast.Compare) -> Value:
@@ -382,12 +269,10 @@ def _mapping_comprehension(frame: Frame, node: ast.DictComp) -> Value:
 
 def _comprehended(frame: Frame, generators: list[ast.comprehension], element: ast.expr) -> Value:
     """The value of one element; the names that the generators bind are gone afterwards."""
-    from devlint.flow.statements import bind
-
     outer = frame.state
     frame.state = outer.copy()
     for generator in generators:
-        bind(frame, generator.target, iterate(frame, evaluate(frame, generator.iter)), generator.target)
+        bind(frame, generator.target, iterate(evaluate(frame, generator.iter)), generator.target)
         for test in generator.ifs:
             evaluate(frame, test)
             frame.state.assume(guards.condition(frame, test), True)
@@ -398,45 +283,11 @@ def _comprehended(frame: Frame, generators: list[ast.comprehension], element: as
     return value
 
 
-def iterate(frame: Frame, value: Value) -> Value:
-    """What one round of ``for x in value`` binds."""
-    if isinstance(value, Loader):
-        return Batches(value.oid, value.batches)
-    if isinstance(value, Batches):
-        return value
-    if isinstance(value, Sequence):
-        if value.items is not None and len(value.items) == 0 and not value.mutable:
-            return ELEMENT
-        return value.item
-    if isinstance(value, Tensor):
-        return item(value)
-    if isinstance(value, Opaque) and value.hint == "tensor":
-        return item(as_tensor(value))
-    if isinstance(value, Opaque) and value.hint == "tensors":
-        return replace(value, key=f"{value.key}[]", text=f"an item of {value.text}", hint="tensor")
-    if isinstance(value, Opaque) and value.role is Role.INPUT:
-        return replace(value, key=f"{value.key}[]", text=f"an item of {value.text}")
-    return UNKNOWN
-
-
-def part_of(frame: Frame, value: Value, position: int) -> Value:
-    """What the name at ``position`` gets when ``value`` is unpacked."""
-    if isinstance(value, Opaque) and value.hint != "tensor" and value.role is Role.INPUT:
-        return replace(value, key=f"{value.key}[{position}]", text=f"{value.text}[{position}]")
-    if isinstance(value, (Batches, Tensor, Sequence, Opaque)):
-        return iterate(frame, value)
-    return UNKNOWN
-
-
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:
-    from devlint.flow.indexing import subscript
-
     return subscript(frame, node, evaluate(frame, node.value))
 
 
 def _named_expression(frame: Frame, node: ast.NamedExpr) -> Value:
-    from devlint.flow.statements import bind
-
     value = evaluate(frame, node.value)
     bind(frame, node.target, value, node.value)
     return value

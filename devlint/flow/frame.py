@@ -88,6 +88,10 @@ class Frame:
         """Whether this is a module's code that can run after the module was moved."""
         return bool(self.owner and self.owner.is_module and self.info and not self.info.initialises)
 
+    def evaluate(self, node: ast.expr) -> Value:
+        """The value of an expression, with the sites that it makes."""
+        return self.machine.evaluate(self, node)
+
     def lookup(self, name: str) -> Value | None:
         """The value of a name: local, then closed over, then global."""
         value = self.state.env.get(name)

@@ -59,7 +59,7 @@ def truth(frame: Frame, flag: Flag) -> bool | None:
 def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
     parts = [condition(frame, value) for value in node.values]
     if isinstance(node.op, ast.Or):
-        # a or b is not (not a and not b)
+        # De Morgan: either of two holds unless neither does
         parts = [part.negated() for part in parts]
     accelerated = 1 if any(accelerates(part) for part in parts) else 0
     key = " and ".join(part.key if part.positive else f"not {part.key}" for part in parts)
@@ -129,7 +129,7 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
 
 
 def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
-    """Whether a comparison such as ``gpu >= 0``, ``gpu is None`` or ``len(gpus) > 0`` tells of an accelerator: +1, -1, or 0."""
+    """What ``gpu >= 0``, ``gpu is None`` or ``len(gpus) > 0`` tells of an accelerator: +1, -1, or 0."""
     if isinstance(left, ast.Call) and names.dotted(left.func) == "len" and left.args:
         left = left.args[0]
     name = names.dotted(left).rpartition(".")[2]
@@ -253,10 +253,8 @@ def is_step_loop(node: ast.AST, iterated: Value) -> bool:
     """Whether a loop runs training or evaluation steps."""
     if isinstance(iterated, Loader):
         return True
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Attribute) and inner.attr in ("backward", "zero_grad"):
-            return True
-    return False
+    nodes = ast.walk(node)
+    return any(isinstance(inner, ast.Attribute) and inner.attr in ("backward", "zero_grad") for inner in nodes)
 
 
 def flag_of(frame: Frame, node: ast.expr) -> Flag | None:

@@ -22,8 +22,8 @@ _TRIGGER = re.compile(
 """What a definition must mention before the interpreter enters it unasked."""
 
 TENSOR_ONLY = frozenset(
-    """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty masked_fill masked_fill_
-    masked_select detach is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
+    """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty
+    masked_fill masked_fill_ masked_select detach is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
     unbind flatten type_as is_floating_point index_select scatter_ scatter_add_ gather chunk argmax topk cumsum
     repeat_interleave unfold sqrt exp long mT nonzero bool clamp reshape transpose""".split()
 )
@@ -177,10 +177,8 @@ class ClassInfo:
         """Whether a class with an unknown base calls what only a module has."""
         for node in ast.walk(self.node):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if (
-                    node.func.attr in ("register_buffer", "register_parameter")
-                    and names.dotted(node.func.value) == "self"
-                ):
+                registers = node.func.attr in ("register_buffer", "register_parameter")
+                if registers and names.dotted(node.func.value) == "self":
                     return True
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "forward" in self.methods:
                 target = node.targets[0]
@@ -305,9 +303,9 @@ class Index:
 
     def code(self, node: ast.stmt) -> str:
         """The lines of a definition."""
-        return self._text[
-            self._starts[node.lineno - 1] : (self._starts[node.end_lineno : (node.end_lineno or 0) + 1] or [None])[0]
-        ]
+        last = node.end_lineno or node.lineno
+        end = self._starts[last] if last < len(self._starts) else len(self._text)
+        return self._text[self._starts[node.lineno - 1] : end]
 
     def resolve(self, path: str) -> str:
         """The canonical name of a dotted name as the top level of the file understands it."""
@@ -401,17 +399,17 @@ def _annotated(argument: ast.arg) -> str:
 
 
 def _shown_tensor(node: ast.AST) -> str:
-    """The name that a node shows to be a tensor: by what only tensors have, by its shape, or by slices in several dimensions."""
+    """The name that a node shows to be a tensor: by a method, by its shape, by slices in several dimensions."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return node.value.id if node.attr in ("shape", "is_cuda", "mT") and isinstance(node.ctx, ast.Load) else ""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
         return node.func.value.id if node.func.attr in TENSOR_ONLY or node.func.attr in ("size", "dim") else ""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
-        if any(
-            isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...)
-            for part in node.slice.elts
-        ):
-            return node.value.id
+        parts = node.slice.elts
+        sliced = any(
+            isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in parts
+        )
+        return node.value.id if sliced else ""
     return ""
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import Role
-from devlint.flow import expressions
 from devlint.flow.operations import is_tensor, meet
 from devlint.flow.values import (
     UNKNOWN,
@@ -39,11 +38,11 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
     if isinstance(base, (Sequence, Mapping)):
         return _element(frame, node, base)
     if isinstance(base, Batches):
-        expressions.evaluate(frame, node.slice)
+        frame.evaluate(node.slice)
         return base
     if isinstance(base, Tensor) or (isinstance(base, Opaque) and base.hint == "tensor"):
         return _tensor_item(frame, node, as_tensor(base))
-    index = expressions.evaluate(frame, node.slice)
+    index = frame.evaluate(node.slice)
     if isinstance(base, Opaque):
         key = index.value if isinstance(index, Const) else None
         held = frame.state.heap.get((base.key, f"[{key!r}]")) if isinstance(key, (str, int)) else None
@@ -59,7 +58,7 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
 
 
 def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Value:
-    index = expressions.evaluate(frame, node.slice)
+    index = frame.evaluate(node.slice)
     if isinstance(base, Mapping):
         if isinstance(index, Const):
             return next((value for key, value in reversed(base.items) if key == index.value), base.other)
@@ -76,7 +75,7 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
     indexes: list[tuple[ast.expr, Value]] = []
     dropped = 0
     for part in parts:
-        value = expressions.evaluate(frame, part)
+        value = frame.evaluate(part)
         if isinstance(part, ast.Slice) or (isinstance(value, Const) and value.value in (None, Ellipsis)):
             continue
         if isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor"):
@@ -102,8 +101,14 @@ def _parts(index: ast.expr) -> list[ast.expr]:
 
 
 def _write(
-    frame: Frame, target: ast.Subscript, base: Tensor, indexes: list[tuple[ast.expr, Value]], value: Value, node: ast.AST, combined: bool
-) -> None:  # fmt: skip
+    frame: Frame,
+    target: ast.Subscript,
+    base: Tensor,
+    indexes: list[tuple[ast.expr, Value]],
+    value: Value,
+    node: ast.AST,
+    combined: bool,
+) -> None:
     by_tensor = [(part, index) for part, index in indexes if isinstance(index, Tensor) or _shown(index)]
     if frame.state.settled(base.device).accelerates() is False:
         for part, index in by_tensor:
@@ -121,14 +126,14 @@ def _shown(value: Value) -> bool:
 
 def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST, combined: bool = False) -> None:
     """``base[index] = value``: slices and integers copy across devices, tensor indexes do not."""
-    base = expressions.evaluate(frame, target.value)
+    base = frame.evaluate(target.value)
     if isinstance(base, Tensor) or (isinstance(base, Opaque) and base.hint == "tensor"):
-        indexes = [expressions.evaluate(frame, part) for part in _parts(target.slice)]
+        indexes = [frame.evaluate(part) for part in _parts(target.slice)]
         _write(
             frame, target, as_tensor(base), list(zip(_parts(target.slice), indexes, strict=True)), value, node, combined
         )
         return
-    index = expressions.evaluate(frame, target.slice)
+    index = frame.evaluate(target.slice)
     name = target.value.id if isinstance(target.value, ast.Name) else ""
     if isinstance(base, Mapping) and name:
         key = index.value if isinstance(index, Const) else None

@@ -1,8 +1,8 @@
 """The machine: runs a file's definitions on what is known of their values, and collects the sites they make.
 
-The top level runs first, as Python would run it.  Then every definition that mentions something device-related is run on
-its own, with arguments of which only the identity is known; methods see what ``__init__`` left in ``self``.  Calls within
-the file are entered.  Nothing is imported and nothing is executed.
+The top level runs first, as Python would run it.  Then every definition that mentions something device-related is run
+on its own, with arguments of which only the identity is known; methods see what ``__init__`` left in ``self``.  Calls
+within the file are entered.  Nothing is imported and nothing is executed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from devlint import device
 from devlint.device import Device, Role
-from devlint.flow import guards, statements
+from devlint.flow import expressions, guards, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.frame import Call, Frame
 from devlint.flow.index import DEVICE_NAME, ClassInfo, FunctionInfo, Index
@@ -81,6 +81,10 @@ class Machine:
         yield from self.sites
         yield from self.loaders.sites()
         yield from self.attributes.sites()
+
+    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
+        """The value of an expression in a frame."""
+        return expressions.evaluate(frame, node)
 
     def record(self, site: Site, frame: Frame) -> None:
         """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""
@@ -155,7 +159,7 @@ class Machine:
         return heap
 
     def _settle_self(self, info: ClassInfo, state: State) -> dict[HeapKey, object]:
-        """The heap after ``__init__``, as a method sees it: moved with the module, or unknown where methods change it."""
+        """The heap after ``__init__``, as methods see it: moved with the module, unknown where they change it."""
         oid = self._oid(info)
         place = device.symbol(f"place:{info.name}", "self", Role.PLACE)
         heap = dict(state.heap)
@@ -179,8 +183,7 @@ class Machine:
         """The attributes of ``self`` that hold a device."""
         heap = self._class_heaps.get(info, {})
         oid = self._oid(info)
-        found = [key[1] for key, held in heap.items() if key[0] == oid and _is_device(held)]
-        return found
+        return [key[1] for key, held in heap.items() if key[0] == oid and _is_device(held)]
 
     # -- functions ---------------------------------------------------------------------------------------------------
 
@@ -255,7 +258,7 @@ class Machine:
         return Opaque(f"{info.qualname}:{name}", name, hint, role, parameter, optional=optional)
 
     def enter(self, frame: Frame, function: Function, call: Call) -> Value:
-        """The result of calling a function of the file; its claims about mismatches count, the rest it says when run alone."""
+        """The result of calling a function of the file; what it says beyond mismatches, it says when run alone."""
         info = function.info
         depth = 0
         outer: Frame | None = frame

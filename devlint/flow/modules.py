@@ -1,4 +1,4 @@
-"""Modules: made on the CPU unless told otherwise, moved in place, and called with tensors that have to be where they are."""
+"""Modules: made on the CPU unless told otherwise, moved in place, called with tensors that have to be with them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
-from devlint.flow import names, table, tensors, transfers
+from devlint.flow import literals, names, table, tensors, transfers
 from devlint.flow.index import FunctionNode, own_nodes
 from devlint.flow.operations import blend, derive, is_tensor, meet
 from devlint.flow.state import DEVICE, STORY
@@ -40,8 +40,8 @@ WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel"
 """The wrappers for several devices, by their canonical names."""
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _CHAINED = frozenset(
-    """train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty register_forward_hook
-    zero_grad""".split()
+    """train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty
+    register_forward_hook zero_grad""".split()
 )
 _RECURRENT = frozenset({"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"})
 
@@ -174,8 +174,6 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
 
 def stranger(frame: Frame, call: Call, path: str) -> Value:
     """A call of something imported from elsewhere."""
-    from devlint.flow.torch_calls import literal_devices
-
     root = path.partition(".")[0]
     if path.startswith(("torchvision.models.", "timm.create_model")) and path.rpartition(".")[2].islower():
         module = Module(identity(), path, text=path.rpartition(".")[2])
@@ -188,7 +186,7 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
         return Stateful(ARRAY)
     if root in _FOREIGN:
         return UNKNOWN
-    literal_devices(frame, call)
+    literals.literal_devices(frame, call)
     return UNKNOWN if root in _HOST else derive(frame, call)
 
 
@@ -288,8 +286,8 @@ def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) ->
     return result
 
 
-def _inputs(call: Call) -> list[tuple[ast.expr, Value]]:
-    found: list[tuple[ast.expr, Value]] = []
+def _inputs(call: Call) -> list[tuple[ast.AST, Value]]:
+    found: list[tuple[ast.AST, Value]] = []
     pairs = [
         *zip(call.nodes, call.positional, strict=False),
         *((call.keyword_nodes[k], v) for k, v in call.keywords.items() if k in call.keyword_nodes),
@@ -316,9 +314,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         return transfers.move_module(frame, call, module, node)
     value = attribute()
     if isinstance(value, (Module, Function)):
-        from devlint.flow.calls import function
-
-        return function(frame, call, value)
+        return forward(frame, call, value) if isinstance(value, Module) else frame.machine.enter(frame, value, call)
     if name in _CHAINED:
         return module
     if name in ("register_buffer", "register_parameter"):
@@ -328,9 +324,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
     if name == "forward":
         return forward(frame, call, module)
     if isinstance(value, Opaque):
-        from devlint.flow.torch_calls import literal_devices
-
-        literal_devices(frame, call)
+        literals.literal_devices(frame, call)
     frame.machine.loaders.escape(call.values())
     return UNKNOWN
 

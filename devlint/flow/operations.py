@@ -30,7 +30,7 @@ def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[M
 
 
 def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
-    """The result of a call that cannot be followed: where tensors of the caller went in, it probably lives with them."""
+    """The result of a call that cannot be followed: it probably lives with the tensors that went in."""
     for value in (receiver, *call.values()):
         tensor = as_tensor(value)
         place = tensor.device

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from devlint.device import Kind
 from devlint.flow import guards, names
-from devlint.flow.expressions import ELEMENT, assign_attribute, evaluate, iterate, named_device, operate, part_of
+from devlint.flow.binding import bind
+from devlint.flow.expressions import evaluate, operate
 from devlint.flow.frame import Frame, Loop
-from devlint.flow.index import DEVICE_NAME
 from devlint.flow.indexing import assign_item
+from devlint.flow.iteration import ELEMENT, iterate
 from devlint.flow.state import State, merge
 from devlint.flow.values import (
     UNKNOWN,
@@ -20,10 +20,7 @@ from devlint.flow.values import (
     DeviceValue,
     Function,
     Named,
-    Opaque,
     Sequence,
-    Unknown,
-    Value,
 )
 
 _STOPS = frozenset(
@@ -88,48 +85,6 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     if isinstance(left, Sequence):
         result = Sequence(None, UNKNOWN, left.mutable)
     bind(frame, node.target, result, node)
-
-
-def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
-    """Bind a target of an assignment."""
-    if isinstance(target, ast.Name):
-        _bind_name(frame, target, value, node)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        _unpack(frame, target.elts, value, node)
-    elif isinstance(target, ast.Attribute):
-        assign_attribute(frame, target, value, node)
-    elif isinstance(target, ast.Subscript):
-        assign_item(frame, target, value, node)
-    elif isinstance(target, ast.Starred):
-        bind(frame, target.value, Sequence(None, UNKNOWN), node)
-
-
-def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> None:
-    name = target.id
-    hint = frame.info.hints.get(name, "") if frame.info else ""
-    if isinstance(value, Unknown):
-        hint = "device" if DEVICE_NAME.search(name) else hint
-        value = Opaque(
-            f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target
-        )
-        frame.state.forget(value)
-    elif isinstance(value, Opaque) and not value.hint and hint:
-        value = replace(value, hint=hint, text=name)
-    elif isinstance(value, Const):
-        value = named_device(frame, name, value, node)
-    if isinstance(value, DeviceValue) and value.device.kind is Kind.CHOICE and not value.device.text:
-        value = DeviceValue(replace(value.device, text=name), value.node)
-    frame.state.env[name] = value
-
-
-def _unpack(frame: Frame, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
-    nodes = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(targets) else None
-    if isinstance(value, Sequence) and value.items is not None and len(value.items) == len(targets):
-        parts: list[Value] = list(value.items)
-    else:
-        parts = [part_of(frame, value, position) for position in range(len(targets))]
-    for position, target in enumerate(targets):
-        bind(frame, target, parts[position], nodes[position] if nodes else node)
 
 
 def _delete(frame: Frame, node: ast.Delete) -> None:
@@ -292,7 +247,7 @@ def _match(frame: Frame, node: ast.Match) -> None:
 
 def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     iterated = evaluate(frame, node.iter)
-    item = iterate(frame, iterated)
+    item = iterate(iterated)
     if item is ELEMENT:
         return
 

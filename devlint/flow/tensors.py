@@ -6,7 +6,9 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devlint.flow import factories, table, transfers
+from devlint import device
+from devlint.flow import factories, literals, table, transfers
+from devlint.flow.index import TENSOR_ONLY
 from devlint.flow.operations import blend, derived, is_tensor, meet
 from devlint.flow.values import (
     ITEMS,
@@ -24,14 +26,15 @@ if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
 
 REDUCTIONS = frozenset(
-    """sum mean prod norm max min median std var all any amax amin argmax argmin logsumexp nansum nanmean count_nonzero dist
-    numel trace det""".split()
+    """sum mean prod norm max min median std var all any amax amin argmax argmin logsumexp nansum nanmean
+    count_nonzero dist numel trace det""".split()
 )
 _SAME_SHAPE = frozenset(
-    """clone detach contiguous float double half bfloat16 long int short bool byte requires_grad_ relu tanh sigmoid exp log sqrt
-    abs neg square abs_ clamp clamp_ clamp_min clamp_max softmax log_softmax add sub mul div add_ sub_ mul_ div_ pow zero_ fill_
-    normal_ uniform_ requires_grad random_ bernoulli_ log2 sin cos to_dense round floor ceil masked_fill masked_fill_
-    share_memory_ pin_memory type roll flip cumsum sort triu tril copy_ logical_not bitwise_not""".split()
+    """clone detach contiguous float double half bfloat16 long int short bool byte requires_grad_ relu tanh sigmoid exp
+    log sqrt abs neg square abs_ clamp clamp_ clamp_min clamp_max softmax log_softmax add sub mul div add_ sub_
+    mul_ div_ pow zero_ fill_ normal_ uniform_ requires_grad random_ bernoulli_ log2 sin cos to_dense round
+    floor ceil masked_fill masked_fill_ share_memory_ pin_memory type roll flip cumsum sort triu tril copy_
+    logical_not bitwise_not""".split()
 )
 _ALWAYS_MANY = frozenset(
     {"view", "reshape", "flatten", "unsqueeze", "expand", "repeat", "unsqueeze_", "nonzero", "masked_select", "tile"}
@@ -44,8 +47,6 @@ _PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue", "cummax", "cummi
 
 def is_tensor_method(name: str) -> bool:
     """Whether nothing but a tensor has the method."""
-    from devlint.flow.index import TENSOR_ONLY
-
     return name in TENSOR_ONLY
 
 
@@ -61,7 +62,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     entry = table.method(name)
     tensor = as_tensor(receiver)
     if "device" in call.keywords:
-        transfers.literal_keyword(frame, call, "device", "device")
+        literals.literal_keyword(frame, call, "device", "device")
     if entry is None:
         return receiver if isinstance(receiver, Batches) else UNKNOWN
     if entry.rule in ("python", "numpy", "none"):
@@ -81,9 +82,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule == "cpu-pinned":
         return replace(tensor, host=True)
     if entry.rule.startswith("mover"):
-        return (
-            replace(tensor, many=tensor.many) if name == "type" and not _cuda_type(call) else Tensor(tensor_unknown())
-        )
+        return replace(tensor, many=tensor.many) if name == "type" and not _cuda_type(call) else Tensor(device.UNKNOWN)
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
     reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
     if "self" not in entry.rejects_cpu:
@@ -92,13 +91,6 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     meet(frame, call.node, f".{name}()", kind, operands if name == "copy_" and tensor.factory else reacts)
     result = tensor if name.endswith("_") else blend(*(met[1] for met in operands if is_definite(met[1])))
     return shaped(call, name, result, tensor)
-
-
-def tensor_unknown() -> object:
-    """A device of which nothing is known."""
-    from devlint import device
-
-    return device.UNKNOWN
 
 
 def _cuda_type(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""Functions and classes of torch: factories, operations, loaders, optimizers, devices, and calls that rules ask about."""
+"""Functions and classes of torch: factories, operations, loaders, devices, and calls that rules ask about."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.flow import factories, modules, table, tensors, transfers
+from devlint.flow import factories, guards, literals, modules, table, tensors
 from devlint.flow.operations import blend, meet
 from devlint.flow.values import (
     UNKNOWN,
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader"})
 _API = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
 _CPU_SOURCES = frozenset({"torch.from_numpy", "torch.frombuffer", "torch.from_file"})
-_NO_LITERAL = frozenset(
-    {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}
-)
-_AUTOCAST = frozenset({"torch.amp.autocast", "torch.amp.autocast_mode.autocast"})
 
 
 def torch_function(frame: Frame, call: Call, path: str) -> Value:
@@ -44,7 +40,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
     handler = _SPECIAL.get(path)
     if handler is not None:
         return handler(frame, call, path)
-    literal_devices(frame, call, path)
+    literals.literal_devices(frame, call, path)
     if path in _API:
         return _api(frame, call, path)
     if path in _LOADERS:
@@ -60,7 +56,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
         return Tensor(device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here"),))
     if path.startswith("torch.optim."):
         return Stateful(path)
-    if path.startswith("torch.nn.utils.") or path.startswith("torch.utils.data."):
+    if path.startswith(("torch.nn.utils.", "torch.utils.data.")):
         frame.machine.loaders.escape(call.values())
     return UNKNOWN
 
@@ -109,17 +105,9 @@ def _kind(path: str, name: str) -> str:
     return "operands"
 
 
-def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
-    """Sites for the literal accelerators among the keyword arguments."""
-    if path in _NO_LITERAL:
-        return
-    for name in ("device", "map_location", "device_type"):
-        transfers.literal_keyword(frame, call, name, "autocast" if path in _AUTOCAST else name)
-
-
 def _api(frame: Frame, call: Call, path: str) -> Value:
     if path == "torch.load" and "map_location" not in call.keywords and len(call.nodes) > 1:
-        transfers.literal(frame, call.nodes[1], "map_location")
+        literals.literal(frame, call.nodes[1], "map_location")
     frame.emit(
         ApiCall(
             call.node,
@@ -135,7 +123,7 @@ def _api(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _purpose(frame: Frame, call: Call) -> str:
-    """What a loaded object is for: known where it goes straight into ``load_state_dict``, or where a data set reads it."""
+    """What a loaded object is for: known where it goes into ``load_state_dict``, or where a data set reads it."""
     if frame.owner is not None and frame.owner.is_dataset:
         return "dataset"
     body = frame.info.node if frame.info else frame.machine.tree
@@ -162,7 +150,7 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device") or call.argument_node(0, "type")
     if given is None or node is None:
         return UNKNOWN
-    if text := transfers.literal(frame, node, "torch.device"):
+    if text := literals.literal(frame, node, "torch.device"):
         index = call.argument(1, "index")
         place = device.parse(text)
         if place is not None and index is not None:
@@ -185,21 +173,21 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
 def _set_default(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device")
     if node is not None:
-        transfers.literal(frame, node, "set_default_device")
+        literals.literal(frame, node, "set_default_device")
     return UNKNOWN
 
 
 def _autocast(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device_type")
     if node is not None:
-        transfers.literal(frame, node, "autocast")
+        literals.literal(frame, node, "autocast")
     return UNKNOWN
 
 
 def _generator(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device")
     if node is not None:
-        transfers.literal(frame, node, "device")
+        literals.literal(frame, node, "device")
     return Stateful(path)
 
 
@@ -228,9 +216,7 @@ def _subset(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _available(frame: Frame, call: Call, path: str) -> Value:
-    from devlint.flow.guards import condition
-
-    flag = condition(frame, call.node)
+    flag = guards.condition(frame, call.node)
     return flag if isinstance(flag, Flag) else UNKNOWN
 
 

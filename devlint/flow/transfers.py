@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import names
+from devlint.flow import literals, names
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -24,7 +24,7 @@ from devlint.flow.values import (
     as_tensor,
     placement,
 )
-from devlint.sites import Literal, Operand, Step, Transfer
+from devlint.sites import Operand, Step, Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -54,8 +54,8 @@ def target_of(frame: Frame, call: Call, name: str) -> Target:
         return Target(device.CPU, None, not call.keywords and not call.positional, False)
     if name == "type_as":
         other = call.argument(0, "other")
-        place = as_tensor(other).device if other is not None else device.UNKNOWN
-        return Target(place, call.argument_node(0, "other"), False, False)
+        where = as_tensor(other).device if other is not None else device.UNKNOWN
+        return Target(where, call.argument_node(0, "other"), False, False)
     if name != "to":
         return _named_target(frame, call, name, non_blocking)
     given = call.argument(0, "device") if "device" in call.keywords or call.positional else call.keywords.get("other")
@@ -73,6 +73,7 @@ def target_of(frame: Frame, call: Call, name: str) -> Target:
 def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Target:
     given = call.argument(0, "device")
     node = call.argument_node(0, "device")
+    place: Device | None
     if given is None or (isinstance(given, Const) and given.value is None):
         place = device.accelerator(name)
     elif isinstance(given, Const) and isinstance(given.value, int) and not isinstance(given.value, bool):
@@ -173,10 +174,9 @@ def _note_attribute(frame: Frame, node: ast.Attribute, receiver: Value, tensor: 
     if tensor.attribute is None or not frame.after_init or tensor.device.kind is not Kind.CPU:
         return
     attribute = names.dotted(node.value)
-    kept = any(
-        isinstance(statement, ast.Assign) and statement.value is call.node and names.dotted(statement.targets[0]) == attribute
-        for statement in ast.walk(frame.info.node)
-    ) if frame.info else False  # fmt: skip
+    body = ast.walk(frame.info.node) if frame.info else ()
+    statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
+    kept = any(names.dotted(node.targets[0]) == attribute for node in statements)
     frame.machine.attributes.move(receiver, call.node, "moved here, on every call", kept)
 
 
@@ -209,24 +209,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
 
 def _literal(frame: Frame, call: Call, target: Target) -> None:
     if target.node is not None:
-        literal(frame, target.node, ".to")
-
-
-def literal_keyword(frame: Frame, call: Call, name: str, role: str) -> None:
-    """A site for a keyword argument that is a literal accelerator."""
-    node = call.keyword_nodes.get(name)
-    if node is not None:
-        literal(frame, node, role)
-
-
-def literal(frame: Frame, node: ast.AST, role: str) -> str:
-    """A site for a string that names an accelerator; its text, empty where it does not."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        place = device.parse(node.value)
-        if place is not None and place.kind is Kind.ACCELERATOR:
-            frame.emit(Literal(node, frame.scope(), node.value, role))
-            return node.value
-    return ""
+        literals.literal(frame, target.node, ".to")
 
 
 def device_value(value: Value | None) -> Device | None:

@@ -1,7 +1,7 @@
 """What the interpreter knows of a value: a tensor, a module, a loader, a device, a container, or how it is called.
 
-Values are immutable and shared; what changes in place (a module's device, an object's attributes) lives in the state's heap
-under the value's identity.
+Values are immutable and shared; what changes in place (a module's device, an object's attributes) lives in the state's
+heap under the value's identity.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ UNKNOWN = Unknown()
 class Opaque(Value):
     """A value of which only the identity is known: an argument, a stranger's attribute, the result of an unknown call.
 
-    Two loads of the same name give the same ``key``, which makes ``args.device`` a device symbol.  ``hint`` says what the
-    code itself shows it to be: "tensor", "device", "module", "number" or nothing; ``role`` whether it is an argument.
+    Two loads of the same name give the same ``key``, which makes ``args.device`` a device symbol.  ``hint`` says what
+    the code itself shows it to be: "tensor", "tensors", "device", "module", "number" or nothing; ``role`` whether it is
+    an argument.
     """
 
     key: str
@@ -89,8 +90,8 @@ class DeviceValue(Value):
 class Flag(Value):
     """A condition: ``positive`` says whether it holds when ``key`` does.
 
-    ``accelerated`` is +1 when ``key`` being true means that an accelerator is there, -1 when its being false does, else 0.
-    ``parts`` are the conditions which all hold when ``key`` does.
+    ``accelerated`` is +1 when ``key`` being true means that an accelerator is there, -1 when its being false does, else
+    0.  ``parts`` are the conditions which all hold when ``key`` does.
     """
 
     key: str
@@ -109,7 +110,7 @@ class Tensor(Value):
 
     ``rank`` is the number of dimensions where known, ``many`` whether there surely are some (or surely none).
     ``factory`` is the torch function that made it on the default device without being asked for one.
-    ``attribute`` is the assignment of the plain module attribute that it was read from.  ``batch`` is the loader it comes from.
+    ``attribute`` is the assignment of the plain module attribute that it was read from, ``batch`` its loader.
     """
 
     device: Device
@@ -133,7 +134,7 @@ class Tensor(Value):
 
 @dataclass(frozen=True, slots=True)
 class Module(Value):
-    """An ``nn.Module``; its device is in the heap under ``oid``.  ``path`` is torch's class, or ``cls`` a class of the file."""
+    """An ``nn.Module``, of torch's class ``path`` or of the file's class ``cls``; the heap has its device."""
 
     oid: int
     path: str = ""
@@ -255,7 +256,7 @@ ARRAY = "numpy.ndarray"
 
 
 def is_host(value: Value) -> bool:
-    """A plain Python value or an array: where a name may hold that or a tensor, only the tensor can be on the wrong device."""
+    """A plain Python value or an array: of that and a tensor, only the tensor can be on the wrong device."""
     return isinstance(value, Const) or (isinstance(value, Stateful) and value.path == ARRAY)
 
 

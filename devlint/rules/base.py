@@ -17,9 +17,13 @@ class SourceText(Protocol):
 
     filename: str
 
-    def span(self, node: ast.AST) -> Span: ...
+    def span(self, node: ast.AST) -> Span:
+        """Where the node stands."""
+        ...
 
-    def segment(self, node: ast.AST) -> str: ...
+    def segment(self, node: ast.AST) -> str:
+        """The code of the node."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,117 @@
+"""Assignment: names, attributes and items take values."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Kind
+from devlint.flow import literals, names
+from devlint.flow.index import DEVICE_NAME
+from devlint.flow.indexing import assign_item
+from devlint.flow.iteration import part_of
+from devlint.flow.values import (
+    UNKNOWN,
+    Const,
+    DeviceValue,
+    Instance,
+    Loader,
+    Module,
+    Opaque,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+)
+from devlint.sites import Step
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+
+
+def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
+    """Bind a target of an assignment."""
+    if isinstance(target, ast.Name):
+        _bind_name(frame, target, value, node)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(frame, target.elts, value, node)
+    elif isinstance(target, ast.Attribute):
+        assign_attribute(frame, target, value, node)
+    elif isinstance(target, ast.Subscript):
+        assign_item(frame, target, value, node)
+    elif isinstance(target, ast.Starred):
+        bind(frame, target.value, Sequence(None, UNKNOWN), node)
+
+
+def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> None:
+    name = target.id
+    hint = frame.info.hints.get(name, "") if frame.info else ""
+    if isinstance(value, Unknown):
+        hint = "device" if DEVICE_NAME.search(name) else hint
+        value = Opaque(
+            f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target
+        )
+        frame.state.forget(value)
+    elif isinstance(value, Opaque) and not value.hint and hint:
+        value = replace(value, hint=hint, text=name)
+    elif isinstance(value, Const):
+        value = named_device(frame, name, value, node)
+    if isinstance(value, DeviceValue) and value.device.kind is Kind.CHOICE and not value.device.text:
+        value = DeviceValue(replace(value.device, text=name), value.node)
+    frame.state.env[name] = value
+
+
+def _unpack(frame: Frame, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
+    nodes = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(targets) else None
+    if isinstance(value, Sequence) and value.items is not None and len(value.items) == len(targets):
+        parts: list[Value] = list(value.items)
+    else:
+        parts = [part_of(value, position) for position in range(len(targets))]
+    for position, target in enumerate(targets):
+        bind(frame, target, parts[position], nodes[position] if nodes else node)
+
+
+def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> None:
+    """``base.attr = value``."""
+    base = frame.evaluate(target.value)
+    key: object | None = (
+        base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
+    )
+    if key is None:
+        return
+    if isinstance(value, Unknown):
+        hint = "device" if DEVICE_NAME.search(target.attr) else ""
+        value = Opaque(f"{key}.{target.attr}@{target.lineno}", names.dotted(target) or target.attr, hint, node=target)
+    if isinstance(value, Const):
+        value = named_device(frame, target.attr, value, node)
+    if isinstance(value, Tensor) and isinstance(base, Module) and base.text == "self" and frame.info is not None:
+        value = _kept_tensor(frame, target, value, node)
+    if isinstance(value, Loader) and isinstance(base, Instance):
+        frame.machine.loaders.escape((value,))
+    frame.state.heap[(key, target.attr)] = value
+
+
+def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
+    """A string that is given the name of a device is one."""
+    place = device.parse(value.value) if isinstance(value.value, str) and isinstance(node, ast.Constant) else None
+    if place is None or not isinstance(value.value, str) or not DEVICE_NAME.search(name):
+        return value
+    literals.literal(frame, node, "variable")
+    return DeviceValue(place, node)
+
+
+def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:
+    """A tensor that a module keeps: a parameter or buffer moves with it, anything else stays behind."""
+    if value.buffer or frame.info is None or frame.owner is None or not isinstance(node, ast.expr):
+        return value
+    held = frame.state.heap.get(((-frame.owner.node.lineno), target.attr))
+    if isinstance(held, Tensor) and held.buffer:
+        return replace(value, buffer=True)
+    if frame.info.name != "__init__" or value.attribute is not None:
+        return value
+    step = Step(node, f"`self.{target.attr}` is kept here, unregistered")
+    kept = replace(value, attribute=step, attribute_of=(frame.owner.name, target.attr))
+    frame.machine.attributes.declare(frame, node, kept, target.attr)
+    return kept

@@ -1,0 +1,44 @@
+"""Literal accelerators: strings such as ``cuda:0`` where they decide about a placement."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Kind
+from devlint.sites import Literal
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+_NO_LITERAL = frozenset(
+    {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}
+)
+AUTOCAST = "torch.amp.autocast"
+"""The canonical name of the context manager for mixed precision."""
+
+
+def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
+    """Sites for the literal accelerators among the keyword arguments."""
+    if path in _NO_LITERAL:
+        return
+    for name in ("device", "map_location", "device_type"):
+        literal_keyword(frame, call, name, "autocast" if path == AUTOCAST else name)
+
+
+def literal_keyword(frame: Frame, call: Call, name: str, role: str) -> None:
+    """A site for a keyword argument that is a literal accelerator."""
+    node = call.keyword_nodes.get(name)
+    if node is not None:
+        literal(frame, node, role)
+
+
+def literal(frame: Frame, node: ast.AST, role: str) -> str:
+    """A site for a string that names an accelerator; its text, empty where it does not."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        place = device.parse(node.value)
+        if place is not None and place.kind is Kind.ACCELERATOR:
+            frame.emit(Literal(node, frame.scope(), node.value, role))
+            return node.value
+    return ""

@@ -1,0 +1,107 @@
+"""Attributes: what ``base.name`` is, for each kind of base."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Role
+from devlint.flow import names
+from devlint.flow.index import DEVICE_NAME
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    DeviceValue,
+    Function,
+    Instance,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+)
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+
+_PYTHON_ATTRIBUTES = frozenset(
+    {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
+)
+_SAME_ATTRIBUTES = frozenset({"data", "grad", "T", "mT", "H", "mH", "real", "imag"})
+
+
+def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
+    """The value of ``base.attr``."""
+    attr = node.attr
+    if isinstance(base, Named):
+        return Named(names.canonical(f"{base.path}.{attr}"))
+    if isinstance(base, (Tensor, Batches)):
+        return _tensor_attribute(node, base)
+    if isinstance(base, (Module, Instance)):
+        return _object_attribute(frame, node, base)
+    if isinstance(base, Opaque):
+        return _opaque_attribute(frame, node, base)
+    if isinstance(base, Sequence) and attr in ("values", "indices"):
+        return base.item
+    if isinstance(base, DeviceValue) and attr == "type":
+        return base
+    return UNKNOWN
+
+
+def _tensor_attribute(node: ast.Attribute, base: Tensor | Batches) -> Value:
+    tensor = as_tensor(base)
+    if node.attr == "device":
+        return DeviceValue(tensor.device, node, tensor if tensor.factory else None)
+    if node.attr in _PYTHON_ATTRIBUTES:
+        return UNKNOWN
+    if isinstance(base, Batches):
+        return base
+    return replace(tensor, rank=None) if node.attr in _SAME_ATTRIBUTES else UNKNOWN
+
+
+def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance) -> Value:
+    attr = node.attr
+    held = frame.state.heap.get((base.oid, attr))
+    if isinstance(held, Value):
+        return held
+    if base.cls is not None:
+        method = base.cls.method(attr)
+        if method is not None:
+            if "property" in method.decorators or any(name.endswith("cached_property") for name in method.decorators):
+                return _opaque(frame, node, f"{base.oid}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
+            return Function(method, (), base)
+        if base.cls.is_module and attr == "training":
+            return Opaque(f"{base.oid}.training", "self.training")
+        return _opaque(frame, node, f"{base.oid}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
+    if isinstance(base, Module) and attr in ("weight", "bias"):
+        return Tensor(frame.place_of(base), many=True, story=frame.story_of(base))
+    return UNKNOWN
+
+
+def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
+    attr = node.attr
+    held = frame.state.heap.get((base.key, attr))
+    if isinstance(held, Value):
+        return held
+    if attr == "device" and base.hint != "number":
+        # the device of an argument is one symbol, whether it is asked for or met
+        role = Role.INPUT if base.hint == "tensor" or base.role is Role.INPUT else Role.DEVICE
+        if base.hint == "tensor" or role is Role.INPUT:
+            return DeviceValue(device.symbol(base.key, base.text, role), node)
+        return DeviceValue(device.symbol(f"{base.key}.device", f"{base.text}.device"), node)
+    if base.hint == "tensor":
+        if attr in _PYTHON_ATTRIBUTES:
+            return UNKNOWN
+        return replace(as_tensor(base), rank=None) if attr in _SAME_ATTRIBUTES else UNKNOWN
+    if attr in ("shape", "dtype", "ndim"):
+        return UNKNOWN
+    inner = _opaque(frame, node, f"{base.key}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
+    return inner if inner.hint == "device" else replace(inner, role=base.role, derived=base.derived)
+
+
+def _opaque(frame: Frame, node: ast.Attribute, key: str, hint: str) -> Opaque:
+    return Opaque(key, names.dotted(node) or node.attr, hint, node=node)
