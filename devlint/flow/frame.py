@@ -96,7 +96,7 @@ class Frame:
         """The value of a name: local, then closed over, then global."""
         value = self.state.env.get(name)
         if value is not None:
-            return value
+            return self.state.seen(value) if self.state.facts else value
         for outer in self.closure:
             value = outer.state.env.get(name)
             if value is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import AVAILABLE, Kind
-from devlint.flow import names
+from devlint.flow import names, nodes
 from devlint.flow.index import DEVICE_NAME
 from devlint.flow.state import availability
 from devlint.flow.values import Const, Flag, Instance, Loader, Module, Named, Opaque, Sequence, Tensor, Value
@@ -253,8 +253,8 @@ def is_step_loop(node: ast.AST, iterated: Value) -> bool:
     """Whether a loop runs training or evaluation steps."""
     if isinstance(iterated, Loader):
         return True
-    nodes = ast.walk(node)
-    return any(isinstance(inner, ast.Attribute) and inner.attr in ("backward", "zero_grad") for inner in nodes)
+    inside = nodes.walk(node)
+    return any(isinstance(inner, ast.Attribute) and inner.attr in ("backward", "zero_grad") for inner in inside)
 
 
 def flag_of(frame: Frame, node: ast.expr) -> Flag | None:

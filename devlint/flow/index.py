@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from devlint.flow import names, table
+from devlint.flow import names, nodes, table
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -67,6 +67,11 @@ class FunctionInfo:
         return self.node.name
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the function."""
+        return nodes.walk(self.node)
+
+    @cached_property
     def qualname(self) -> str:
         """The name with its class, and the line, which makes it unique in a file."""
         prefix = f"{self.owner.node.name}." if self.owner else ""
@@ -83,14 +88,14 @@ class FunctionInfo:
     def hints(self) -> dict[str, str]:
         """What each name of the function shows itself to be by annotation or by the way it is used."""
         found: dict[str, str] = {}
-        for node in ast.walk(self.node):
+        for node in self.nodes:
             name = _shown_tensor(node)
             if name:
                 found.setdefault(name, "tensor")
         arguments = self.node.args
         if self.name == "forward" and self.owner is not None and self.owner.is_module and len(arguments.args) > 1:
             first = arguments.args[1].arg
-            if first not in found and not _is_container(self.node, first):
+            if first not in found and not _is_container(self.nodes, first):
                 found[first] = "tensor"
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             hint = _annotated(argument)
@@ -101,12 +106,12 @@ class FunctionInfo:
     @cached_property
     def is_generator(self) -> bool:
         """Whether a call makes a generator instead of running the body."""
-        return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in own_nodes(self.node))
+        return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes.own(self.node))
 
     @cached_property
     def device_aware(self) -> bool:
         """Whether the function itself says where something is to live."""
-        for node in own_nodes(self.node):
+        for node in nodes.own(self.node):
             if isinstance(node, ast.keyword) and node.arg == "device":
                 return True
             if isinstance(node, ast.Attribute) and node.attr in ("device", "is_cuda", "cuda", "type_as"):
@@ -137,6 +142,11 @@ class ClassInfo:
     def name(self) -> str:
         """The class's name."""
         return self.node.name
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the class."""
+        return nodes.walk(self.node)
 
     def parents(self) -> Iterator[ClassInfo]:
         """The bases that the same file defines."""
@@ -175,7 +185,7 @@ class ClassInfo:
 
     def _registers(self) -> bool:
         """Whether a class with an unknown base calls what only a module has."""
-        for node in ast.walk(self.node):
+        for node in self.nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 registers = node.func.attr in ("register_buffer", "register_parameter")
                 if registers and names.dotted(node.func.value) == "self":
@@ -197,7 +207,7 @@ class ClassInfo:
     def has_state(self) -> bool | None:
         """Whether it has parameters or buffers; ``None`` where that cannot be seen."""
         answer: bool | None = False
-        for node in ast.walk(self.node):
+        for node in self.nodes:
             if not isinstance(node, ast.Call):
                 continue
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("register_buffer", "register_parameter"):
@@ -219,8 +229,7 @@ class ClassInfo:
         if forward is None:
             return True
         return any(
-            isinstance(node, ast.Attribute) and node.attr in ("to", "cuda", "cpu", "type_as")
-            for node in ast.walk(forward.node)
+            isinstance(node, ast.Attribute) and node.attr in ("to", "cuda", "cpu", "type_as") for node in forward.nodes
         )
 
     @cached_property
@@ -230,8 +239,8 @@ class ClassInfo:
         for name, method in self.methods.items():
             if name == "__init__":
                 continue
-            moved = set(_moved_in_place(method.node))
-            for node in ast.walk(method.node):
+            moved = set(_moved_in_place(method.nodes))
+            for node in method.nodes:
                 if not isinstance(node, ast.Attribute):
                     continue
                 if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
@@ -340,16 +349,6 @@ class Index:
                 self.function(node)
 
 
-def own_nodes(function: FunctionNode | ast.Module) -> Iterator[ast.AST]:
-    """Every node of a function (or of a file's top level) but those of functions and classes inside it."""
-    waiting: list[ast.AST] = list(function.body)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            waiting.extend(ast.iter_child_nodes(node))
-
-
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a body, those under ``if``, ``try`` and ``with`` included."""
     for node in body:
@@ -361,9 +360,9 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _top_level(handler.body)
 
 
-def _moved_in_place(function: FunctionNode) -> Iterator[ast.AST]:
+def _moved_in_place(inside: list[ast.AST]) -> Iterator[ast.AST]:
     """The targets of statements such as ``self.x = self.x.to(device)``."""
-    for node in ast.walk(function):
+    for node in inside:
         if (
             isinstance(node, ast.Assign)
             and isinstance(node.value, ast.Call)
@@ -413,9 +412,9 @@ def _shown_tensor(node: ast.AST) -> str:
     return ""
 
 
-def _is_container(function: FunctionNode, name: str) -> bool:
+def _is_container(inside: list[ast.AST], name: str) -> bool:
     """Whether a name is used as something that holds tensors rather than as one."""
-    for node in ast.walk(function):
+    for node in inside:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
             if table.method(node.attr) is None and node.attr not in ("shape", "device", "dtype"):
                 return True

@@ -67,7 +67,7 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
     attr = node.attr
     held = frame.state.heap.get((base.oid, attr))
     if isinstance(held, Value):
-        return held
+        return frame.state.seen(held)
     if base.cls is not None:
         method = base.cls.method(attr)
         if method is not None:

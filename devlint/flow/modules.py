@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
-from devlint.flow import literals, names, table, tensors, transfers
-from devlint.flow.index import FunctionNode, own_nodes
+from devlint.flow import literals, names, nodes, table, tensors, transfers
+from devlint.flow.index import FunctionNode
 from devlint.flow.operations import blend, derive, is_tensor, meet
 from devlint.flow.state import DEVICE, STORY
 from devlint.flow.values import (
@@ -144,7 +144,7 @@ def _wrappers_used(frame: Frame) -> tuple[str, ...]:
     """The wrappers that the function (or the top level) uses."""
     body: FunctionNode | ast.Module = frame.info.node if frame.info else frame.machine.tree
     found: dict[str, None] = {}
-    for node in own_nodes(body):
+    for node in nodes.own(body):
         if isinstance(node, (ast.Name, ast.Attribute)):
             name = node.id if isinstance(node, ast.Name) else node.attr
             path = frame.machine.index.resolve(names.dotted(node))

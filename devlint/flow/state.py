@@ -12,7 +12,6 @@ from devlint.flow.values import (
     DeviceValue,
     Flag,
     Opaque,
-    Sequence,
     Tensor,
     Value,
     join,
@@ -63,15 +62,6 @@ class State:
         self.facts[flag.key] = key_value
         if (flag.accelerated > 0 and key_value) or (flag.accelerated < 0 and not key_value):
             self.accelerated = True
-        for name, value in self.env.items():
-            settled = settle(value, flag.key, key_value)
-            if settled is not value:
-                self.env[name] = settled
-        for place, held in self.heap.items():
-            if isinstance(held, Device):
-                self.heap[place] = held.assume(flag.key, key_value)
-            elif isinstance(held, Value):
-                self.heap[place] = settle(held, flag.key, key_value)
         if key_value:
             for part in flag.parts:
                 self.assume(part, True)
@@ -85,6 +75,13 @@ class State:
         for place in stale:
             if len(place[0]) == len(key) or place[0][len(key)] in ".[":  # type: ignore[arg-type, index]  # a str, seen above
                 del self.heap[place]
+
+    def seen(self, value: Value) -> Value:
+        """``value`` as the known conditions leave it."""
+        if isinstance(value, (Tensor, DeviceValue, Batches)) and value.device.kind is device.Kind.CHOICE:
+            for guard, truth in self.facts.items():
+                value = settle(value, guard, truth)
+        return value
 
     def settled(self, place: Device) -> Device:
         """``place`` as the known conditions leave it."""
@@ -104,9 +101,6 @@ def settle(value: Value, guard: str, truth: bool) -> Value:
         if isinstance(value, Tensor) and value.factory and not any(leaf.implied for leaf in place.leaves()):
             return replace(value, device=place, factory="", factory_node=None)
         return replace(value, device=place)
-    if isinstance(value, Sequence) and value.items:
-        items = tuple(settle(item, guard, truth) for item in value.items)
-        return value if all(a is b for a, b in zip(items, value.items, strict=True)) else replace(value, items=items)
     return value
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.flow import factories, guards, literals, modules, table, tensors
+from devlint.flow import factories, guards, literals, modules, nodes, table, tensors
 from devlint.flow.operations import blend, meet
 from devlint.flow.values import (
     UNKNOWN,
@@ -129,14 +129,14 @@ def _purpose(frame: Frame, call: Call) -> str:
     body = frame.info.node if frame.info else frame.machine.tree
     given = {
         name.id
-        for node in ast.walk(body)
-        if isinstance(node, ast.Assign) and any(inner is call.node for inner in ast.walk(node.value))
+        for node in nodes.walk(body)
+        if isinstance(node, ast.Assign) and any(inner is call.node for inner in nodes.walk(node.value))
         for name in node.targets
         if isinstance(name, ast.Name)
     }
-    for node in ast.walk(body):
+    for node in nodes.walk(body):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load_state_dict":
-            inside = [inner for argument in node.args[:1] for inner in ast.walk(argument)]
+            inside = [inner for argument in node.args[:1] for inner in nodes.walk(argument)]
             if any(inner is call.node or (isinstance(inner, ast.Name) and inner.id in given) for inner in inside):
                 return "state dict"
     return ""

@@ -174,7 +174,7 @@ def _note_attribute(frame: Frame, node: ast.Attribute, receiver: Value, tensor: 
     if tensor.attribute is None or not frame.after_init or tensor.device.kind is not Kind.CPU:
         return
     attribute = names.dotted(node.value)
-    body = ast.walk(frame.info.node) if frame.info else ()
+    body = frame.info.nodes if frame.info else ()
     statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
     kept = any(names.dotted(node.targets[0]) == attribute for node in statements)
     frame.machine.attributes.move(receiver, call.node, "moved here, on every call", kept)

@@ -1,0 +1,48 @@
+"""Walking syntax trees: what a definition contains, collected once and without what carries no meaning here."""
+
+from __future__ import annotations
+
+import ast
+
+_NO_CHILDREN = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "type_comment", "kind", "n", "s"})
+"""Fields that hold no expressions or statements (an ``ast.arg`` is reached through its arguments)."""
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+_KNOWN: dict[type, tuple[str, ...]] = {ast.Constant: ()}
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    """The fields of a kind of node that lead further; none for what is no node, such as the key of ``**`` in a dict."""
+    fields = _KNOWN.get(kind)
+    if fields is None:
+        fields = _KNOWN[kind] = tuple(name for name in getattr(kind, "_fields", ()) if name not in _NO_CHILDREN)
+    return fields
+
+
+def walk(root: ast.AST) -> list[ast.AST]:
+    """``root`` and everything below it, breadth first; several times faster than :func:`ast.walk`."""
+    found = [root]
+    for node in found:
+        for name in _fields(type(node)):
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                found.extend(value)
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return [node for node in found if isinstance(node, ast.AST)]
+
+
+def own(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.AST]:
+    """Everything in a function (or a file's top level) but what belongs to functions and classes inside it."""
+    found: list[ast.AST] = list(root.body)
+    for node in found:
+        if isinstance(node, _DEFINITIONS):
+            continue
+        for name in _fields(type(node)):
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                found.extend(value)
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return [node for node in found if isinstance(node, ast.AST)]
