@@ -128,7 +128,7 @@ def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) ->
     if node.attr in transfers.MOVERS:
         return transfers.move(frame, call, receiver, node)
     literals.literal_devices(frame, call)
-    frame.machine.loaders.escape(call.values())
+    frame.machine.loaders.hand_over(call.values(), node.attr)
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
     return operations.derive(frame, call, receiver)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
-from devlint.flow.values import Batches, Function, Loader, Sequence, Stateful, Tensor, Value, identity
+from devlint.flow.values import Batches, Function, Instance, Loader, Sequence, Stateful, Tensor, Value, identity
 from devlint.sites import Load, Scope, Transfer
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ class _Known:
     custom: bool
     moves: dict[ast.AST, Transfer] = field(default_factory=dict)
     escapes: bool = False
+    managed: bool = False
+
+
+_MANAGERS = frozenset({"prepare", "prepare_data_loader", "setup_dataloaders", "fit", "validate", "test", "predict"})
+"""Methods of training frameworks that take a loader and place its batches themselves."""
 
 
 class Loaders:
@@ -43,7 +48,8 @@ class Loaders:
         if oid is None:
             oid = self._by_node[call.node] = identity()
             custom = _custom(call)
-            self._by_oid[oid] = _Known(call.node, frame.scope(), name, call, batches, custom)
+            managed = _is_managed(frame)
+            self._by_oid[oid] = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
         return Loader(oid, batches)
 
     def moving(self, transfer: Transfer, value: Value) -> None:
@@ -66,9 +72,20 @@ class Loaders:
             elif isinstance(value, Sequence) and value.items:
                 self.escape(value.items)
 
+    def hand_over(self, values: Iterable[Value], method: str) -> None:
+        """Loaders among ``values`` go into a method of a stranger, perhaps of a framework that takes care of them."""
+        given = tuple(values)
+        self.escape(given)
+        if method in _MANAGERS:
+            for value in given:
+                if isinstance(value, Loader) and value.oid in self._by_oid:
+                    self._by_oid[value.oid].managed = True
+
     def sites(self) -> Iterator[Load]:
-        """A site for each loader."""
+        """A site for each loader whose batches are the code's own business."""
         for known in self._by_oid.values():
+            if known.managed:
+                continue
             yield Load(
                 known.node,
                 known.scope,
@@ -92,7 +109,19 @@ def _dataset_device(dataset: Value | None) -> Device:
     return device.CPU
 
 
+def _is_managed(frame: Frame) -> bool:
+    """Whether the loader is made in a class of Lightning, which moves the batches itself."""
+    roots = frame.owner.roots() if frame.owner else ()
+    return any(root.rpartition(".")[2] in ("LightningModule", "LightningDataModule") for root in roots)
+
+
 def _custom(call: Call) -> bool:
     """Whether code of the user makes the batches, so that their type or device may be anything."""
-    collate = call.argument(-1, "collate_fn")
-    return isinstance(collate, Function)
+    if isinstance(call.argument(-1, "collate_fn"), Function):
+        return True
+    dataset = call.argument(0, "dataset")
+    return isinstance(dataset, Instance) and any(
+        (isinstance(node, ast.Attribute) and node.attr == "cuda")
+        or (isinstance(node, ast.keyword) and node.arg == "device")
+        for node in dataset.cls.nodes
+    )

@@ -77,7 +77,7 @@ class MissingPinMemory(Rule):
         if not isinstance(site, Load) or _decided(site) or not _pinnable(site):
             return
         moves = [move for move in site.moves if move.scope.loop is not None and _pins_help(move.target)]
-        if not moves and (site.moves or not site.escapes):
+        if not moves and (site.moves or not site.escapes or site.scope.test):
             return
         loader = site.loader.rpartition(".")[2]
         target = f"{moves[0].target}" if moves else "an accelerator"
