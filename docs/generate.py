@@ -1,0 +1,78 @@
+"""Write the rules' own words into the documentation: the table in README.md, and docs/rules.md.
+
+    python -m docs.generate            write both
+    python -m docs.generate --check    write nothing; fail if either says anything else
+
+Both come from the docstrings of the rules.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from devlint.rules import Rule, registry
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+RULES = ROOT / "docs" / "rules.md"
+BEGIN, END = "<!-- rules: written by docs/generate.py -->", "<!-- end of rules -->"
+HEAD = """\
+# The rules
+
+Written by `python -m docs.generate` from the docstrings of the rules; change those.
+`devlint rule DVL101` prints the same on a terminal. An error raises, or computes garbage, on an accelerator. A
+warning is very probably a bug or a real cost. A hint (`info`) does not fail a run unless `--fail-on info` asks for it;
+some rules report a hint where less is certain.
+"""
+
+
+def table(link: str) -> str:
+    """The rules as a Markdown table, each linked to its section in the file ``link``."""
+    rows = ["| code | name | severity | what it reports |", "|---|---|---|---|"]
+    for code, rule in registry().items():
+        severity = str(rule.severity) if rule.default else f"{rule.severity}, off by default"
+        rows.append(f"| [{code}]({link}#{_anchor(rule)}) | {rule.name} | {severity} | {rule.summary()} |")
+    return "\n".join(rows)
+
+
+def readme(text: str) -> str:
+    """The text of README.md with the table brought up to date."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"error: README.md lacks the lines {BEGIN!r} and {END!r}")
+    return f"{before}{begin}\n{table('docs/rules.md')}\n{end}{after}"
+
+
+def rules() -> str:
+    """The text of docs/rules.md."""
+    return "\n".join([HEAD, table(""), *(_section(rule) for rule in registry().values())])
+
+
+def _anchor(rule: type[Rule]) -> str:
+    return f"{rule.code}-{rule.name}".lower()
+
+
+def _section(rule: type[Rule]) -> str:
+    state = "" if rule.default else ", off by default"
+    text = re.sub(r"^## ", "### ", rule.documentation(), flags=re.MULTILINE)
+    return f"\n## {rule.code} {rule.name}\n\n{str(rule.severity).capitalize()}{state}. {text}\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check both files; the exit code is 1 if ``--check`` finds a difference."""
+    current = {README: readme(README.read_text(encoding="utf-8")), RULES: rules()}
+    stale = [path for path, text in current.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if "--check" in arguments:
+            sys.stderr.write(f"{path.relative_to(ROOT)} is stale: run `python -m docs.generate`\n")
+        else:
+            path.write_text(current[path], encoding="utf-8")
+            sys.stderr.write(f"wrote {path.relative_to(ROOT)}\n")
+    return int("--check" in arguments and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,170 @@
+"""The documentation is held to the code: tables are current, commands run, examples do what they are said to do."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import devlint
+from devlint.check.engine import check_source
+from devlint.config import _READERS, load
+
+ROOT = Path(devlint.__file__).parents[1]
+if not (ROOT / "docs").is_dir():
+    pytest.skip("the documentation is not part of this distribution", allow_module_level=True)
+
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/how-it-works.md", "docs/rules.md")
+TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
+README, CONTRIBUTING = TEXTS["README.md"], TEXTS["CONTRIBUTING.md"]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# A name for the example of CONTRIBUTING.md, and the files that it tells to write.
+EXAMPLE = "unpinned_async_copy"
+EXAMPLE_FILES = (
+    f"devlint/rules/loading/{EXAMPLE}.py",
+    f"fixtures/rules/DVL399_{EXAMPLE}/bad.py",
+    f"fixtures/rules/DVL399_{EXAMPLE}/good.py",
+)
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return [body for kind, body in BLOCK.findall(text) if kind == language]
+
+
+def devlint_commands() -> list[str]:
+    """Every whole `devlint ...` command: in the console blocks, and in the text between backticks."""
+    found: list[str] = []
+    for text in TEXTS.values():
+        lines = [line.partition("  #")[0] for block in blocks(text, "console") for line in block.splitlines()]
+        found += [part for line in lines for part in line.split(" && ")]
+        found += re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+    whole = {command.strip() for command in found if re.match(r"devlint (check|rule) \S", command.strip())}
+    # A summary of a command, not one to type.
+    return sorted(whole - {"devlint check -j 1"})
+
+
+def run(command: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {key: value for key, value in os.environ.items() if key not in ("FORCE_COLOR", "NO_COLOR")}
+    variables = {**clean, "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True)
+
+
+def test_what_is_generated_is_current() -> None:
+    done = run([sys.executable, "-m", "docs.generate", "--check"], ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_stale_table_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    generate = importlib.import_module("docs.generate")
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    monkeypatch.setattr(generate, "README", tmp_path / "README.md")
+    monkeypatch.setattr(generate, "RULES", tmp_path / "rules.md")
+    (tmp_path / "README.md").write_text(README.replace("| discarded-move |", "| dropped-move |"), encoding="utf-8")
+    assert generate.main(["--check"]) == 1
+    assert not (tmp_path / "rules.md").exists()
+    assert generate.main([]) == 0
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == README
+    assert generate.main(["--check"]) == 0
+
+
+def test_the_sample_output_is_what_devlint_prints() -> None:
+    snippet = (ROOT / "docs" / "train.py").read_text(encoding="utf-8")
+    assert blocks(README, "python")[0] == snippet
+    done = run([sys.executable, "-m", "devlint", "check", "--isolated", "docs/train.py"], ROOT)
+    assert done.returncode == 1
+    assert blocks(README, "text") == [done.stdout]
+
+
+@pytest.mark.parametrize("command", devlint_commands())
+def test_a_command_runs_as_shown(command: str, tmp_path: Path) -> None:
+    """Where `src/train.py` and `docs/train.py` are the README's snippet: a check finds something, all else succeeds."""
+    shell = shutil.which("sh")
+    if shell is None:
+        pytest.skip("needs sh")
+    for folder in ("src", "docs"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(ROOT / "docs" / "train.py", tmp_path / folder)
+    done = run([shell, "-c", f'devlint() {{ "$PYTHON" -m devlint "$@"; }}\n{command}'], tmp_path, PYTHON=sys.executable)
+    assert done.returncode == int(command.startswith("devlint check")), done.stdout + done.stderr
+    assert done.stdout
+    assert not done.stderr
+
+
+def test_there_are_commands_to_run() -> None:
+    assert "devlint check docs/train.py" in devlint_commands()
+    assert len(devlint_commands()) > 5
+
+
+def test_the_configuration_is_read_and_complete(tmp_path: Path) -> None:
+    (block,) = blocks(README, "toml")
+    file = tmp_path / "pyproject.toml"
+    file.write_text(block.replace("\n# exclude", "\nexclude"), encoding="utf-8")
+    config = load(str(file))
+    assert config.target_torch == (2, 4)
+    shown = set(re.findall(r"^(?:# )?([a-z-]+) = ", block, re.MULTILINE)) | {"per-file-ignores"}
+    assert shown == set(_READERS)
+
+
+def test_the_suppressions_silence_what_they_are_said_to() -> None:
+    _, block = blocks(README, "python")
+    before = "import torch\n\n\ndef f(device, x: torch.Tensor):\n"
+    text = before + "".join(f"    {line}\n" for line in block.splitlines())
+    assert not check_source(text)
+    bare = "\n".join(line.partition("#")[0].rstrip() for line in text.splitlines())
+    assert [finding.code for finding in check_source(bare)] == ["DVL102", "DVL601", "DVL601"]
+
+
+def test_the_hook_exists() -> None:
+    yaml = pytest.importorskip("yaml", reason="comes with pre-commit")
+    (block,) = blocks(README, "yaml")
+    (repository,) = yaml.safe_load(block)["repos"]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert {hook["id"] for hook in repository["hooks"]} <= {hook["id"] for hook in hooks}
+
+
+@pytest.mark.parametrize("block", blocks(TEXTS["docs/how-it-works.md"], "python"))
+def test_an_explanation_is_true(block: str) -> None:
+    lines = block.splitlines()
+    expected = [(row, line.partition("# expect: ")[2]) for row, line in enumerate(lines, 1) if "# expect: " in line]
+    assert [(finding.span.row, finding.code) for finding in check_source(block)] == expected
+
+
+def test_the_example_of_a_new_rule_works(tmp_path: Path) -> None:
+    for folder in ("devlint", "fixtures", "tests"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name, block in zip(EXAMPLE_FILES, blocks(CONTRIBUTING, "python"), strict=True):
+        assert name in CONTRIBUTING or Path(name).parent.name in CONTRIBUTING
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(block, encoding="utf-8")
+    steps = next(block for block in blocks(CONTRIBUTING, "console") if "DVL399" in block)
+    tests, check = (step.split()[1:] for step in steps.splitlines())
+    options = ["-q", "-p", "no:cacheprovider"]
+    done = run([sys.executable, *tests, *options], tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+    done = run([sys.executable, *check], tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr  # a hint fails no run
+    assert "info[DVL399]" in done.stdout
+    for style in (["check"], ["format", "--check"]):
+        done = run([sys.executable, "-m", "ruff", *style, "--no-cache", EXAMPLE_FILES[0]], tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_points_at_exists(page: str) -> None:
+    folder = (ROOT / page).parent
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", TEXTS[page]) if "://" not in link]
+    assert not [link for link in links if link and not (folder / link).exists()]
+    paths = re.findall(r"`((?:devlint|tests|tools|docs|fixtures)/[\w./-]*)`", TEXTS[page])
+    assert not [path for path in paths if not (ROOT / path).exists() and EXAMPLE not in path and "CODE" not in path]
+    modules = re.findall(r"python -m ((?:tests|tools|docs)[\w.]*)", TEXTS[page])
+    places = [ROOT.joinpath(*module.split(".")) for module in modules]
+    assert not [str(place) for place in places if not (place.with_suffix(".py").exists() or place.is_dir())]
