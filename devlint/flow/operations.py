@@ -78,6 +78,8 @@ def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[as
 def blend(*values: Value) -> Tensor:
     """The result of an operation that keeps its operands' device."""
     tensors = [as_tensor(value) for value in values]
+    # what may be a number says nothing beside what is a tensor
+    tensors = [tensor for tensor in tensors if tensor.certain] or tensors
     if not tensors:
         return Tensor(device.UNKNOWN)
     if len(tensors) == 1:
