@@ -21,8 +21,8 @@ class RedundantMove(Rule):
 
     ## What it does
     Reports `.to(device)`, `.cuda()` and `.cpu()` on a tensor or a module that this function has already put on that
-    very device: created there, moved there before, or computed from such tensors. In a loop it is a warning,
-    elsewhere a hint.
+    very device: created there, moved there before, or computed from such tensors. Also the round trip
+    `x.cpu().to(device)`, which copies to the host and back. In a loop it is a warning, elsewhere a hint.
 
     ## Why it matters
     `.to()` returns its input: nothing is copied. But the call says that something moves where nothing does, which
@@ -56,7 +56,7 @@ class RedundantMove(Rule):
     - The batches of a loader, which are on the CPU, and results that are discarded, which DVL102 reports.
 
     ## Fix safety
-    Removing the call is safe: it returns the very same object.
+    Removing the call is safe: it returns the very same object. So is leaving out the `.cpu()` of a round trip.
 
     ## References
     - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
@@ -71,6 +71,9 @@ class RedundantMove(Rule):
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where receiver and target are the same device, and this function made them so."""
         if not isinstance(site, Transfer) or site.foreign or not site.plain:
+            return
+        if _round_trip(site):
+            yield self._by_way_of_the_cpu(site)
             return
         # the batches of a loader are surely somewhere, whatever their type
         if not site.kind and site.value.many is not True:
@@ -89,6 +92,20 @@ class RedundantMove(Rule):
             steps=site.value.story,
             help=f"drop the call, and use {what} as it is",
             fix=self._fix(site),
+        )
+
+    def _by_way_of_the_cpu(self, site: Transfer) -> Report:
+        """A verdict on `x.cpu().to(device)`."""
+        detour = site.value.node
+        value = detour.func.value if isinstance(detour, ast.Call) and isinstance(detour.func, ast.Attribute) else detour
+        edit = self.replace(detour, self.source.segment(value))
+        return Report(
+            site.node,
+            f"the value goes to {site.target} by way of the CPU: one copy there, and one back",
+            label="a round trip through host memory",
+            severity=None if site.scope.loop is not None else Severity.INFO,
+            help="drop the `.cpu()`: `.to()` copies straight from any device, or not at all",
+            fix=Fix("Remove `.cpu()`", (edit,), Applicability.SAFE),
         )
 
     def _fix(self, site: Transfer) -> Fix | None:
@@ -112,3 +129,11 @@ class RedundantMove(Rule):
             here = function_at(self.source, site.node)
             return any(function_at(self.source, node) is here for node in placed)
         return all(leaf.role in (None, Role.DEVICE) for leaf in device.leaves())
+
+
+def _round_trip(site: Transfer) -> bool:
+    """Whether the tensor is copied to the CPU only to be moved on."""
+    receiver = site.value.node
+    detour = isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) and receiver.func.attr == "cpu"
+    onward = site.target is not None and site.target.known and site.target.accelerates() is not False
+    return detour and onward and site.kind == "tensor" and not site.discarded
