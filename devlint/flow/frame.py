@@ -54,7 +54,8 @@ class Loop:
 
     node: ast.AST
     step: bool
-    exits: list[State] = field(default_factory=list)
+    continues: list[State] = field(default_factory=list)
+    breaks: list[State] = field(default_factory=list)
 
 
 @dataclass(eq=False)

@@ -219,6 +219,9 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
     tensors_in = [met for met in operands if is_tensor(met[1])]
     place = frame.place_of(module)
     if module.has_state and not module.spread:
+        if module.path.startswith("torch.nn."):
+            # no layer of torch takes a 0-dim tensor
+            tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
         _check(frame, call, module, place, tensors_in)
     elif not module.has_state and module.path.endswith("Loss"):
         meet(frame, call.node, module.text, "loss target", tensors_in)
@@ -228,6 +231,10 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
     if module.cls is not None:
         return _own_output(frame, call, module, place)
     return _output(frame, module, place, definite)
+
+
+def _with_dimensions(value: Value) -> Value:
+    return replace(value, many=True) if isinstance(value, Tensor) and value.many is None else value
 
 
 def _own_output(frame: Frame, call: Call, module: Module, place: Device) -> Value:

@@ -160,7 +160,8 @@ def _global(frame: Frame, node: ast.Global | ast.Nonlocal) -> None:
 
 def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
     if frame.loops:
-        frame.loops[-1].exits.append(frame.state.copy())
+        loop = frame.loops[-1]
+        (loop.breaks if isinstance(node, ast.Break) else loop.continues).append(frame.state.copy())
     frame.state.dead = True
 
 
@@ -275,21 +276,25 @@ def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callabl
     start = entry
     if not machine.muted:
         machine.muted += 1
-        once = _iteration(frame, node, start.copy(), begin, step)
+        once, _ = _iteration(frame, node, start.copy(), begin, step)
         machine.muted -= 1
         start = merge(once, entry.copy(), guard)
         start.facts = dict(entry.facts)
         start.dead = False
-    end = _iteration(frame, node, start.copy(), begin, step)
-    left = merge(end, entry, guard)
-    left.dead = False
-    frame.state = left
+    end, breaks = _iteration(frame, node, start.copy(), begin, step)
+    frame.state = merge(end, entry, guard)
+    frame.state.dead = False
     run_body(frame, node.orelse)
+    left = frame.state
+    for position, state in enumerate(breaks):
+        left = merge(left, state, f"break {position} of loop {node.lineno}")
+    frame.state = left
 
 
 def _iteration(
     frame: Frame, node: ast.For | ast.AsyncFor | ast.While, state: State, begin: Callable[[], None], step: bool
-) -> State:
+) -> tuple[State, list[State]]:
+    """One round: the state at its end, and those in which it left the loop."""
     frame.state = state
     loop = Loop(node, step)
     frame.loops.append(loop)
@@ -297,9 +302,9 @@ def _iteration(
     run_body(frame, node.body)
     frame.loops.pop()
     end = frame.state
-    for position, left in enumerate(loop.exits):
-        end = merge(end, left, f"leave {position} of loop {node.lineno}")
-    return end
+    for position, left in enumerate(loop.continues):
+        end = merge(end, left, f"continue {position} of loop {node.lineno}")
+    return end, loop.breaks
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {

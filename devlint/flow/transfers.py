@@ -135,6 +135,9 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         return receiver
     if isinstance(receiver, Batches):
         return replace(receiver, device=target.device)
+    if discarded and tensor.certain and isinstance(node.value, ast.Name) and not isinstance(receiver, Batches):
+        # the dropped result is reported; what follows is read as it was meant
+        frame.state.env[node.value.id] = _moved(frame, call, tensor, target.device, explicit_cpu=False)
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
         return _moved_stranger(frame, call, receiver, target.device)
     return _moved(frame, call, tensor, target.device, explicit_cpu=target.device.kind is Kind.CPU)
