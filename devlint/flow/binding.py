@@ -90,6 +90,9 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         value = _kept_tensor(frame, target, value, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
         frame.machine.loaders.escape((value,))
+    if isinstance(base, Module) and base.text != "self":
+        # a part is exchanged: where the whole is cannot be told any more
+        frame.put(base, device.UNKNOWN, None)
     frame.state.heap[(key, target.attr)] = value
 
 

@@ -210,10 +210,11 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     before = frame.state
     frame.state = then_state = before.copy()
     then_state.assume(flag, True)
-    guards.refine(frame, node.test)
+    guards.refine(frame, node.test, True)
     then = evaluate(frame, node.body)
     frame.state = other_state = before.copy()
     other_state.assume(flag, False)
+    guards.refine(frame, node.test, False)
     other = evaluate(frame, node.orelse)
     if isinstance(node.orelse, ast.Constant) and not isinstance(node.body, ast.Constant):
         _fallback(frame, node.orelse)

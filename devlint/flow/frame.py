@@ -76,6 +76,8 @@ class Frame:
     test: bool = False
     discarded: ast.AST | None = None
     default_device: Device | None = None
+    silent: bool = False
+    """Whether the code runs where everything still is on the CPU, so that nothing in it can clash."""
     defaults: bool = False
     """Whether the default of a parameter is being evaluated."""
 
@@ -87,7 +89,7 @@ class Frame:
     @property
     def after_init(self) -> bool:
         """Whether this is a module's code that can run after the module was moved."""
-        return bool(self.owner and self.owner.is_module and self.info and not self.info.initialises)
+        return bool(self.owner and self.owner.is_module and self.info and not self.info.initialises and not self.silent)
 
     def evaluate(self, node: ast.expr) -> Value:
         """The value of an expression, with the sites that it makes."""

@@ -95,7 +95,9 @@ def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
     if not node.args or not isinstance(node.args[0], ast.Name) or path not in ("isinstance", "torch.is_tensor"):
         return None
     value = frame.lookup(node.args[0].id)
-    if not isinstance(value, Tensor) or not value.certain or value.optional:
+    if not isinstance(value, (Opaque, Tensor)) or value.optional:
+        return None
+    if not (value.hint == "tensor" if isinstance(value, Opaque) else value.certain):
         return None
     return path == "torch.is_tensor" or (len(node.args) == 2 and "Tensor" in ast.unparse(node.args[1]))
 
@@ -191,18 +193,38 @@ def _held(frame: Frame, node: ast.Name | ast.Attribute) -> Value | None:
     return held if isinstance(held, Flag) else None
 
 
-def refine(frame: Frame, test: ast.expr) -> None:
-    """What a test that holds says of the names in it: after ``isinstance(x, torch.Tensor)``, ``x`` is a tensor."""
-    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
-        if not isinstance(part, ast.Call) or not part.args or not isinstance(part.args[0], ast.Name):
-            continue
-        path = frame.machine.index.resolve(names.dotted(part.func))
-        tensor = path == "torch.is_tensor" or (
-            path == "isinstance" and len(part.args) == 2 and _tensor_class(part.args[1])
-        )
-        value = frame.lookup(part.args[0].id)
-        if tensor and isinstance(value, Opaque):
-            frame.state.env[part.args[0].id] = replace(value, hint="tensor")
+def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
+    """What a test says of the names in it, where it holds or not: after ``isinstance(x, torch.Tensor)``, a tensor."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        refine(frame, test.operand, not holds)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
+        for part in test.values:
+            refine(frame, part, holds)
+    elif isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1:
+        comparator = test.comparators[0]
+        if isinstance(comparator, ast.Constant) and comparator.value is None:
+            _refine_none(frame, test.left.id, isinstance(test.ops[0], (ast.Is, ast.Eq)) is holds)
+    elif isinstance(test, ast.Name):
+        _refine_none(frame, test.id, not holds)
+    elif isinstance(test, ast.Call) and holds:
+        _refine_tensor(frame, test)
+
+
+def _refine_none(frame: Frame, name: str, none: bool) -> None:
+    """A name that may be ``None`` is ``None``, or is not."""
+    value = frame.lookup(name)
+    if isinstance(value, (Tensor, Opaque)) and value.optional:
+        frame.state.env[name] = Const(None) if none else replace(value, optional=False)
+
+
+def _refine_tensor(frame: Frame, test: ast.Call) -> None:
+    if not test.args or not isinstance(test.args[0], ast.Name):
+        return
+    path = frame.machine.index.resolve(names.dotted(test.func))
+    instance = path == "isinstance" and len(test.args) == 2 and _tensor_class(test.args[1])
+    value = frame.lookup(test.args[0].id)
+    if isinstance(value, Opaque) and (instance or path == "torch.is_tensor"):
+        frame.state.env[test.args[0].id] = replace(value, hint="tensor")
 
 
 def _tensor_class(node: ast.expr) -> bool:

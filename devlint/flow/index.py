@@ -29,6 +29,10 @@ TENSOR_ONLY = frozenset(
 )
 """Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
+_NUMBERS_ANNOTATION = re.compile(
+    r"^(?:typing\.)?(?:Optional|Union|[Tt]uple|[Ll]ist|Sequence)?\[?"
+    r"(?:int|float|bool|None|\.\.\.|[Tt]uple|[Ll]ist|[\[\],| ])+$"
+)
 _TENSOR_ANNOTATION = re.compile(
     r"(?:^|[\s\[|.])(?:Tensor|Variable|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])"
 )
@@ -46,6 +50,9 @@ _MODULE_ROOTS = {
     "torchmetrics.Metric",
     "torch_geometric.nn.MessagePassing",
 }
+_PLAIN_BASES = frozenset(
+    {"object", "ABC", "Generic", "Protocol", "Enum", "NamedTuple", "TestCase", "Dataset", "Exception"}
+)
 _INITIALISERS = frozenset(
     {"__init__", "_init_weights", "reset_parameters", "init_weights", "__new__", "_reset_parameters"}
 )
@@ -92,6 +99,7 @@ class FunctionInfo:
             name = _shown_tensor(node)
             if name:
                 found.setdefault(name, "tensor")
+        found.update(dict.fromkeys(_on_the_host(self.nodes), "host"))
         arguments = self.node.args
         if self.name == "forward" and self.owner is not None and self.owner.is_module and len(arguments.args) > 1:
             first = arguments.args[1].arg
@@ -118,10 +126,18 @@ class FunctionInfo:
                 return True
         return False
 
-    @property
+    @cached_property
     def initialises(self) -> bool:
-        """Whether it runs before the module can have been moved."""
-        return self.name in _INITIALISERS
+        """Whether it runs before the module can have been moved: the constructor, and what only it calls."""
+        if self.name in _INITIALISERS:
+            return True
+        callers = self.owner.callers.get(self.name, ()) if self.owner else ()
+        return bool(callers) and all(caller.name == "__init__" for caller in callers)
+
+    @property
+    def private(self) -> bool:
+        """Whether only the file itself is meant to call it."""
+        return self.name.startswith("_") and not self.name.startswith("__")
 
     @property
     def moves(self) -> bool:
@@ -199,6 +215,21 @@ class ClassInfo:
         return False
 
     @cached_property
+    def callers(self) -> dict[str, list[FunctionInfo]]:
+        """For each name, the methods that mention it as an attribute of ``self`` or of the class."""
+        found: dict[str, list[FunctionInfo]] = {}
+        for method in self.methods.values():
+            for node in method.nodes:
+                if isinstance(node, ast.Attribute) and names.dotted(node.value) in ("self", "cls", self.name):
+                    found.setdefault(node.attr, []).append(method)
+        return found
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether a base outside the file may well make it a module."""
+        return not self.is_module and any(root.rpartition(".")[2] not in _PLAIN_BASES for root in self.roots())
+
+    @cached_property
     def is_dataset(self) -> bool:
         """Whether it is a data set, whose tensors are read by loader workers on the CPU."""
         return any("Dataset" in root.rpartition(".")[2] for root in self.roots())
@@ -241,7 +272,12 @@ class ClassInfo:
                 continue
             moved = set(_moved_in_place(method.nodes))
             for node in method.nodes:
-                if not isinstance(node, ast.Attribute):
+                if not isinstance(node, (ast.Attribute, ast.Subscript)):
+                    continue
+                if isinstance(node, ast.Subscript):
+                    item = names.dotted(node.value)
+                    if isinstance(node.ctx, ast.Store) and item.startswith("self.") and item.count(".") == 1:
+                        found[item.partition(".")[2]] = "assigned"
                     continue
                 if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
                     found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
@@ -263,6 +299,7 @@ class Index:
         self._triggers: list[int] = []
         self._starts = [0]
         self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n", text))
+        self.host_functions = set(re.findall(r"(?:collate_fn|worker_init_fn)\s*=\s*(?:self\.)?(\w+)", text))
         for node in _top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(names.imported(node))
@@ -384,7 +421,7 @@ def _annotated(argument: ast.arg) -> str:
     if argument.annotation is None:
         return ""
     text = ast.unparse(argument.annotation).strip("'\"")
-    if text in _NUMBERS:
+    if text in _NUMBERS or _NUMBERS_ANNOTATION.search(text):
         return "number"
     if "torch.device" in text or text == "device":
         return "device"
@@ -410,6 +447,17 @@ def _shown_tensor(node: ast.AST) -> str:
         )
         return node.value.id if sliced else ""
     return ""
+
+
+def _on_the_host(inside: list[ast.AST]) -> Iterator[str]:
+    """The names that go into NumPy as they are, which no tensor on an accelerator can."""
+    for node in inside:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr == "numpy" and isinstance(node.func.value, ast.Name) and not node.keywords:
+            yield node.func.value.id
+        elif names.dotted(node.func).startswith(("np.", "numpy.")):
+            yield from (argument.id for argument in node.args if isinstance(argument, ast.Name))
 
 
 def _is_container(inside: list[ast.AST], name: str) -> bool:

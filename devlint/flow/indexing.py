@@ -50,11 +50,15 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
             return held
         where = repr(key) if key is not None else f"{node.lineno}:{node.col_offset}"
         if base.role is Role.INPUT:
-            return replace(base, key=f"{base.key}[{where}]", text=frame.machine.text(node), hint="")
+            return replace(base, key=f"{base.key}[{where}]", text=frame.machine.text(node), hint=_item_hint(base))
         return UNKNOWN
     if isinstance(base, Module):
         return UNKNOWN
     return UNKNOWN
+
+
+def _item_hint(base: Opaque) -> str:
+    return base.hint if base.hint in ("number", "host") else "tensor" if base.hint == "tensors" else ""
 
 
 def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Value:

@@ -109,6 +109,16 @@ def _dataset_device(dataset: Value | None) -> Device:
     return device.CPU
 
 
+def tensor_away(value: Value) -> bool:
+    """Whether a tensor is known to be, or to be able to be, elsewhere than on the CPU."""
+    return (
+        isinstance(value, Tensor)
+        and value.device.known
+        and value.device.accelerates() is not False
+        and bool(value.story)
+    )
+
+
 def _is_managed(frame: Frame) -> bool:
     """Whether the loader is made in a class of Lightning, which moves the batches itself."""
     roots = frame.owner.roots() if frame.owner else ()
@@ -120,6 +130,9 @@ def _custom(call: Call) -> bool:
     if isinstance(call.argument(-1, "collate_fn"), Function):
         return True
     dataset = call.argument(0, "dataset")
+    if isinstance(dataset, Stateful) and any(tensor_away(value) for value in dataset.tensors):
+        # what is on an accelerator cannot be pinned
+        return True
     return isinstance(dataset, Instance) and any(
         (isinstance(node, ast.Attribute) and node.attr == "cuda")
         or (isinstance(node, ast.keyword) and node.arg == "device")

@@ -61,6 +61,7 @@ class Machine:
         self.attributes = Attributes()
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._entered: dict[FunctionInfo, int] = {}
+        self._alone: dict[FunctionInfo, list[Site]] = {}
         self._pending: list[tuple[FunctionInfo, tuple[Frame, ...]]] = []
 
     def run(self) -> Iterator[Site]:
@@ -79,6 +80,9 @@ class Machine:
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
         yield from self.sites
+        for private, sites in self._alone.items():
+            if private not in self._entered:
+                yield from sites
         yield from self.loaders.sites()
         yield from self.attributes.sites()
 
@@ -88,9 +92,14 @@ class Machine:
 
     def record(self, site: Site, frame: Frame) -> None:
         """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""
-        if self.muted or (frame.inlined and not isinstance(site, (Operation, Forward))):
+        claim = isinstance(site, (Operation, Forward))
+        if self.muted or (frame.inlined and not claim) or (frame.silent and claim):
             return
-        self.sites.append(site)
+        if claim and frame.info is not None and frame.info.private and not frame.inlined:
+            # what the callers in this file pass says more than arguments of which nothing is known
+            self._alone.setdefault(frame.info, []).append(site)
+        else:
+            self.sites.append(site)
 
     def text(self, node: ast.AST) -> str:
         """The code of a node on one line, short enough for a message."""
@@ -166,6 +175,9 @@ class Machine:
         if info.is_module:
             # whatever __init__ made moves with the module
             heap.update({key: place for key in state.heap if key[1] == DEVICE})
+        if info.is_open:
+            # perhaps a module, whose attributes move with it: nothing is known of where they are
+            heap.update({key: device.UNKNOWN for key in state.heap if key[1] == DEVICE})
         for key, held in state.heap.items():
             if key[0] != oid or not isinstance(held, Value):
                 continue
@@ -175,6 +187,8 @@ class Machine:
                 continue
             if info.is_module:
                 heap[key] = _with_module(held, place)
+            elif info.is_open and isinstance(held, Tensor):
+                heap[key] = replace(held, device=device.UNKNOWN, factory="", factory_node=None, story=())
             elif change == "moved" and isinstance(held, Module):
                 heap[(held.oid, DEVICE)] = device.UNKNOWN
         return heap
@@ -203,9 +217,16 @@ class Machine:
         frame = Frame(self, state, info, info.owner, closure, inlined, caller)
         if caller is not None and caller.state.accelerated:
             state.accelerated = True
+        frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
         guards.decorate(frame, info)
         self._bind(frame, info, call, bound)
         return frame
+
+    def _on_the_host(self, info: FunctionInfo) -> bool:
+        """Whether a function works before anything was moved: it makes batches, or sets up a module."""
+        return info.name in self.index.host_functions or bool(
+            info.owner and (info.owner.is_dataset or info.initialises)
+        )
 
     def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
         """Bind the parameters: to what the call passes, else to their defaults, else to what has only an identity."""
@@ -229,7 +250,9 @@ class Machine:
                 )
                 if value is None and isinstance(defaults.get(name), ast.Constant):
                     value = Const(defaults[name].value)  # type: ignore[attr-defined]  # an ast.Constant, seen above
-            if value is None or isinstance(value, Unknown):
+            # the function's own word that it takes numbers outweighs what its caller seems to pass
+            number = isinstance(value, Opaque) and info.hints.get(name) == "number"
+            if value is None or number or isinstance(value, Unknown):
                 value = self._argument(frame, info, parameter, defaults.get(name))
             env[name] = value
         for rest in (arguments.vararg, arguments.kwarg):
@@ -249,7 +272,7 @@ class Machine:
             hint = "device"
             if place.kind is device.Kind.ACCELERATOR and default is not None:
                 frame.emit(Literal(default, frame.scope(), literal, "parameter"))
-        elif isinstance(literal, (int, float)):
+        elif isinstance(literal, (int, float)) or _is_numbers(default):
             hint = "number"
         elif not hint and DEVICE_NAME.search(name):
             hint = "device"
@@ -320,6 +343,14 @@ def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
         found = {p.arg: d for p, d in zip(parameters[-len(arguments.defaults) :], arguments.defaults, strict=True)}
     found.update({p.arg: d for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None})
     return found
+
+
+def _is_numbers(node: ast.expr | None) -> bool:
+    """Whether a default is a tuple or list of numbers."""
+    items = node.elts if isinstance(node, (ast.Tuple, ast.List)) else ()
+    return bool(items) and all(
+        isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in items
+    )
 
 
 def _with_module(held: Value, place: Device) -> Value:

@@ -223,6 +223,9 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
             # no layer of torch takes a 0-dim tensor
             tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
         _check(frame, call, module, place, tensors_in)
+    elif module.path == "torch.nn.CTCLoss":
+        # it moves its targets and lengths itself
+        pass
     elif not module.has_state and module.path.endswith("Loss"):
         meet(frame, call.node, module.text, "loss target", tensors_in)
     elif not module.has_state and len(tensors_in) > 1 and module.path.startswith("torch.nn."):

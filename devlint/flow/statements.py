@@ -110,6 +110,7 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
     evaluate(frame, node.test)
     flag = guards.condition(frame, node.test)
     frame.state.assume(flag, True)
+    guards.refine(frame, node.test, True)
 
 
 def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
@@ -179,11 +180,12 @@ def _if(frame: Frame, node: ast.If) -> None:
     then, other = before.copy(), before.copy()
     frame.state = then
     then.assume(flag, True)
-    guards.refine(frame, node.test)
+    guards.refine(frame, node.test, True)
     run_body(frame, node.body)
     then = frame.state
     frame.state = other
     other.assume(flag, False)
+    guards.refine(frame, node.test, False)
     run_body(frame, node.orelse)
     other = frame.state
     first, second = (then, other) if flag.positive else (other, then)

@@ -30,6 +30,10 @@ from devlint.sites import ApiCall, Step
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
 
+_TAKES_NUMBERS = frozenset({"pow", "where", "isin", "result_type", "float_power", "xlogy"})
+"""Operations whose tensors may all be numbers."""
+_MAY_BE_NUMBERS = frozenset({"other", "exponent", "repeats", "value", "min", "max", "start", "end", "weight"})
+"""Parameters which take a number (or nothing) as well as a tensor."""
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader"})
 _API = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
 _CPU_SOURCES = frozenset({"torch.from_numpy", "torch.frombuffer", "torch.from_file"})
@@ -68,12 +72,16 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
     if entry.rule in ("python", "numpy", "none"):
         return UNKNOWN
     operands = tensors.arguments(call, entry)
-    operands = [(node, _proven(value) if role in entry.rejects_cpu else value, role) for node, value, role in operands]
-    meet(frame, call.node, path, _kind(path, name), [met for met in operands if tensors.matters(frame, met, entry)])
+    if name not in _TAKES_NUMBERS:
+        proofs = entry.rejects_cpu - _MAY_BE_NUMBERS
+        operands = [(node, _proven(value) if role in proofs else value, role) for node, value, role in operands]
+    if name != "ctc_loss":
+        # ctc_loss moves its targets and lengths itself
+        meet(frame, call.node, path, _kind(path, name), [met for met in operands if tensors.matters(frame, met, entry)])
     definite = [met[1] for met in operands if tensors.is_definite(met[1])]
     if not definite:
         # what goes first into an operation of torch is a tensor
-        definite = [met[1] for met in operands[:1] if isinstance(met[1], Opaque)]
+        definite = [met[1] for met in operands[:1] if isinstance(met[1], Opaque) and name not in _TAKES_NUMBERS]
     if not definite:
         return UNKNOWN
     result = blend(*definite)

@@ -176,6 +176,9 @@ def _defines(receiver: Value, name: str) -> bool:
 def _note_attribute(frame: Frame, node: ast.Attribute, receiver: Value, tensor: Tensor, call: Call) -> None:
     if tensor.attribute is None or not frame.after_init or tensor.device.kind is not Kind.CPU:
         return
+    if frame.info and any("cache" in name for name in frame.info.decorators):
+        # moved once for each device, not on every call
+        return
     attribute = names.dotted(node.value)
     body = frame.info.nodes if frame.info else ()
     statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]

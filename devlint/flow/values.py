@@ -311,7 +311,7 @@ def as_tensor(value: Value) -> Tensor:
     if isinstance(value, Opaque):
         place = device.symbol(value.key, value.text, device.Role.INPUT)
         # an object of the unknown is no argument: nothing says that its device is the caller's choice
-        known = value.role is device.Role.INPUT
+        known = value.role is device.Role.INPUT and value.hint != "host"
         return Tensor(
             place if known else device.UNKNOWN,
             many=None,

@@ -105,8 +105,11 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # a 0-dim tensor on the CPU may meet an accelerator
     if stray.many is not True or not other.certain or stray.attribute is not None:
         return None
+    if _cpu(stray.device) == _cpu(other.device) == 1:
+        # on some paths the one, on some the other: nothing says that they meet
+        return None
     if not mere(other.device):
-        return Meeting(stray, other)
+        return Meeting(stray, other, Severity.ERROR if _cpu(stray.device) == 2 else Severity.WARNING)
     aware = scope.module or scope.device_aware
     if stray.factory and stray.factory_node is not None:
         severity = Severity.WARNING if aware and not other.derived else Severity.INFO
