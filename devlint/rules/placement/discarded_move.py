@@ -86,6 +86,8 @@ class DiscardedMove(Rule):
             site.node,
             f"`{call}` returns the {made} tensor and leaves {quoted} {stays}: the result is dropped",
             label="nobody takes the result",
+            # a conversion that is lost breaks nothing by itself: devices still agree
+            severity=None if site.target is not None else Severity.WARNING,
             steps=site.value.story,
             help=self._help(site, name, call),
             fix=self._fix(site, name),
