@@ -88,9 +88,10 @@ class Device:
 
     @property
     def switched(self) -> bool:
-        """A choice between an accelerator and the CPU: on a machine with an accelerator, an accelerator."""
+        """A choice of the code between the CPU and something else: on a machine with an accelerator, that one."""
+        chosen = [leaf for leaf in self.leaves() if leaf.kind is Kind.CPU and not leaf.implied]
         kinds = {leaf.kind for leaf in self.leaves()}
-        return Kind.ACCELERATOR in kinds and Kind.CPU in kinds
+        return Kind.CPU in kinds and (Kind.ACCELERATOR in kinds or (bool(chosen) and Kind.SYMBOL in kinds))
 
     def same(self, that: Device) -> bool | None:
         """Whether both are surely the same device."""

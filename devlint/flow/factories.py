@@ -83,6 +83,9 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
         if place is None and isinstance(asked, Opaque):
             place = device.symbol(asked.key, asked.text)
         return place or device.UNKNOWN, True
+    out = call.keywords.get("out")
+    if out is not None and not (isinstance(out, Const) and out.value is None):
+        return as_tensor(out).device, False
     if call.open:
         return device.UNKNOWN, False
     if data is not None:

@@ -139,8 +139,10 @@ def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
         return 0
     if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
         return 1
-    nothing = isinstance(right, ast.Constant) and right.value is None
-    return -1 if nothing or ast.unparse(right) in ("-1", "0") else 0
+    if isinstance(right, ast.Constant) and right.value is None:
+        return -1
+    number = ast.unparse(right)
+    return -1 if number in ("-1", "0") else int(number.isdigit() and bool(_ACCELERATED_NAME.search(name)))
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -252,12 +252,22 @@ class Machine:
                     value = Const(defaults[name].value)  # type: ignore[attr-defined]  # an ast.Constant, seen above
             # the function's own word that it takes numbers outweighs what its caller seems to pass
             number = isinstance(value, Opaque) and info.hints.get(name) == "number"
+            default = defaults.get(name)
+            if value is None and call is not None and isinstance(default, (ast.Call, ast.Attribute, ast.Name)):
+                value = self._default(frame, default)
             if value is None or number or isinstance(value, Unknown):
                 value = self._argument(frame, info, parameter, defaults.get(name))
             env[name] = value
         for rest in (arguments.vararg, arguments.kwarg):
             if rest is not None:
                 env[rest.arg] = Opaque(f"{info.qualname}:{rest.arg}", rest.arg, "", Role.INPUT, rest)
+
+    def _default(self, frame: Frame, default: ast.expr) -> Value:
+        """The value of a parameter's default; what it says of itself, it says where the function is defined."""
+        self.muted += 1
+        value = expressions.evaluate(frame, default)
+        self.muted -= 1
+        return value
 
     def _self_for(self, info: FunctionInfo) -> Value:
         if info.owner is None or "classmethod" in info.decorators:

@@ -284,7 +284,8 @@ def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callabl
         start.facts = dict(entry.facts)
         start.dead = False
     end, breaks = _iteration(frame, node, start.copy(), begin, step)
-    frame.state = merge(end, entry, guard)
+    # what comes after is read as if the loop ran at least once
+    frame.state = end if not end.dead else entry
     frame.state.dead = False
     run_body(frame, node.orelse)
     left = frame.state

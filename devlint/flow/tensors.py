@@ -15,6 +15,7 @@ from devlint.flow.values import (
     UNKNOWN,
     Batches,
     Const,
+    Named,
     Opaque,
     Sequence,
     Tensor,
@@ -82,21 +83,23 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule == "cpu-pinned":
         return replace(tensor, host=True)
     if entry.rule.startswith("mover"):
-        return replace(tensor, many=tensor.many) if name == "type" and not _cuda_type(call) else Tensor(device.UNKNOWN)
+        return tensor if name == "type" and _only_dtype(call) else Tensor(device.UNKNOWN)
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
     reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
     if "self" not in entry.rejects_cpu:
         reacts = [met for met in reacts if met[2] != "self" or not _on_cpu(frame, met[1])]
     kind = "accumulator" if name == "copy_" else "operands"
     meet(frame, call.node, f".{name}()", kind, operands if name == "copy_" and tensor.factory else reacts)
-    result = tensor if name.endswith("_") else blend(*(met[1] for met in operands if is_definite(met[1])))
+    result = tensor if name.endswith("_") else blend(*deciding(operands, entry))
     return shaped(call, name, result, tensor)
 
 
-def _cuda_type(call: Call) -> bool:
-    return any(
-        isinstance(value, Const) and isinstance(value.value, str) and "cuda" in value.value for value in call.positional
-    )
+def _only_dtype(call: Call) -> bool:
+    """Whether the argument of ``.type`` names a dtype, and no type that has a device of its own."""
+    given = call.argument(0, "dtype")
+    if isinstance(given, Const):
+        return isinstance(given.value, str) and "cuda" not in given.value
+    return given is None or (isinstance(given, Named) and "cuda" not in given.path)
 
 
 def arguments(
@@ -149,6 +152,13 @@ def _on_cpu(frame: Frame, value: Value) -> bool:
 def is_definite(value: Value) -> bool:
     """Whether the value is surely a tensor, and so decides about the result."""
     return isinstance(value, (Tensor, Batches)) or (isinstance(value, Opaque) and value.hint == "tensor")
+
+
+def deciding(operands: list[tuple[ast.AST, Value, str]], entry: table.Function) -> list[Value]:
+    """The tensors that decide where the result lives: not those that are only sizes or indexes."""
+    definite = [met for met in operands if is_definite(met[1])]
+    operating = [met for met in definite if met[2] in entry.rejects_cpu or met[2] in ("self", "input", "tensors")]
+    return [met[1] for met in operating or definite]
 
 
 def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:

@@ -78,7 +78,7 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
     if name != "ctc_loss":
         # ctc_loss moves its targets and lengths itself
         meet(frame, call.node, path, _kind(path, name), [met for met in operands if tensors.matters(frame, met, entry)])
-    definite = [met[1] for met in operands if tensors.is_definite(met[1])]
+    definite = tensors.deciding(operands, entry)
     if not definite:
         # what goes first into an operation of torch is a tensor
         definite = [met[1] for met in operands[:1] if isinstance(met[1], Opaque) and name not in _TAKES_NUMBERS]
