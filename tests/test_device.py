@@ -276,8 +276,11 @@ def test_facts_that_differ_in_every_world_are_told_apart(one: Device, two: Devic
         # on the other side of the same condition
         (choice("g", FIRST, SECOND), choice("g", SECOND, FIRST), False, True),
         (choice("g", ARGS, CPU), choice("g", ARGS, CPU), True, False),
-        # moved on one path only
-        (choice("g", ARGS, CPU), ARGS, None, True),
+        # created by default, moved on one path only
+        (choice("g", ARGS, IMPLIED_CPU), ARGS, None, True),
+        # the code itself chooses the CPU for some reason: a choice of devices like any other
+        (choice("g", ARGS, CPU), ARGS, None, None),
+        (choice("g", ARGS, CPU), CPU, None, True),
         (choice("g", FIRST, SECOND), CPU, False, True),
     ],
 )
@@ -305,7 +308,8 @@ def test_accelerates(device: Device, answer: bool | None) -> None:
 
 @pytest.mark.parametrize(
     ("device", "switched"),
-    [(CPU, False), (CUDA, False), (SWITCH, True), (choice("g", CUDA, MPS), False), (choice("g", ARGS, CPU), False)],
+    [(CPU, False), (CUDA, False), (SWITCH, True), (choice("g", CUDA, MPS), False)]
+    + [(choice("g", ARGS, CPU), True), (choice("g", ARGS, IMPLIED_CPU), False)],
 )
 def test_a_switch_is_between_an_accelerator_and_the_cpu(device: Device, switched: bool) -> None:
     assert device.switched is switched

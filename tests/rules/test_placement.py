@@ -225,7 +225,7 @@ def test_device_mismatch_says_when_it_raises(other: Device, expected: str) -> No
 
 
 def test_device_mismatch_on_some_paths_only() -> None:
-    perhaps = choice("flag", CPU, DEVICE)
+    perhaps = choice("flag", IMPLIED_CPU, DEVICE)
     (report,) = DeviceMismatch(source("")).judge(operation(operand("x", perhaps), operand("y", DEVICE)))
     assert report.message.startswith("`x` can be on the CPU but `y` is on `device`")
     assert report.help == "move it first: `x.to(device)`"
