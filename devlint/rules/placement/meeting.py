@@ -108,14 +108,15 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     if _cpu(stray.device) == _cpu(other.device) == 1:
         # on some paths the one, on some the other: nothing says that they meet
         return None
+    # what is on the CPU on some paths only raises on those
+    severity = Severity.ERROR if _cpu(stray.device) == 2 else Severity.WARNING
     if not mere(other.device):
-        return Meeting(stray, other, Severity.ERROR if _cpu(stray.device) == 2 else Severity.WARNING)
-    aware = scope.module or scope.device_aware
+        return Meeting(stray, other, severity)
+    aware = (scope.module or scope.device_aware) and not other.derived
     if stray.factory and stray.factory_node is not None:
-        severity = Severity.WARNING if aware and not other.derived else Severity.INFO
-        return Meeting(stray, other, severity, creation=stray.factory_node)
+        return Meeting(stray, other, Severity.WARNING if aware else Severity.INFO, creation=stray.factory_node)
     # in a function that knows nothing of devices, an argument may well be meant to be on the CPU
-    return Meeting(stray, other) if aware and not other.derived else None
+    return Meeting(stray, other, severity) if aware else None
 
 
 def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None:
