@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -77,11 +78,14 @@ def load_directory(directory: str) -> Config | None:
     """The configuration in a directory's pyproject.toml, None if it has none for devlint."""
     path = os.path.join(directory, "pyproject.toml")
     try:
+        # A pipe of that name would keep the run waiting for ever.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
         with open(path, "rb") as stream:
             # Somebody else's pyproject.toml, however broken it may be, is not devlint's to judge.
             if b"devlint" not in stream.read():
                 return None
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
@@ -116,6 +120,11 @@ def did_you_mean(word: str, known: Mapping[str, object] | Sequence[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def leads_out(relative: str) -> bool:
+    """Whether a relative path leads out of the directory that it starts from."""
+    return relative == os.pardir or relative.startswith(os.pardir + os.sep)
+
+
 def _check_selectors(config: Config, path: str) -> None:
     if not config.selections and not config.per_file_ignores:
         return
@@ -139,11 +148,12 @@ def _read_toml(path: str) -> dict[str, Any]:
         import tomli as tomllib
     try:
         with open(path, "rb") as stream:
-            document: dict[str, Any] = tomllib.load(stream)
+            # Some editors begin every file with a byte order mark.
+            document: dict[str, Any] = tomllib.loads(stream.read().decode("utf-8-sig"))
             return document
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # among the former, an integer longer than Python's limit
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from devlint.config import Config, Selection, did_you_mean
+from devlint.config import Config, Selection, did_you_mean, leads_out
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -76,7 +76,7 @@ def matches(pattern: str, path: str, root: str) -> bool:
     import os
 
     relative = os.path.relpath(path, root or None)
-    if relative.startswith(os.pardir):
+    if leads_out(relative):
         return False
     if pattern.startswith("!"):
         return not _compiled(pattern[1:]).match_file(relative)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
-from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver
+from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver, leads_out
 
 
 class Target(NamedTuple):
@@ -43,7 +43,7 @@ def discover(paths: Sequence[str], resolver: Resolver) -> Discovery:
     walk = _Walk(found, resolver)
     for path in paths:
         try:
-            walk.start(os.path.normpath(path))
+            walk.start(path)
         except ConfigError as error:
             found.errors.append(str(error))
     walk.finish()
@@ -57,6 +57,7 @@ class _Walk:
         self._found = found
         self._resolver = resolver
         self._seen: set[str] = set()
+        self._real: set[str] = set()
         self._links: list[tuple[str, Config]] = []
 
     def start(self, path: str) -> None:
@@ -69,22 +70,33 @@ class _Walk:
         except ValueError as error:  # a NUL in the path
             self._found.errors.append(f"{path!r}: {error}")
             return
+        path = _plain(path)
         absolute = os.path.abspath(path)
         if stat.S_ISDIR(status.st_mode):
             config = self._resolver.at(absolute)
             if not (config.force_exclude and force_excluded(absolute, config)):
                 self._directory(path, absolute, config, _ignores_above(absolute) if config.respect_gitignore else ())
             return
+        if not stat.S_ISREG(status.st_mode):
+            # Opening a pipe can wait for ever, and a device such as /dev/zero has no end.
+            self._found.errors.append(f"{path}: neither a file nor a directory (what comes from a pipe is read as `-`)")
+            return
         config = self._resolver.at(os.path.dirname(absolute))
         if not (config.force_exclude and force_excluded(absolute, config)):
             self._add(path, absolute, status.st_size, config)
+            if os.path.islink(path):
+                self._real.add(os.path.realpath(path))
 
     def finish(self) -> None:
         """Take the links to files, now that it is known which of them lead to a file that was found anyway."""
-        real = {os.path.realpath(directory) for directory in {os.path.dirname(path) for path in self._seen}}
+        if not self._links:
+            return
+        directories = {directory: os.path.realpath(directory) for directory in {*map(os.path.dirname, self._seen)}}
+        real = self._real
+        real |= {os.path.join(directories[os.path.dirname(path)], os.path.basename(path)) for path in self._seen}
         for link, config in self._links:
             target = os.path.realpath(link)
-            if os.path.dirname(target) in real and target in {os.path.realpath(path) for path in self._seen}:
+            if target in real:
                 continue
             try:
                 status = os.stat(link)
@@ -93,6 +105,7 @@ class _Walk:
                 continue
             if stat.S_ISREG(status.st_mode):
                 self._add(link, os.path.abspath(link), status.st_size, config)
+                real.add(target)
 
     def _directory(self, path: str, absolute: str, config: Config, ignores: tuple[_Ignore, ...]) -> None:
         # A stack instead of recursion: nothing limits how deep directories nest.
@@ -139,15 +152,19 @@ class _Walk:
         """Take a directory's files, and yield the directories to go into."""
         for entry in listing:
             name = entry.name
-            # A link to a directory is not followed, as in git: what it shows lives elsewhere, perhaps above.
-            is_directory = entry.is_dir(follow_symlinks=False)
+            # The path is shown as the user wrote it: `.` in front of everything says nothing.
+            shown = name if path == os.curdir else os.path.join(path, name)
+            try:
+                # A link to a directory is not followed, as in git: what it shows lives elsewhere, perhaps above.
+                is_directory = entry.is_dir(follow_symlinks=False)
+            except OSError as error:
+                self._fail(shown, error)
+                continue
             if not is_directory and not name.endswith(".py"):
                 continue
             full = os.path.join(absolute, name)
             if _excluded(full, name, is_directory, config) or _ignored(full, is_directory, ignores):
                 continue
-            # The path is shown as the user wrote it: `.` in front of everything says nothing.
-            shown = name if path == os.curdir else os.path.join(path, name)
             if is_directory:
                 yield shown, full, config, ignores
             elif entry.is_symlink():
@@ -155,7 +172,12 @@ class _Walk:
                 if not name.startswith(".#") and not os.path.isdir(shown):
                     self._links.append((shown, config))
             elif entry.is_file(follow_symlinks=False):
-                self._add(shown, full, entry.stat().st_size, config)
+                try:
+                    size = entry.stat().st_size
+                except OSError as error:  # a directory whose names can be read, but not what stands behind them
+                    self._fail(shown, error)
+                else:
+                    self._add(shown, full, size, config)
 
     def _add(self, path: str, absolute: str, size: int, config: Config) -> None:
         if absolute not in self._seen:
@@ -163,7 +185,16 @@ class _Walk:
             self._found.targets.append(Target(path, size, config))
 
     def _fail(self, path: str, error: OSError) -> None:
-        self._found.errors.append(f"{path}: {error.strerror or error}")
+        self._found.errors.append(f"{path or repr(path)}: {error.strerror or error}")
+
+
+def _plain(path: str) -> str:
+    """An existing path without `.` and `..`, of which the latter means another directory behind a link."""
+    plain = os.path.normpath(path)
+    try:
+        return plain if os.path.samefile(plain, path) else os.path.realpath(path)
+    except OSError:
+        return os.path.realpath(path)
 
 
 def _excluded(path: str, name: str, is_directory: bool, config: Config) -> bool:
@@ -177,7 +208,7 @@ def _excluded(path: str, name: str, is_directory: bool, config: Config) -> bool:
     if not patterns:
         return False
     relative = os.path.relpath(path, config.root or None)
-    if relative.startswith(os.pardir):
+    if leads_out(relative):
         # Outside the project only a pattern for a bare name can be meant.
         relative = name
     return bool(_compiled(patterns).match_file(relative + "/" if is_directory else relative))
@@ -232,8 +263,12 @@ def _ignores_above(directory: str) -> tuple[_Ignore, ...]:
 
 
 def _ignore_file(root: str, name: str) -> tuple[_Ignore, ...]:
+    path = os.path.join(root, name)
     try:
-        with open(os.path.join(root, name), encoding="utf-8", errors="surrogateescape") as stream:
+        # Anybody's tree may hold a pipe of that name, and nobody may be at its other end.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return ()
+        with open(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
             lines = stream.read().splitlines()
     except OSError:
         return ()

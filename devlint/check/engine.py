@@ -51,20 +51,24 @@ def check_source(data: bytes | str, filename: str = "<string>", config: Config |
     config = config or Config()
     ignored = ignored_in(os.path.abspath(filename), config) if config.per_file_ignores else frozenset()
     chosen = tuple(rule for rule in _selected(config) if rule.code not in ignored)
+    try:
+        return _check(data, filename, config, chosen)
+    except Exception as error:
+        raise AnalysisError(_one_line(error)) from error
+
+
+def _check(data: bytes | str, filename: str, config: Config, chosen: tuple[type[Rule], ...]) -> list[Finding]:
+    from devlint import rules as package
+
     active = frozenset(rule.code for rule in chosen)
     source = Source.parse(data, filename)
     if isinstance(source, ParseFailure):
         return _parse_error(source, data, filename, active)
-    from devlint import rules as package
-
     try:
-        try:
-            found = package.run(source, chosen, config.target_torch)
-        except RecursionError:
-            # An `elif` chain of 300 branches nests as deep; few files need it, so only they pay for a thread.
-            found = with_deep_stack(lambda: package.run(source, chosen, config.target_torch))
-    except Exception as error:
-        raise AnalysisError(_one_line(error)) from error
+        found = package.run(source, chosen, config.target_torch)
+    except RecursionError:
+        # An `elif` chain of 300 branches nests as deep; few files need it, so only they pay for a thread.
+        found = with_deep_stack(lambda: package.run(source, chosen, config.target_torch))
     comments = suppressions(source.text, bool(found))
     kept = comments.apply(found) if comments.comments else found
     return sorted([*kept, *comments.unused(filename, active)], key=lambda finding: finding.sort_key)
@@ -102,6 +106,8 @@ def check_target(target: Target) -> Outcome:
             data = stream.read()
     except OSError as error:
         return Outcome(target.path, error=error.strerror or str(error))
+    except MemoryError:
+        return Outcome(target.path, error="the file does not fit into memory")
     try:
         return Outcome(target.path, tuple(check_source(data, target.path, target.config)))
     except AnalysisError as error:
@@ -154,7 +160,7 @@ def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active
     # Only what speaks of the whole file counts: lines mean little where the tokens end early.
     if isinstance(text, str):
         comments = suppressions(text, has_findings=False)
-        comments.comments = [comment for comment in comments.comments if comment.rows is None]
+        comments.by_row = {None: comments.by_row.get(None, [])}
         return comments.apply([finding])
     return [finding]
 

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from dataclasses import dataclass, replace
+from typing import TextIO
 
 import click
 
@@ -20,6 +21,7 @@ from devlint.config import (
     Selection,
     did_you_mean,
     file_pattern,
+    leads_out,
     parse_torch_version,
 )
 from devlint.config import load as load_config
@@ -55,24 +57,32 @@ def run(options: Options) -> int:
     """Check what the options say, print the report, and return the exit code."""
     # A syntax tree is a great many objects without cycles: a collection after every 700 of them costs an eighth.
     gc.set_threshold(100_000, 20, 20)
+    _open_streams()
     try:
-        resolver, config = configure(options)
-        if STDIN in options.paths:
-            result, stdin = _check_stdin(options, config)
-        else:
-            result, stdin = _check_files(options, resolver), {}
+        return _run(options)
     except ConfigError as error:
         _say("error", str(error))
         return EXIT_FAILED
     except KeyboardInterrupt:
         _say("error", "interrupted")
         return EXIT_INTERRUPTED
+
+
+def _run(options: Options) -> int:
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
+    resolver, config = configure(options)
+    if _reads_stdin(options):
+        result, stdin = _check_stdin(options, config)
+    else:
+        result, stdin = _check_files(options, resolver), {}
     for line in result.errors:
         _say("error", line)
     if not result.files and not result.errors and not options.quiet:
         _say("warning", "no Python files found under the given paths")
-    _print(options, config, result, stdin)
-    if result.errors:
+    if not _print(options, config, result, stdin) or result.errors:
         return EXIT_FAILED
     failing = any(finding.severity >= config.fail_on for finding in result.findings)
     return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
@@ -82,6 +92,9 @@ def configure(options: Options) -> tuple[Resolver, Config]:
     """The configuration of every file, and the one that holds for the run as a whole: the first path's."""
     changes = _changes(options)
     layer = Selection(options.select, options.ignore or (), options.extend_select or ())
+    if layer.select == ():
+        # Perhaps a variable of the shell that was never set: a check of nothing would pass for ever.
+        raise ConfigError("--select: no rule is named")
     for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
         try:
             union(selectors or ())
@@ -128,11 +141,26 @@ def _check_files(options: Options, resolver: Resolver) -> Result:
         return check_paths(paths, resolver, options.jobs, progress)
 
 
+def _reads_stdin(options: Options) -> bool:
+    """Whether it is the standard input that is checked: `-`, or a name for it and nothing else to check."""
+    named = options.stdin_filename is not None
+    if STDIN in options.paths or (named and not options.paths):
+        if len(options.paths) > 1:
+            raise ConfigError("`-` is the standard input and cannot be checked together with other paths")
+        return True
+    if named:
+        raise ConfigError("--stdin-filename names the standard input, `-`, which is not among the paths")
+    return False
+
+
 def _check_stdin(options: Options, config: Config) -> tuple[Result, dict[str, bytes]]:
-    if len(options.paths) > 1:
-        raise ConfigError("`-` is the standard input and cannot be checked together with other paths")
     name = options.stdin_filename or STDIN
-    data = sys.stdin.buffer.read()
+    if sys.stdin is None:
+        return Result(errors=["the standard input is closed"]), {}
+    try:
+        data = sys.stdin.buffer.read()
+    except OSError as error:
+        return Result(errors=[f"the standard input cannot be read: {error.strerror}"]), {}
     if options.stdin_filename and config.force_exclude and force_excluded(os.path.abspath(name), config):
         return Result(files=1), {}
     try:
@@ -141,7 +169,8 @@ def _check_stdin(options: Options, config: Config) -> tuple[Result, dict[str, by
         return Result(errors=[f"{name}: devlint failed on this file, please report it: {error}"]), {}
 
 
-def _print(options: Options, config: Config, result: Result, stdin: dict[str, bytes]) -> None:
+def _print(options: Options, config: Config, result: Result, stdin: dict[str, bytes]) -> bool:
+    """Print the report; whether it could be printed."""
     from devlint.report import Report, render
 
     # A name or a line that the terminal's encoding lacks must not cost the report.
@@ -155,8 +184,29 @@ def _print(options: Options, config: Config, result: Result, stdin: dict[str, by
             click.echo(text, color=color)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); Python would complain once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has seen enough (`| head`).
+        _silence(sys.stdout)
+    except OSError as error:
+        _silence(sys.stdout)
+        _say("error", f"the report cannot be written: {error.strerror}")
+        return False
+    return True
+
+
+def _open_streams() -> None:
+    """Let a file stand for the standard streams that the caller closed, where Python has None."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
+def _silence(stream: TextIO) -> None:
+    """Point a stream that cannot be written to nowhere; Python would complain once more when it closes it."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError:  # a stream without a file behind it
+        pass
 
 
 def _wants_color() -> bool:
@@ -168,7 +218,12 @@ def _wants_color() -> bool:
 
 
 def _say(kind: str, text: str) -> None:
-    click.echo(f"{kind}: {' '.join(text.splitlines())}", err=True)
+    from devlint.report.base import one_line
+
+    try:
+        click.echo(f"{kind}: {one_line(text)}", err=True)
+    except OSError:  # nobody listens, but the exit code still tells
+        _silence(sys.stderr)
 
 
 def _choice(option: str, value: str, choices: tuple[str, ...]) -> str:
@@ -188,7 +243,7 @@ def _patterns(patterns: tuple[str, ...]) -> list[str]:
 def _from_here(patterns: list[str], root: str) -> list[str]:
     """Patterns of the command line are meant from the current directory, those of a Config from its root."""
     here = os.path.relpath(os.getcwd(), root or None)
-    if here == os.curdir or here.startswith(os.pardir):
+    if here == os.curdir or leads_out(here):
         return patterns
     return [f"/{here}/{pattern.lstrip('/')}" if "/" in pattern.rstrip("/") else pattern for pattern in patterns]
 

@@ -6,6 +6,7 @@ import ast
 import io
 import re
 import warnings
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _BOM = b"\xef\xbb\xbf"
 # What the tokenizer looks for in the first two lines (PEP 263); a cheap test before the real detection.
 _CODING = re.compile(rb"coding[:=]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _NEWLINE = re.compile("\r\n|\r|\n")
 _NESTED_TOO_DEEP = "the code is nested too deeply for Python's parser"
 
@@ -42,6 +44,7 @@ class Source:
         self.data = data
         self.text = text
         self.tree = tree
+        self._wide: dict[int, tuple[list[int], list[int]]] = {}
 
     @classmethod
     def parse(cls, data: bytes | str, filename: str = "<string>") -> Source | ParseFailure:
@@ -102,7 +105,22 @@ class Source:
         line = self.lines[row - 1] if row <= len(self.lines) else ""
         if line.isascii():
             return offset
-        return len(line.encode("utf-8", "surrogatepass")[:offset].decode("utf-8", "ignore"))
+        wide = self._wide.get(row)
+        if wide is None:
+            wide = self._wide[row] = _wide_characters(line)
+        # Each character beyond ASCII before the offset takes some bytes more than the one column that it counts.
+        starts, before = wide
+        at = bisect_left(starts, offset)
+        return min(max(offset - before[at], starts[at - 1] - before[at - 1] if at else 0), len(line))
+
+
+def _wide_characters(line: str) -> tuple[list[int], list[int]]:
+    """Where a line's characters beyond ASCII begin, in bytes, and how many bytes too many the first ``n`` take."""
+    starts, before = [], [0]
+    for match in _BEYOND_ASCII.finditer(line):
+        starts.append(match.start() + before[-1])
+        before.append(before[-1] + len(match[0].encode("utf-8", "surrogatepass")) - 1)
+    return starts, before
 
 
 def split_lines(text: str) -> list[str]:

@@ -46,9 +46,17 @@ class Suppressions:
     """All suppressions of one file."""
 
     comments: list[_Comment] = field(default_factory=list)
+    by_row: dict[int | None, list[_Comment]] = field(default_factory=dict)
+    """The comments that speak of a line; under None, of the whole file."""
     problems: list[tuple[Span, str]] = field(default_factory=list)
     logical: list[tuple[int, int]] = field(default_factory=list)
     """First and last line of every statement; of a compound statement, of its header."""
+
+    def add(self, comment: _Comment) -> None:
+        """Take one comment in."""
+        self.comments.append(comment)
+        for row in (None,) if comment.rows is None else comment.rows:
+            self.by_row.setdefault(row, []).append(comment)
 
     def apply(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings that no comment silences."""
@@ -82,15 +90,13 @@ class Suppressions:
         return [finding for finding in findings if not self._silenced(finding)]
 
     def _silenced(self, finding: Finding) -> bool:
-        rows = self._rows(finding.span) if self.comments else set[int]()
         silenced = False
-        for comment in self.comments:
-            if comment.rows is not None and comment.rows.isdisjoint(rows):
-                continue
-            for entry in comment.entries:
-                # A blanket comment does not silence the report that it is not needed.
-                if finding.code in entry.codes and (finding.code != UNUSED_SUPPRESSION or entry.codes <= _META):
-                    entry.used = silenced = True
+        for row in (None, *self._rows(finding.span)) if self.comments else ():
+            for comment in self.by_row.get(row, ()):
+                for entry in comment.entries:
+                    # A blanket comment does not silence the report that it is not needed.
+                    if finding.code in entry.codes and (finding.code != UNUSED_SUPPRESSION or entry.codes <= _META):
+                        entry.used = silenced = True
         return silenced
 
     def _rows(self, span: Span) -> set[int]:
@@ -197,16 +203,14 @@ def _read_pragma(match: re.Match[str], row: int, column: int, rows: frozenset[in
             found.problems.append((span, str(error)))
             continue
         entries.append(_Entry(f"`{word}[{selector}]`" if listed else f"`{word}`", span, codes))
-    found.comments.append(_Comment(None if word == "ignore-file" else rows, entries, reportable=True))
+    found.add(_Comment(None if word == "ignore-file" else rows, entries, reportable=True))
 
 
 def _read_noqa(match: re.Match[str], row: int, column: int, found: Suppressions) -> None:
     start = column + match.start() + 1
     span = Span(row, start, row, start + len(match[0]))
     if match["codes"] is None:
-        found.comments.append(
-            _Comment(frozenset({row}), [_Entry("`noqa`", span, frozenset(rules()))], reportable=False)
-        )
+        found.add(_Comment(frozenset({row}), [_Entry("`noqa`", span, frozenset(rules()))], reportable=False))
         return
     entries = []
     for code in re.split(r"[\s,]+", match["codes"].upper()):
@@ -216,7 +220,7 @@ def _read_noqa(match: re.Match[str], row: int, column: int, found: Suppressions)
             entries.append(_Entry(f"`noqa: {code}`", span, codes_of(code)))
         except UnknownSelectorError as error:
             found.problems.append((span, str(error)))
-    found.comments.append(_Comment(frozenset({row}), entries, reportable=True))
+    found.add(_Comment(frozenset({row}), entries, reportable=True))
 
 
 def _could_fire(codes: frozenset[str], active: frozenset[str]) -> bool:

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
@@ -19,8 +20,10 @@ def run(targets: Sequence[Target], jobs: int) -> Iterator[Outcome]:
     """Check the files in several processes, the big ones first, and yield what comes of each as it is done."""
     queue = sorted(targets, key=lambda target: target.size)
     context = _context()
-    workers = [_Worker.start(context) for _ in range(min(jobs, len(queue)))]
+    workers: list[_Worker] = []
     try:
+        for _ in range(min(jobs, len(queue))):
+            workers.append(_Worker.start(context, workers))
         for worker in workers:
             worker.give(queue)
         while busy := {worker.connection: worker for worker in workers if worker.target is not None}:
@@ -30,7 +33,8 @@ def run(targets: Sequence[Target], jobs: int) -> Iterator[Outcome]:
                 if outcome is None:
                     outcome = worker.crashed()
                     workers.remove(worker)
-                    worker = _Worker.start(context)
+                    worker.connection.close()
+                    worker = _Worker.start(context, workers)
                     workers.append(worker)
                 yield outcome
                 worker.give(queue)
@@ -51,10 +55,13 @@ class _Worker:
     target: Target | None = None
 
     @classmethod
-    def start(cls, context: BaseContext) -> _Worker:
+    def start(cls, context: BaseContext, others: Sequence[_Worker]) -> _Worker:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs,), daemon=True)  # type: ignore[attr-defined]
-        process.start()
+        # A fork takes our ends of all lines along. While a child holds one open, it never sees that we are gone.
+        taken = [ours, *(other.connection for other in others)] if context.get_start_method() == "fork" else []
+        process = context.Process(target=_serve, args=(theirs, taken), daemon=True)  # type: ignore[attr-defined]
+        with _no_interrupt():
+            process.start()
         # The child's end must be open in the child alone, or its death would not be noticed.
         theirs.close()
         return cls(process, ours)
@@ -89,16 +96,33 @@ class _Worker:
         return Outcome(path, error=f"the process that checked this file died ({how}), please report it")
 
 
-def _serve(connection: Connection) -> None:
+def _serve(connection: Connection, taken: Sequence[Connection]) -> None:
     """A worker's life: files come in, outcomes go out, until the line is closed."""
+    for other in taken:
+        other.close()
     # Ctrl-C reaches the whole process group; the parent decides what happens then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     while True:
         try:
             target = connection.recv()
-        except (EOFError, OSError):
+            connection.send(check_target(target))
+        except (EOFError, OSError):  # who asked is gone
             return
-        connection.send(check_target(target))
+
+
+@contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Hold Ctrl-C back while a process begins, or it would reach one that does not ignore it yet."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _context() -> BaseContext:

@@ -42,7 +42,7 @@ def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
     elif isinstance(target, ast.Subscript):
         assign_item(frame, target, value, node)
     elif isinstance(target, ast.Starred):
-        bind(frame, target.value, Sequence(None, UNKNOWN), node)
+        bind(frame, target.value, value if isinstance(value, Sequence) else Sequence(None, UNKNOWN), node)
 
 
 def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> None:
@@ -64,6 +64,13 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
 
 
 def _unpack(frame: Frame, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
+    star = next((at for at, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+    if star is not None and isinstance(value, Sequence) and value.items is not None:
+        rest = len(targets) - star - 1
+        if len(value.items) >= star + rest:
+            middle = value.items[star : len(value.items) - rest]
+            ends = value.items[len(value.items) - rest :]
+            value = Sequence((*value.items[:star], Sequence(middle, UNKNOWN, True), *ends))
     nodes = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(targets) else None
     if isinstance(value, Sequence) and value.items is not None and len(value.items) == len(targets):
         parts: list[Value] = list(value.items)

@@ -32,6 +32,7 @@ from devlint.flow.values import (
     Value,
     add_item,
     as_tensor,
+    identity,
     join,
 )
 
@@ -45,6 +46,7 @@ _PASS_THROUGH = frozenset(
 )
 """Wrappers whose elements are those of their first argument."""
 _COPIES = frozenset({"copy.deepcopy", "torch.compile", "torch.jit.script", "torch.compiler.disable"})
+_HARMLESS = frozenset({"len", "print", "isinstance", "range", "type", "id", "bool", "hasattr", "repr", "min", "max"})
 _SEQUENCE_GROWERS = frozenset({"append", "add", "insert", "extend"})
 
 
@@ -59,6 +61,11 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
         return frame.machine.construct(frame, called, call)
     if isinstance(called, Module):
         return modules.forward(frame, call, called)
+    if isinstance(called, Tensor) and not called.certain and called.story:
+        # it was moved, and is called: a module
+        module = Module(identity(), text=frame.machine.text(call.node.func))
+        frame.put(module, called.device, called.story[0])
+        return modules.forward(frame, call, module)
     if isinstance(called, Opaque):
         literals.literal_devices(frame, call)
         placed = modules.placed_stranger(frame, called)
@@ -151,9 +158,11 @@ def _container_method(frame: Frame, call: Call, receiver: Sequence | Mapping, no
             return Sequence(None, Sequence((UNKNOWN, every), every))
         if name == "values":
             return Sequence(None, every)
-        if name in ("get", "pop") and call.positional and isinstance(call.positional[0], Const):
+        if name == "get" and call.positional and isinstance(call.positional[0], Const):
             key = call.positional[0].value
             return next((value for known, value in receiver.items if known == key), UNKNOWN)
+        if name in ("update", "setdefault", "pop", "popitem", "clear") and isinstance(node.value, ast.Name):
+            frame.state.env[node.value.id] = UNKNOWN
         return UNKNOWN
     if name in _SEQUENCE_GROWERS and isinstance(node.value, ast.Name) and call.positional:
         added = call.positional[-1]
@@ -197,7 +206,7 @@ def _sum(frame: Frame, call: Call) -> Value:
     return item(value) if isinstance(value, Tensor) else UNKNOWN
 
 
-def _getattr(frame: Frame, call: Call) -> Value:
+def _unknown(frame: Frame, call: Call) -> Value:
     return UNKNOWN
 
 
@@ -226,11 +235,12 @@ _BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
     "builtins.zip": _zip,
     "builtins.next": _next,
     "builtins.sum": _sum,
-    "builtins.getattr": _getattr,
+    "builtins.getattr": _unknown,
     "builtins.str": _str,
     "builtins.dict": _dict,
     "builtins.super": _super,
     "builtins.abs": _absolute,
+    **{f"builtins.{name}": _unknown for name in _HARMLESS},
 }
 BUILTINS = frozenset(path.partition(".")[2] for path in (*_BUILTINS, *_PASS_THROUGH) if path.startswith("builtins."))
 """The built-in functions that matter here."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint import device
-from devlint.flow import calls, guards, literals, operations
+from devlint.flow import calls, guards, literals, names, operations, table
 from devlint.flow.binding import bind
 from devlint.flow.frame import Call, Frame
 from devlint.flow.indexing import subscript
@@ -47,7 +47,13 @@ def _name(frame: Frame, node: ast.Name) -> Value:
     value = frame.lookup(node.id)
     if value is not None:
         return value
-    return Named(f"builtins.{node.id}") if node.id in calls.BUILTINS else UNKNOWN
+    if node.id in calls.BUILTINS:
+        return Named(f"builtins.{node.id}")
+    for module in frame.machine.index.star_modules:
+        path = names.canonical(f"{module}.{node.id}")
+        if table.module(path) is not None or table.function(path) is not None:
+            return Named(path)
+    return UNKNOWN
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
@@ -100,7 +106,7 @@ def _spread(keywords: dict[str, Value], value: Value) -> bool:
     if not isinstance(value, Mapping) or value.other is not UNKNOWN:
         return False
     keywords.update({key: held for key, held in value.items if isinstance(key, str)})
-    return False
+    return True
 
 
 def operate(
@@ -191,8 +197,10 @@ def _fallback(frame: Frame, node: ast.expr) -> None:
 
 
 def _compare(frame: Frame, node: ast.Compare) -> Value:
+    outer, frame.comparing = frame.comparing, True
     left = evaluate(frame, node.left)
     rights = [evaluate(frame, comparator) for comparator in node.comparators]
+    frame.comparing = outer
     identity_test = isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
     if len(rights) == 1 and not identity_test:
         result = operate(frame, node, node.left, left, node.comparators[0], rights[0])

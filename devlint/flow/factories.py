@@ -37,17 +37,18 @@ _LEGACY = frozenset(
 
 def is_legacy(path: str) -> bool:
     """Whether it is a constructor such as ``torch.FloatTensor``, which takes no ``device=`` of an accelerator."""
-    return path.startswith("torch.") and path.rpartition(".")[2] in _LEGACY
+    module, _, name = path.rpartition(".")
+    return module == "torch" and name in _LEGACY
 
 
-def make(frame: Frame, call: Call, path: str, entry: table.Function | None) -> Tensor:
-    """The tensor that a factory makes."""
+def make(frame: Frame, call: Call, path: str, entry: table.Function | None, beside: Tensor | None = None) -> Tensor:
+    """The tensor that a factory makes; ``beside`` is the tensor whose method it is, as in ``x.new_zeros(3)``."""
     rule = entry.rule if entry else "cpu"
     name = path.rpartition(".")[2]
-    data = _data_tensor(call, rule)
+    data = beside or _data_tensor(call, rule)
     asked = call.argument(-1, "device")
     place, chosen = _place(frame, call, asked, data, rule)
-    many, rank = _dimensions(call, name, data)
+    many, rank = _dimensions(call, name, None if beside else data)
     source = asked.source if isinstance(asked, DeviceValue) else None
     fresh = place.implied and source is None
     label = "created on the CPU here" if place.kind is Kind.CPU else f"created on {place} here"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role
 from devlint.flow.state import DEVICE, STORY, State
-from devlint.flow.values import DeviceValue, Module, Opaque, Tensor, Value, as_tensor
+from devlint.flow.values import UNKNOWN, DeviceValue, Module, Opaque, Tensor, Value, as_tensor
 from devlint.sites import Literal, Operand, Scope, Site, Step
 
 if TYPE_CHECKING:
@@ -74,7 +74,10 @@ class Frame:
     loops: list[Loop] = field(default_factory=list)
     handler: bool = False
     test: bool = False
-    discarded: ast.AST | None = None
+    discarded: frozenset[ast.AST] = frozenset()
+    """The calls whose results nobody takes."""
+    comparing: bool = False
+    """Whether the operands of a comparison are being evaluated, where a device is named but nothing is placed."""
     default_device: Device | None = None
     silent: bool = False
     """Whether the code runs where everything still is on the CPU, so that nothing in it can clash."""
@@ -100,6 +103,9 @@ class Frame:
         value = self.state.env.get(name)
         if value is not None:
             return self.state.seen(value) if self.state.facts else value
+        if self.info is not None and name in self.machine.index.rebound:
+            # some function assigns it, nobody knows when
+            return UNKNOWN
         for outer in self.closure:
             value = outer.state.env.get(name)
             if value is not None:

@@ -12,7 +12,20 @@ from devlint.device import AVAILABLE, Kind
 from devlint.flow import names, nodes
 from devlint.flow.index import DEVICE_NAME
 from devlint.flow.state import availability
-from devlint.flow.values import Const, Flag, Instance, Loader, Module, Named, Opaque, Sequence, Tensor, Value
+from devlint.flow.values import (
+    Const,
+    Flag,
+    Instance,
+    Loader,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+    placement,
+)
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -39,6 +52,8 @@ def condition(frame: Frame, node: ast.expr) -> Flag:
         return condition(frame, node.operand).negated()
     if isinstance(node, ast.BoolOp):
         return _combined(frame, node)
+    if isinstance(node, ast.NamedExpr):
+        return condition(frame, node.value)
     if isinstance(node, ast.Call):
         return _called(frame, node)
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -206,6 +221,9 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
         comparator = test.comparators[0]
         if isinstance(comparator, ast.Constant) and comparator.value is None:
             _refine_none(frame, test.left.id, isinstance(test.ops[0], (ast.Is, ast.Eq)) is holds)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        if isinstance(test.ops[0], ast.Eq) is holds:
+            _refine_device(frame, test.left, test.comparators[0])
     elif isinstance(test, ast.Name):
         _refine_none(frame, test.id, not holds)
     elif isinstance(test, ast.Call) and holds:
@@ -217,6 +235,18 @@ def _refine_none(frame: Frame, name: str, none: bool) -> None:
     value = frame.lookup(name)
     if isinstance(value, (Tensor, Opaque)) and value.optional:
         frame.state.env[name] = Const(None) if none else replace(value, optional=False)
+
+
+def _refine_device(frame: Frame, left: ast.expr, right: ast.expr) -> None:
+    """Where ``x.device == device``, ``x`` is there."""
+    if not isinstance(left, ast.Attribute) or left.attr != "device" or not isinstance(left.value, ast.Name):
+        return
+    value = frame.lookup(left.value.id)
+    frame.machine.muted += 1
+    place = placement(frame.evaluate(right))
+    frame.machine.muted -= 1
+    if place is not None and isinstance(value, (Tensor, Opaque)):
+        frame.state.env[left.value.id] = replace(as_tensor(value), device=place, factory="", factory_node=None)
 
 
 def _refine_tensor(frame: Frame, test: ast.Call) -> None:

@@ -171,6 +171,13 @@ class ClassInfo:
             if parent is not None and parent is not self:
                 yield parent
 
+    def ancestors(self, depth: int = 0) -> Iterator[ClassInfo]:
+        """All bases that the same file defines, bases of bases included."""
+        for parent in self.parents():
+            yield parent
+            if depth < 8:
+                yield from parent.ancestors(depth + 1)
+
     def method(self, name: str) -> FunctionInfo | None:
         """The method of that name, inherited ones of this file included."""
         return self._method(name, 0)
@@ -295,6 +302,9 @@ class Index:
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
         self._star = False
+        self.star_modules: list[str] = []
+        self.rebound = set(re.findall(r"^\s+(?:global|nonlocal)\s+(.*)$", text, re.MULTILINE))
+        self.rebound = {name.strip() for names_ in self.rebound for name in names_.split("#")[0].split(",")}
         self._text = text
         self._triggers: list[int] = []
         self._starts = [0]
@@ -303,7 +313,9 @@ class Index:
         for node in _top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(names.imported(node))
-                self._star = self._star or any(alias.name == "*" for alias in node.names)
+                if any(alias.name == "*" for alias in node.names):
+                    self._star = True
+                    self.star_modules.append(getattr(node, "module", None) or "")
         if self._star:
             # what a star brings in cannot be seen, but these names have one meaning
             self.imports = {**_BY_STAR, **self.imports}

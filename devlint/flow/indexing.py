@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import Role
-from devlint.flow.operations import is_tensor, meet
+from devlint.flow.operations import is_tensor, meet, stranded
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -33,6 +33,13 @@ def item(tensor: Tensor) -> Tensor:
     return replace(tensor, rank=rank, many=many, certain=True)
 
 
+def member(container: Module) -> Value:
+    """One of a container's modules: it is where the container is."""
+    if not container.item:
+        return UNKNOWN
+    return replace(container, path=container.item, item="", spread=False)
+
+
 def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
     """The value of ``base[index]``."""
     if isinstance(base, (Sequence, Mapping)):
@@ -52,9 +59,7 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
         if base.role is Role.INPUT:
             return replace(base, key=f"{base.key}[{where}]", text=frame.machine.text(node), hint=_item_hint(base))
         return UNKNOWN
-    if isinstance(base, Module):
-        return UNKNOWN
-    return UNKNOWN
+    return member(base) if isinstance(base, Module) and not isinstance(node.slice, ast.Slice) else UNKNOWN
 
 
 def _item_hint(base: Opaque) -> str:
@@ -78,21 +83,25 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
     parts = _parts(node.slice)
     indexes: list[tuple[ast.expr, Value]] = []
     dropped = 0
+    unknown = False
     for part in parts:
         value = frame.evaluate(part)
         if isinstance(part, ast.Slice) or (isinstance(value, Const) and value.value in (None, Ellipsis)):
             continue
         if isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor"):
             indexes.append((part, value))
-        else:
-            # an integer removes a dimension; so may anything of which nothing is known
+        elif isinstance(value, Const) or (isinstance(value, Opaque) and value.hint == "number"):
             dropped += 1
+        else:
+            # a number or a tensor: nothing is known of the dimensions that are left
+            unknown = True
     if frame.state.settled(tensor.device).accelerates() is False:
         # a CPU index may select from any device, an accelerator's index only from its own
         for part, index in indexes:
             if meet(frame, node, "[]", "index", ((node.value, tensor, ""), (part, index, ""))):
-                # one mistake is told once: go on where the index is
-                tensor = replace(tensor, device=as_tensor(index).device, factory="", factory_node=None)
+                tensor = stranded(replace(tensor, device=as_tensor(index).device))
+    if unknown:
+        return replace(tensor, rank=None, many=None, certain=True)
     rank = None if tensor.rank is None else tensor.rank - dropped
     if indexes:
         return replace(tensor, rank=None, many=True if dropped == 0 else None, certain=True)

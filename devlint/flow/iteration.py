@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint.device import Role
-from devlint.flow.indexing import item
-from devlint.flow.values import UNKNOWN, Batches, Const, Loader, Opaque, Sequence, Tensor, Value, as_tensor
+from devlint.flow.indexing import item, member
+from devlint.flow.values import UNKNOWN, Batches, Const, Loader, Module, Opaque, Sequence, Tensor, Value, as_tensor
 
 ELEMENT = Const("no elements")
 """What iterating something empty yields."""
@@ -15,9 +15,11 @@ ELEMENT = Const("no elements")
 def iterate(value: Value) -> Value:
     """What one round of ``for x in value`` binds."""
     if isinstance(value, Loader):
-        return Batches(value.oid, value.batches)
+        return Batches(value.oid, value.batches, value.certain)
     if isinstance(value, Batches):
         return value
+    if isinstance(value, Module):
+        return member(value)
     if isinstance(value, Sequence):
         if value.items is not None and len(value.items) == 0 and not value.mutable:
             return ELEMENT

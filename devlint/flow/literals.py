@@ -39,6 +39,7 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         place = device.parse(node.value)
         if place is not None and place.kind is Kind.ACCELERATOR:
-            frame.emit(Literal(node, frame.scope(), node.value, role))
+            if not frame.comparing:
+                frame.emit(Literal(node, frame.scope(), node.value, role))
             return node.value
     return ""

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
-from devlint.flow.values import Batches, Function, Instance, Loader, Sequence, Stateful, Tensor, Value, identity
+from devlint.flow.values import (
+    Batches,
+    Function,
+    Instance,
+    Loader,
+    Mapping,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    identity,
+)
 from devlint.sites import Load, Scope, Transfer
 
 if TYPE_CHECKING:
@@ -50,7 +61,11 @@ class Loaders:
             custom = _custom(call)
             managed = _is_managed(frame)
             self._by_oid[oid] = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
-        return Loader(oid, batches)
+        tensors = isinstance(dataset, Stateful) and bool(dataset.tensors)
+        if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
+            # whoever makes the batches may put them anywhere
+            return Loader(oid, device.UNKNOWN)
+        return Loader(oid, batches, tensors)
 
     def moving(self, transfer: Transfer, value: Value) -> None:
         """A transfer of (a part of) a batch."""
@@ -71,6 +86,8 @@ class Loaders:
                 self._by_oid[value.oid].escapes = True
             elif isinstance(value, Sequence) and value.items:
                 self.escape(value.items)
+            elif isinstance(value, Mapping):
+                self.escape(held for _, held in value.items)
 
     def hand_over(self, values: Iterable[Value], method: str) -> None:
         """Loaders among ``values`` go into a method of a stranger, perhaps of a framework that takes care of them."""

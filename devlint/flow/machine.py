@@ -132,7 +132,7 @@ class Machine:
     def _followed(self, info: ClassInfo) -> list[str]:
         """The attributes of ``self`` which are worth a method's interpretation, although it mentions no device."""
         if info.is_module:
-            return self.attributes.names(info.name)
+            return [name for known in (info, *info.ancestors()) for name in self.attributes.names(known.name)]
         heap = self._class_heaps.get(info, {})
         return [
             key[1]

@@ -59,6 +59,8 @@ def construct(frame: Frame, call: Call, path: str) -> Value:
         text=path.rpartition(".")[2],
         has_state=bool(known and (known.has_params or known.has_buffers)),
     )
+    if known and any(_is_false(call.keywords.get(name)) for name in ("affine", "elementwise_affine")):
+        module = replace(module, has_state=known.has_buffers)
     buffers = [value for name, value in call.keywords.items() if known and name in known.buffer_arguments]
     if call.positional and known and "weight" in known.buffer_arguments:
         buffers.append(call.positional[0])
@@ -67,6 +69,10 @@ def construct(frame: Frame, call: Call, path: str) -> Value:
     place, step = _made_on(frame, call, module)
     frame.put(module, place, step)
     return module
+
+
+def _is_false(value: Value | None) -> bool:
+    return isinstance(value, Const) and value.value is False
 
 
 def _made_on(frame: Frame, call: Call, module: Module) -> tuple[Device, Step | None]:
@@ -114,7 +120,9 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
     else:
         frame.put(module, device.UNKNOWN, None)
     spread = any(child.spread for child in children) or not complete
-    return replace(module, has_state=bool(stateful) or not complete, spread=spread and len(places) != 1)
+    paths = {child.path for child in children}
+    item = paths.pop() if len(paths) == 1 else ""
+    return replace(module, has_state=bool(stateful) or not complete, spread=spread and len(places) != 1, item=item)
 
 
 def _wrap(frame: Frame, call: Call, path: str) -> Value:
@@ -282,7 +290,9 @@ def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) ->
     if not module.path.startswith("torch.nn."):
         return UNKNOWN
     if module.path in CONTAINERS or module.path in WRAPPERS:
-        return UNKNOWN if module.spread else Tensor(place, many=True, story=frame.story_of(module))
+        if module.has_state:
+            return UNKNOWN if module.spread else Tensor(place, many=True, story=frame.story_of(module))
+        return blend(*inputs) if inputs else UNKNOWN
     many = None if module.path.endswith("Loss") else True
     if not module.has_state:
         result = blend(*inputs) if inputs else Tensor(device.UNKNOWN)

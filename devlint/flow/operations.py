@@ -23,10 +23,16 @@ Met = tuple[ast.AST, Value, str]
 def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[Met], inplace: bool = False) -> Value:
     """An arithmetic operation or comparison: 0-dim CPU tensors may meet anything."""
     tensors = [met for met in operands if is_tensor(met[1])]
-    meet(frame, node, operator, "operands", tensors)
+    clash = meet(frame, node, operator, "operands", tensors)
     if inplace and is_tensor(operands[0][1]):
         return replace(as_tensor(operands[0][1]), certain=True)
-    return blend(*(met[1] for met in tensors))
+    result = blend(*(met[1] for met in tensors))
+    return stranded(result) if clash else result
+
+
+def stranded(tensor: Tensor) -> Tensor:
+    """The result of something that fails or is lost: where it was meant to be, but nothing to build on."""
+    return replace(tensor, derived=True, factory="", factory_node=None, attribute=None, attribute_of=None)
 
 
 def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
@@ -48,21 +54,32 @@ def is_tensor(value: Value) -> bool:
 
 
 def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterable[Met]) -> bool:
-    """Tensors that need one device: a site, and True, where two of them surely have two."""
+    """Tensors that need one device: a site where two of them surely have two.
+
+    True where they surely fail.
+    """
     met = [(where, value, role, frame.state.settled(as_tensor(value).device)) for where, value, role in tensors]
     if len(met) < 2:
         return False
-    clash = False
+    clash = found = False
     for position, (where, value, _, place) in enumerate(met):
         for other_where, other, _, other_place in met[position + 1 :]:
             if place.differs(other_place) is not True:
                 continue
-            clash = True
+            clash = clash or _sure(value, place, other, other_place)
+            found = True
             _use_attributes(frame, (where, value), (other_where, other))
-    if clash:
+    if found:
         operands = tuple(frame.operand(where, value, role) for where, value, role, _ in met)
         frame.emit(Operation(node, frame.scope(), operator, kind, operands))
     return clash
+
+
+def _sure(first: Value, place: Device, second: Value, other_place: Device) -> bool:
+    """Whether the two surely are tensors that cannot meet."""
+    one, two = as_tensor(first), as_tensor(second)
+    cpu = one if place.kind is Kind.CPU else two if other_place.kind is Kind.CPU else None
+    return one.certain and two.certain and (cpu is None or cpu.many is True)
 
 
 def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[ast.AST, Value]) -> None:
@@ -116,4 +133,4 @@ def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
 def derived(tensor: Tensor, many: bool | None = None, rank: int | None = None) -> Tensor:
     """A tensor computed from one other: it lives with it."""
     keeps = tensor.many if many is None else many
-    return replace(tensor, many=keeps, rank=rank, certain=True, optional=False)
+    return replace(tensor, many=keeps, rank=rank, certain=True, optional=False, buffer=False)

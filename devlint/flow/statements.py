@@ -56,10 +56,12 @@ def after(frame: Frame) -> State:
 def _expression(frame: Frame, node: ast.Expr) -> None:
     value = node.value
     if isinstance(value, ast.Call):
-        frame.discarded = value
+        frame.discarded = frozenset((value,))
         if names.dotted(value.func) in _STOPS or frame.machine.index.resolve(names.dotted(value.func)) in _STOPS:
             frame.state.dead = True
             return
+    elif isinstance(value, ast.Tuple):
+        frame.discarded = frozenset(value.elts)
     if not isinstance(value, ast.Constant):
         evaluate(frame, value)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.flow import factories, literals, table, transfers
 from devlint.flow.index import TENSOR_ONLY
-from devlint.flow.operations import blend, derived, is_tensor, meet
+from devlint.flow.operations import blend, derived, is_tensor, meet, stranded
 from devlint.flow.values import (
     ITEMS,
     UNKNOWN,
@@ -22,6 +22,7 @@ from devlint.flow.values import (
     Value,
     as_tensor,
 )
+from devlint.sites import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -69,37 +70,36 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule in ("python", "numpy", "none"):
         return UNKNOWN
     if entry.rule == "like_input_or_kwarg":
-        shifted = (
-            replace(call, positional=(receiver, *call.positional), nodes=(node.value, *call.nodes))
-            if name.endswith("_like")
-            else call
-        )
-        made = factories.make(frame, shifted, f"torch.Tensor.{name}", entry)
-        return (
-            made
-            if "device" in call.keywords
-            else replace(made, device=tensor.device, story=tensor.story, factory="", factory_node=None)
-        )
+        return factories.make(frame, call, f"torch.Tensor.{name}", entry, beside=tensor)
     if entry.rule == "cpu-pinned":
         return replace(tensor, host=True)
     if entry.rule.startswith("mover"):
-        return tensor if name == "type" and _only_dtype(call) else Tensor(device.UNKNOWN)
+        return _typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
     reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
     if "self" not in entry.rejects_cpu:
         reacts = [met for met in reacts if met[2] != "self" or not _on_cpu(frame, met[1])]
     kind = "accumulator" if name == "copy_" else "operands"
-    meet(frame, call.node, f".{name}()", kind, operands if name == "copy_" and tensor.factory else reacts)
+    clash = meet(frame, call.node, f".{name}()", kind, operands if name == "copy_" and tensor.factory else reacts)
     result = tensor if name.endswith("_") else blend(*deciding(operands, entry))
+    if clash and kind != "accumulator":
+        result = stranded(result)
     return shaped(call, name, result, tensor)
 
 
-def _only_dtype(call: Call) -> bool:
-    """Whether the argument of ``.type`` names a dtype, and no type that has a device of its own."""
+def _typed(tensor: Tensor, call: Call) -> Tensor:
+    """The result of ``.type(...)``: a dtype leaves the tensor where it is, a tensor type has a device of its own."""
     given = call.argument(0, "dtype")
-    if isinstance(given, Const):
-        return isinstance(given.value, str) and "cuda" not in given.value
-    return given is None or (isinstance(given, Named) and "cuda" not in given.path)
+    text = given.value if isinstance(given, Const) else given.path if isinstance(given, Named) else None
+    if given is None:
+        return tensor
+    if not isinstance(text, str):
+        return Tensor(device.UNKNOWN)
+    if not text.endswith("Tensor"):
+        return tensor
+    place = device.accelerator("cuda") if "cuda" in text else device.CPU
+    label = f"converted to a type of {'the CPU' if place is device.CPU else '`cuda`'} here"
+    return Tensor(place, many=tensor.many, rank=tensor.rank, story=(Step(call.node, label),), host=True)
 
 
 def arguments(
@@ -158,6 +158,9 @@ def deciding(operands: list[tuple[ast.AST, Value, str]], entry: table.Function) 
     """The tensors that decide where the result lives: not those that are only sizes or indexes."""
     definite = [met for met in operands if is_definite(met[1])]
     operating = [met for met in definite if met[2] in entry.rejects_cpu or met[2] in ("self", "input", "tensors")]
+    if not operating and any(met[2] in ("self", "input", "tensors") for met in operands):
+        # what decides is unknown, and so is the result
+        return []
     return [met[1] for met in operating or definite]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.flow import factories, guards, literals, modules, nodes, table, tensors
+from devlint.flow import factories, guards, literals, modules, nodes, operations, table, tensors
 from devlint.flow.operations import blend, meet
 from devlint.flow.values import (
     UNKNOWN,
@@ -75,16 +75,19 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
     if name not in _TAKES_NUMBERS:
         proofs = entry.rejects_cpu - _MAY_BE_NUMBERS
         operands = [(node, _proven(value) if role in proofs else value, role) for node, value, role in operands]
+    clash = False
     if name != "ctc_loss":
         # ctc_loss moves its targets and lengths itself
-        meet(frame, call.node, path, _kind(path, name), [met for met in operands if tensors.matters(frame, met, entry)])
+        clash = meet(
+            frame, call.node, path, _kind(path, name), [met for met in operands if tensors.matters(frame, met, entry)]
+        )
     definite = tensors.deciding(operands, entry)
     if not definite:
         # what goes first into an operation of torch is a tensor
         definite = [met[1] for met in operands[:1] if isinstance(met[1], Opaque) and name not in _TAKES_NUMBERS]
     if not definite:
         return UNKNOWN
-    result = blend(*definite)
+    result = operations.stranded(blend(*definite)) if clash else blend(*definite)
     if path.startswith("torch.nn.utils.rnn.pad_packed"):
         return Sequence((result, Tensor(device.CPU, many=True)), UNKNOWN)
     if name.endswith("_loss") or name in (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow import literals, names
+from devlint.flow.operations import stranded
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -116,7 +117,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     _literal(frame, call, target)
     tensor = as_tensor(receiver)
     kind = "tensor" if tensor.certain else ""
-    discarded = frame.discarded is call.node
+    discarded = call.node in frame.discarded
     site = Transfer(
         call.node, frame.scope(), name, kind, _operand(frame, node.value, receiver), target.device, target.node,
         target.plain, discarded, target.non_blocking, isinstance(receiver, Instance) and _defines(receiver, name),
@@ -136,8 +137,8 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     if isinstance(receiver, Batches):
         return replace(receiver, device=target.device)
     if discarded and tensor.certain and isinstance(node.value, ast.Name) and not isinstance(receiver, Batches):
-        # the dropped result is reported; what follows is read as it was meant
-        frame.state.env[node.value.id] = _moved(frame, call, tensor, target.device, explicit_cpu=False)
+        # the dropped result is reported, and what follows from it is not
+        frame.state.env[node.value.id] = replace(stranded(tensor), device=device.UNKNOWN)
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
         return _moved_stranger(frame, call, receiver, target.device)
     return _moved(frame, call, tensor, target.device, explicit_cpu=target.device.kind is Kind.CPU)
@@ -192,7 +193,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     _literal(frame, call, target)
     place = frame.place_of(module)
     operand = Operand(node.value, frame.machine.text(node.value), place, None, True, frame.story_of(module))
-    discarded = frame.discarded is call.node
+    discarded = call.node in frame.discarded
     frame.emit(
         Transfer(
             call.node,

@@ -141,6 +141,8 @@ class Module(Value):
     cls: ClassInfo | None = None
     text: str = ""
     has_state: bool = True
+    item: str = ""
+    """The class that all modules of a container have."""
     spread: bool = False
     """Whether its call moves the inputs itself (DataParallel, DDP with device ids, managed models)."""
 
@@ -193,6 +195,8 @@ class Loader(Value):
 
     oid: int
     batches: Device
+    certain: bool = False
+    """Whether the batches are known to be made of tensors alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,7 @@ class Batches(Value):
 
     loader: int
     device: Device
+    certain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,36 +224,49 @@ def join(first: Value, second: Value, guard: str) -> Value:
     """What a name is after a branch: ``first`` where ``guard`` held, else ``second``."""
     if first is second or first == second:
         return first
-    if isinstance(first, Tensor) and isinstance(second, Tensor):
-        return _join_tensors(first, second, guard)
-    if isinstance(first, Tensor) and is_host(second):
-        return replace(first, optional=True)
-    if isinstance(second, Tensor) and is_host(first):
-        return replace(second, optional=True)
-    if isinstance(first, Opaque) and isinstance(second, Tensor):
-        return replace(
-            _join_tensors(as_tensor(first), second, guard), optional=first.optional or first.hint != "tensor"
-        )
-    if isinstance(first, Tensor) and isinstance(second, Opaque):
-        return replace(
-            _join_tensors(first, as_tensor(second), guard), optional=second.optional or second.hint != "tensor"
-        )
-    if isinstance(first, Opaque) and isinstance(second, Opaque) and first.role is second.role is device.Role.INPUT:
-        hint = first.hint if first.hint == second.hint else ""
-        return replace(first, key=f"{first.key}|{second.key}", hint=hint, derived=first.derived or second.derived)
-    one, two = placement(first), placement(second)
-    if one is not None and two is not None:
-        return DeviceValue(device.choice(guard, one, two), getattr(first, "node", None))
+    if isinstance(first, (Tensor, Opaque)) and isinstance(second, (Tensor, Opaque)):
+        return _join_values(first, second, guard)
+    for one, two in ((first, second), (second, first)):
+        if isinstance(one, Tensor) and is_host(two):
+            return replace(one, optional=True)
+        if isinstance(one, Named) and (is_host(two) or isinstance(two, Unknown)):
+            # a module that may fail to be imported is there where it is used
+            return one
+    one_place, two_place = placement(first), placement(second)
+    if one_place is not None and two_place is not None:
+        return DeviceValue(device.choice(guard, one_place, two_place), getattr(first, "node", None))
     if isinstance(first, Sequence) and isinstance(second, Sequence):
-        if first.items is not None and second.items is not None and len(first.items) == len(second.items):
-            pairs = zip(first.items, second.items, strict=True)
-            return replace(
-                first, items=tuple(join(a, b, guard) for a, b in pairs), item=join(first.item, second.item, guard)
-            )
-        return Sequence(None, gather(first, second), first.mutable)
+        return _join_sequences(first, second, guard)
     if isinstance(first, Batches) and isinstance(second, Batches) and first.loader == second.loader:
-        return Batches(first.loader, device.choice(guard, first.device, second.device))
+        return replace(first, device=device.choice(guard, first.device, second.device))
     return UNKNOWN
+
+
+def _join_values(first: Tensor | Opaque, second: Tensor | Opaque, guard: str) -> Value:
+    """A tensor or argument on both paths."""
+    if isinstance(first, Opaque) and isinstance(second, Opaque):
+        if placement(first) is not None and placement(second) is not None:
+            return DeviceValue(
+                device.choice(guard, placement(first) or device.UNKNOWN, placement(second) or device.UNKNOWN)
+            )
+        if first.role is second.role is device.Role.INPUT:
+            hint = first.hint if first.hint == second.hint else ""
+            derived = first.derived or second.derived
+            return replace(first, key=f"{first.key}|{second.key}", hint=hint, derived=derived)
+        return UNKNOWN
+    joined = _join_tensors(as_tensor(first), as_tensor(second), guard)
+    # an argument of which nothing is known may be None as well
+    argument = first if isinstance(first, Opaque) else second
+    optional = isinstance(argument, Opaque) and (argument.optional or argument.hint != "tensor")
+    return replace(joined, optional=joined.optional or optional)
+
+
+def _join_sequences(first: Sequence, second: Sequence, guard: str) -> Sequence:
+    if first.items is not None and second.items is not None and len(first.items) == len(second.items):
+        pairs = zip(first.items, second.items, strict=True)
+        items = tuple(join(one, two, guard) for one, two in pairs)
+        return replace(first, items=items, item=join(first.item, second.item, guard))
+    return Sequence(None, gather(first, second), first.mutable)
 
 
 ARRAY = "numpy.ndarray"
@@ -320,7 +338,7 @@ def as_tensor(value: Value) -> Tensor:
             optional=value.optional,
         )
     if isinstance(value, Batches):
-        return Tensor(value.device, many=True, certain=False, batch=value.loader)
+        return Tensor(value.device, many=True, certain=value.certain, batch=value.loader)
     return Tensor(device.UNKNOWN, certain=False)
 
 

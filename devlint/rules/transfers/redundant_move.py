@@ -70,7 +70,7 @@ class RedundantMove(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where receiver and target are the same device, and this function made them so."""
-        if not isinstance(site, Transfer) or site.foreign or not site.plain:
+        if not isinstance(site, Transfer) or site.foreign or not site.plain or site.value.derived:
             return
         if _round_trip(site):
             yield self._by_way_of_the_cpu(site)
