@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from devlint.finding import Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import function_at
 from devlint.sites import Site, Wrap
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
@@ -46,7 +47,8 @@ class DataParallel(Rule):
     ## When it stays silent
     - The class is only named: `isinstance(model, nn.DataParallel)`, type hints, imports, a base class.
     - Code that unwraps: `model.module`, or strips `module.` from the keys of a checkpoint.
-    - It is an info only where the same function also builds a `DistributedDataParallel`, and in tests.
+    - It is an info only where the same function also builds a `DistributedDataParallel`, where the function says in its
+      signature that a `DataParallel` is what it returns, and in tests.
 
     ## Fix safety
     There is no fix: `DistributedDataParallel` needs a process per GPU, started by `torchrun`, and a
@@ -79,9 +81,17 @@ class DataParallel(Rule):
             site.node,
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",
-            severity=Severity.INFO if fallback or edits.in_test(self.source, site.scope) else None,
+            severity=Severity.INFO
+            if fallback or self._offered(site) or edits.in_test(self.source, site.scope)
+            else None,
             help=_help(site, fallback),
         )
+
+    def _offered(self, site: Wrap) -> bool:
+        """Whether the function says in its signature that a `DataParallel` is what it returns: its caller chose."""
+        function = function_at(self.source, site.node)
+        returns = getattr(function, "returns", None)
+        return returns is not None and "DataParallel" in ast.unparse(returns)
 
 
 def _help(site: Wrap, fallback: bool) -> str:
