@@ -166,6 +166,20 @@ class TestCheck:
         assert run("-", stdin=b"def f(:").stdout.startswith("error[DVL900]")
         assert run("-", stdin=b"").exit_code == 0
         assert run("-", stdin=b"fails()").exit_code == 2
+        assert run("--stdin-filename", "a.py", stdin=b"dropped()").exit_code == 1
+        with_path = run("a.py", "--stdin-filename", "b.py", stdin=b"dropped()")
+        assert with_path.stderr == (
+            "error: --stdin-filename names the standard input, `-`, which is not among the paths\n"
+        )
+        assert with_path.exit_code == 2
+
+    def test_a_selection_of_nothing_is_an_error(self) -> None:
+        for words in ("", ",", " , "):
+            result = run("--select", words)
+            assert (result.exit_code, result.stderr) == (2, "error: --select: no rule is named\n")
+
+    def test_no_escape_sequence_of_a_name_reaches_the_terminal(self) -> None:
+        assert run("\x1b[31mred\n.py").stderr == "error:  [31mred .py: No such file or directory\n"
 
     def test_a_failure_of_devlint_is_one_line_and_the_rest_is_printed(self, tree) -> None:
         tree({"a.py": "fails()", "b.py": "dropped()"})
@@ -305,6 +319,55 @@ class TestProcess:
         assert child.stderr.read() == b""
         child.stderr.close()
         assert child.wait(30) == 1
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+    def test_a_report_that_cannot_be_written_is_a_failure(self, tree) -> None:
+        tree({"a.py": "def f(:\n"})
+        command = [sys.executable, "-m", "devlint", "check", "--isolated"]
+        environment = {**os.environ, "PYTHONPATH": ROOT}
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment)
+            assert done.stderr == b"error: the report cannot be written: No space left on device\n"
+            assert done.returncode == 2
+            assert subprocess.run([*command, "nope"], stderr=full, env=environment).returncode == 2
+
+    @pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
+    def test_closed_streams(self, tree) -> None:
+        tree({"a.py": "def f(:\n"})
+
+        def shell(words: str) -> tuple[int, bytes, bytes]:
+            command = f'"{sys.executable}" -m devlint check --isolated --output-format concise {words}'
+            done = subprocess.run(["sh", "-c", command], capture_output=True, env={**os.environ, "PYTHONPATH": ROOT})
+            return done.returncode, done.stdout, done.stderr
+
+        assert shell("a.py >&-") == (1, b"", b"")
+        assert shell("a.py 2>&-")[0:3:2] == (1, b"")
+        assert shell("nope.py 2>&-") == (2, b"", b"")
+        assert shell("a.py <&-")[0] == 1
+        assert shell("- <&-") == (2, b"", b"error: the standard input is closed\n")
+
+    @pytest.mark.skipif(os.name != "posix", reason="removes the current directory")
+    def test_a_current_directory_that_is_gone(self, tree) -> None:
+        root = tree({"a.py": "x = 1\n", "gone/b.py": ""})
+        command = f'rm -r ../gone; "{sys.executable}" -m devlint check "{root}/a.py"'
+        done = subprocess.run(
+            ["sh", "-c", command], capture_output=True, cwd=root / "gone", env={**os.environ, "PYTHONPATH": ROOT}
+        )
+        assert done.stderr == b"error: the current directory cannot be used: No such file or directory\n"
+        assert done.returncode == 2
+
+    def test_nothing_in_the_current_directory_is_run(self, tree) -> None:
+        names = ("torch", "click", "ast", "libcst", "pathspec", "sitecustomize", "conftest", "re", "json", "stat")
+        tree({f"{name}.py": "raise SystemExit('run')\n" for name in names})
+        code = "from devlint.cli import main\nmain(['check', '.'])"
+        # As the script `devlint` is run: without the current directory in the path.
+        done = subprocess.run(
+            [sys.executable, "-c", f"import sys\nsys.path.remove('')\n{code}"],
+            capture_output=True,
+            env={**os.environ, "PYTHONPATH": ROOT},
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout == b"No problems in 10 files.\n"
 
     def test_names_and_text_beyond_the_terminals_encoding(self, tree) -> None:
         root = tree({"é.py": "x = '漢字 \\ud800' (\n"})

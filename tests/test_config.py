@@ -83,6 +83,8 @@ def test_an_empty_table_is_the_default(tree) -> None:
         ("[tool.devlint]\noutput-format = 'xml'", "output-format: expected one of"),
         ("[tool.devlint]\nforce-exclude = 1", "force-exclude: expected true or false"),
         ("[tool.other]", "there is no [tool.devlint] table"),
+        ("[tool.devlint]\nx = " + "1" * 5000, "not valid TOML: Exceeds the limit"),
+        ("[tool.devlint]\nx = " + "[" * 5000, "not valid TOML"),
     ],
 )
 def test_what_is_wrong_is_one_clear_line(tree, text: str, words: str) -> None:
@@ -91,6 +93,10 @@ def test_what_is_wrong_is_one_clear_line(tree, text: str, words: str) -> None:
     line = str(caught.value)
     assert line.startswith(os.path.join(os.getcwd(), "pyproject.toml") + ": ")
     assert words in line
+
+
+def test_a_byte_order_mark_is_not_part_of_the_text(tree) -> None:
+    assert read(tree, "\ufeff[tool.devlint]\nfail-on = 'error'").fail_on is Severity.ERROR
 
 
 def test_bytes_that_are_no_text(tree) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,58 @@ def test_what_is_no_regular_file_is_not_opened(tree, tmp_path: Path) -> None:
     tree({"a.py": ""})
     os.mkfifo(tmp_path / "pipe.py")
     assert found() == ["a.py"]
+    for path in ("pipe.py", "/dev/null"):
+        result = discover([path], Resolver(Config()))
+        assert result.targets == []
+        assert [line.partition(" (")[0] for line in result.errors] == [f"{path}: neither a file nor a directory"]
+
+
+def test_a_pipe_called_like_an_ignore_file_or_a_configuration_is_not_opened(tree, tmp_path: Path) -> None:
+    tree({"a.py": ""})
+    os.mkfifo(tmp_path / ".gitignore")
+    os.mkfifo(tmp_path / "pyproject.toml")
+    assert [target.path for target in discover(["."], Resolver()).targets] == ["a.py"]
+
+
+def test_an_empty_path_is_no_directory(tree) -> None:
+    tree({"a.py": ""})
+    result = discover([""], Resolver(Config()))
+    assert (result.targets, result.errors) == ([], ["'': No such file or directory"])
+
+
+def test_dots_behind_a_link_lead_where_the_link_leads(tree, tmp_path: Path) -> None:
+    tree({"a.py": "", "b/a.py": "", "b/c/d.py": ""})
+    os.symlink("b/c", tmp_path / "link")
+    assert found("link/../a.py") == [str(tmp_path / "b" / "a.py")]
+    assert found("b/../a.py") == ["a.py"]
+    assert discover(["gone/../a.py"], Resolver(Config())).errors == ["gone/../a.py: No such file or directory"]
+
+
+def test_of_several_links_to_one_file_one_is_taken(tree, tmp_path: Path) -> None:
+    tree({"elsewhere.txt": ""})
+    for name in ("x.py", "y.py", "named.py"):
+        os.symlink("elsewhere.txt", tmp_path / name)
+    assert found() == ["named.py"]
+    assert found("y.py", ".") == ["y.py"]
+
+
+def test_many_links_take_little_time(tree, tmp_path: Path) -> None:
+    tree({f"pkg/f{number}.py": "" for number in range(800)})
+    for number in range(800):
+        os.symlink(f"f{number}.py", tmp_path / "pkg" / f"link{number}.py")
+    begin = time.perf_counter()
+    assert len(found()) == 800
+    assert time.perf_counter() - begin < 5
+
+
+def test_a_byte_order_mark_in_an_ignore_file(tree) -> None:
+    tree({".git/HEAD": "", ".gitignore": "\ufeffa.py\n", "a.py": "", "b.py": ""})
+    assert found() == ["b.py"]
+
+
+def test_a_directory_whose_name_begins_with_two_dots_is_inside(tree) -> None:
+    tree({"..data/a.py": "", "..data/b.py": ""})
+    assert found(extend_exclude=("/..data/a.py",)) == ["..data/b.py"]
 
 
 def test_missing_paths_are_errors_and_the_rest_goes_on(tree) -> None:
@@ -149,6 +203,29 @@ def test_an_unreadable_directory_is_an_error(tree, monkeypatch: pytest.MonkeyPat
     result = discover(["."], Resolver(Config()))
     assert [target.path for target in result.targets] == ["a.py"]
     assert result.errors == ["closed: Permission denied"]
+
+
+def test_a_file_whose_directory_cannot_be_entered_is_an_error(tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree({"a.py": "", "b.py": ""})
+    scandir = os.scandir
+
+    class Refused:
+        def __init__(self, entry: os.DirEntry[str]) -> None:
+            self.name, self.is_dir, self.is_symlink = entry.name, entry.is_dir, entry.is_symlink
+            self.is_file = entry.is_file
+
+        def stat(self) -> os.stat_result:
+            raise PermissionError(13, "Permission denied", self.name)
+
+    @contextmanager
+    def refuse(path: str):
+        with scandir(path) as entries:
+            yield [Refused(entry) if entry.name == "a.py" else entry for entry in entries]
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    result = discover(["."], Resolver(Config()))
+    assert [target.path for target in result.targets] == ["b.py"]
+    assert result.errors == ["a.py: Permission denied"]
 
 
 def test_deep_directories(tree, tmp_path: Path) -> None:

@@ -178,6 +178,56 @@ def test_processes_only_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine.processes(big[:2], 0) == 2
 
 
+@pytest.mark.parametrize("function", ["_parse_error", "suppressions"])
+def test_a_failure_beside_the_analysis_costs_its_file_only(
+    tree, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    tree({"a.py": "x = 1" if function == "suppressions" else "x ="})
+    monkeypatch.setattr(engine, function, fail)
+    [error] = check_paths(["a.py"], Config()).errors
+    assert error.startswith("a.py: devlint failed on this file, please report it: MemoryError")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_who_kills_the_run_leaves_no_process(tree, how: signal.Signals) -> None:
+    root = tree({f"f{number}.py": "sleeps()\n" for number in range(6)})
+    script = root / "go.txt"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import os, time
+            import devlint.rules
+            from devlint.check import engine
+            from devlint.cli import main
+            engine.BYTES_WORTH_A_PROCESS = 1
+            def run(*_):
+                os.write(1, b"working\\n")
+                time.sleep(1)
+                return []
+            devlint.rules.run = run
+            main(["check", "-j", "3", "--isolated"])
+            """
+        )
+    )
+    process = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(devlint.__file__).parents[1])},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "working\n"
+    process.send_signal(how)
+    # The pipes close when the last worker is gone, which is once it is done with its file.
+    _, errors = process.communicate(timeout=20)
+    assert errors == ""
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupt_ends_the_run_at_once_and_leaves_no_process(tree) -> None:
     root = tree({f"f{number}.py": "sleeps()\n" for number in range(6)})
@@ -185,13 +235,13 @@ def test_an_interrupt_ends_the_run_at_once_and_leaves_no_process(tree) -> None:
     script.write_text(
         textwrap.dedent(
             """
-            import sys, time
+            import os, time
             import devlint.rules
             from devlint.check import engine
             from devlint.cli import main
             engine.BYTES_WORTH_A_PROCESS = 1
             def run(*_):
-                print("working", flush=True)
+                os.write(1, b"working\\n")
                 time.sleep(60)
             devlint.rules.run = run
             main(["check", "-j", "2", "--isolated"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 import warnings
 
 import libcst
@@ -156,6 +157,23 @@ def test_no_bytes_raise(data: bytes) -> None:
         for node in ast.walk(source.tree):
             if isinstance(node, ast.expr):
                 source.segment(node)
+
+
+def test_many_places_on_one_long_line_take_little_time() -> None:
+    source = Source.parse("x = ['é', " + "f(1), " * 20_000 + "]\n")
+    assert isinstance(source, Source)
+    begin = time.perf_counter()
+    spans = [source.span(node) for node in ast.walk(source.tree) if isinstance(node, ast.Call)]
+    assert time.perf_counter() - begin < 3
+    assert spans[0] == Span(1, 11, 1, 15)
+    assert len(spans) == 20_000
+
+
+@given(st.text("ab é中😀", max_size=12), st.integers(0, 50))
+def test_bytes_are_counted_as_characters(line: str, offset: int) -> None:
+    source = Source("x.py", b"", line, ast.Module([], []))
+    expected = len(line.encode()[:offset].decode("utf-8", "ignore")) if not line.isascii() else offset
+    assert source._characters(1, offset) == expected
 
 
 def test_nodes_inside_f_strings_never_raise() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import time
 
 import pytest
 
@@ -167,6 +168,12 @@ def test_no_tokens_are_read_where_no_comment_can_matter(monkeypatch: pytest.Monk
     monkeypatch.setattr("tokenize.generate_tokens", lambda readline: pytest.fail("tokenized"))
     assert codes("x = 1  # noqa: E501\n") == []
     assert codes("dropped()  # type: ignore\n") == ["DVL102:1"]
+
+
+def test_many_comments_take_little_time() -> None:
+    begin = time.perf_counter()
+    assert codes("dropped()  # noqa\n" * 6000) == []
+    assert time.perf_counter() - begin < 5
 
 
 def test_a_file_that_does_not_parse_can_be_left_alone() -> None:
