@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow import names
+from devlint.flow.index import DEVICE_NAME
+from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import (
     Batches,
     Function,
@@ -58,7 +61,7 @@ class Loaders:
         oid = self._by_node.get(call.node)
         if oid is None:
             oid = self._by_node[call.node] = identity()
-            custom = _custom(call)
+            custom = _custom(frame, call)
             managed = _is_managed(frame)
             self._by_oid[oid] = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
         tensors = isinstance(dataset, Stateful) and bool(dataset.tensors)
@@ -142,7 +145,7 @@ def _is_managed(frame: Frame) -> bool:
     return any(root.rpartition(".")[2] in ("LightningModule", "LightningDataModule") for root in roots)
 
 
-def _custom(call: Call) -> bool:
+def _custom(frame: Frame, call: Call) -> bool:
     """Whether code of the user makes the batches, so that their type or device may be anything."""
     if isinstance(call.argument(-1, "collate_fn"), Function):
         return True
@@ -150,8 +153,20 @@ def _custom(call: Call) -> bool:
     if isinstance(dataset, Stateful) and any(tensor_away(value) for value in dataset.tensors):
         # what is on an accelerator cannot be pinned
         return True
-    return isinstance(dataset, Instance) and any(
-        (isinstance(node, ast.Attribute) and node.attr == "cuda")
-        or (isinstance(node, ast.keyword) and node.arg == "device")
-        for node in dataset.cls.nodes
-    )
+    if not isinstance(dataset, Instance):
+        return False
+    kept = frame.state.heap.get((dataset.oid, ARGUMENTS))
+    if isinstance(kept, tuple) and any(tensor_away(value) for value in kept):
+        return True
+    return any(_places(node) for node in dataset.cls.nodes)
+
+
+def _places(node: ast.AST) -> bool:
+    """Whether a node of a data set's class puts something on a device."""
+    if isinstance(node, ast.keyword):
+        return node.arg == "device"
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr == "to" and node.args:
+        return bool(DEVICE_NAME.search(names.dotted(node.args[0]).rpartition(".")[2]))
+    return node.func.attr == "cuda"

@@ -18,7 +18,7 @@ from devlint.flow.attributes import Attributes
 from devlint.flow.frame import Call, Frame
 from devlint.flow.index import DEVICE_NAME, ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
-from devlint.flow.state import DEVICE, HeapKey, State
+from devlint.flow.state import ARGUMENTS, DEVICE, HeapKey, State
 from devlint.flow.values import (
     UNKNOWN,
     Class,
@@ -343,7 +343,9 @@ class Machine:
                 Step(call.node, f"`{info.name}` is created on the CPU here"),
             )
             return replace(module, spread=info.moves_inputs)
-        return Instance(identity(), info)
+        instance = Instance(identity(), info)
+        frame.state.heap[(instance.oid, ARGUMENTS)] = call.values()
+        return instance
 
 
 def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:

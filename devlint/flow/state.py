@@ -19,6 +19,8 @@ from devlint.flow.values import (
 
 DEVICE = "@device"
 """The heap field that holds a module's device."""
+ARGUMENTS = "@arguments"
+"""The heap field that holds what an object of a class of the file was made of."""
 STORY = "@story"
 """The heap field that holds how a module came to its device."""
 
