@@ -308,8 +308,14 @@ def test_accelerates(device: Device, answer: bool | None) -> None:
 
 @pytest.mark.parametrize(
     ("device", "switched"),
-    [(CPU, False), (CUDA, False), (SWITCH, True), (choice("g", CUDA, MPS), False)]
-    + [(choice("g", ARGS, CPU), True), (choice("g", ARGS, IMPLIED_CPU), False)],
+    [
+        (CPU, False),
+        (CUDA, False),
+        (SWITCH, True),
+        (choice("g", CUDA, MPS), False),
+        (choice("g", ARGS, CPU), True),
+        (choice("g", ARGS, IMPLIED_CPU), False),
+    ],
 )
 def test_a_switch_is_between_an_accelerator_and_the_cpu(device: Device, switched: bool) -> None:
     assert device.switched is switched
