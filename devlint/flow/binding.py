@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Kind
 from devlint.flow import literals, names
-from devlint.flow.index import DEVICE_NAME
+from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import part_of
 from devlint.flow.values import (

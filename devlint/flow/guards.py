@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import AVAILABLE, Kind
 from devlint.flow import names, nodes
-from devlint.flow.index import DEVICE_NAME
+from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.state import availability
 from devlint.flow.values import (
     Const,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device
 from devlint.flow import names
-from devlint.flow.index import DEVICE_NAME
+from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import (
     Batches,

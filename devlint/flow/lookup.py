@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Role
 from devlint.flow import names
-from devlint.flow.index import DEVICE_NAME
+from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.values import (
     UNKNOWN,
     Batches,

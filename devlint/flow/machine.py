@@ -15,8 +15,9 @@ from devlint import device
 from devlint.device import Device, Role
 from devlint.flow import expressions, guards, statements
 from devlint.flow.attributes import Attributes
+from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.frame import Call, Frame
-from devlint.flow.index import DEVICE_NAME, ClassInfo, FunctionInfo, Index
+from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
 from devlint.flow.state import ARGUMENTS, DEVICE, HeapKey, State
 from devlint.flow.values import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.flow import factories, literals, table, transfers
-from devlint.flow.index import TENSOR_ONLY
+from devlint.flow.evidence import TENSOR_ONLY
 from devlint.flow.operations import blend, derived, is_tensor, meet, stranded
 from devlint.flow.values import (
     ITEMS,

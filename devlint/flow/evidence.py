@@ -1,0 +1,119 @@
+"""Evidence: what a function's own text shows of its names, by annotation or by use."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from devlint.flow import names, table
+
+TENSOR_ONLY = frozenset(
+    """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty
+    masked_fill masked_fill_ masked_select detach is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
+    unbind flatten type_as is_floating_point index_select scatter_ scatter_add_ gather chunk argmax topk cumsum
+    repeat_interleave unfold sqrt exp long mT nonzero bool clamp reshape transpose""".split()
+)
+"""Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
+_NUMBERS = frozenset({"int", "float", "bool", "str"})
+_NUMBERS_ANNOTATION = re.compile(
+    r"^(?:typing\.)?(?:Optional|Union|[Tt]uple|[Ll]ist|Sequence)?\[?"
+    r"(?:int|float|bool|None|\.\.\.|[Tt]uple|[Ll]ist|[\[\],| ])+$"
+)
+_TENSOR_ANNOTATION = re.compile(
+    r"(?:^|[\s\[|.])(?:Tensor|Variable|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])"
+)
+_TENSORS_ANNOTATION = re.compile(
+    r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$"
+)
+_OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
+DEVICE_NAME = re.compile(
+    r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device", re.IGNORECASE
+)
+
+
+def hints(inside: list[ast.AST], arguments: ast.arguments, forward: bool) -> dict[str, str]:
+    """What each name of a function shows itself to be: "tensor", "tensors", "number", "device", "module" or "host".
+
+    ``inside`` are the function's nodes; ``forward`` says that it is the forward of a module, whose first argument is a
+    tensor unless it is used as something else.
+    """
+    found: dict[str, str] = {}
+    for node in inside:
+        name = _shown_tensor(node)
+        if name:
+            found.setdefault(name, "tensor")
+    found.update(dict.fromkeys(_on_the_host(inside), "host"))
+    if forward and len(arguments.args) > 1:
+        first = arguments.args[1].arg
+        if first not in found and not _is_container(inside, first):
+            found[first] = "tensor"
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        hint = _annotated(argument)
+        if hint:
+            found[argument.arg] = hint
+    return found
+
+
+def _annotated(argument: ast.arg) -> str:
+    if argument.annotation is None:
+        return ""
+    text = ast.unparse(argument.annotation).strip("'\"")
+    if text in _NUMBERS or _NUMBERS_ANNOTATION.search(text):
+        return "number"
+    if "torch.device" in text or text == "device":
+        return "device"
+    if text in ("nn.Module", "torch.nn.Module", "Module"):
+        return "module"
+    if _TENSORS_ANNOTATION.search(text):
+        return "tensors"
+    if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text):
+        return "tensor"
+    return ""
+
+
+def _shown_tensor(node: ast.AST) -> str:
+    """The name that a node shows to be a tensor: by a method, by its shape, by slices in several dimensions."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.value.id if node.attr in ("shape", "is_cuda", "mT") and isinstance(node.ctx, ast.Load) else ""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        return node.func.value.id if node.func.attr in TENSOR_ONLY or node.func.attr in ("size", "dim") else ""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
+        parts = node.slice.elts
+        sliced = any(
+            isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in parts
+        )
+        return node.value.id if sliced else ""
+    return ""
+
+
+def _on_the_host(inside: list[ast.AST]) -> Iterator[str]:
+    """The names that go into NumPy as they are, which no tensor on an accelerator can."""
+    for node in inside:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr == "numpy" and isinstance(node.func.value, ast.Name) and not node.keywords:
+            yield node.func.value.id
+        elif names.dotted(node.func).startswith(("np.", "numpy.")):
+            yield from (argument.id for argument in node.args if isinstance(argument, ast.Name))
+
+
+def _is_container(inside: list[ast.AST], name: str) -> bool:
+    """Whether a name is used as something that holds tensors rather than as one."""
+    for node in inside:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
+            if table.method(node.attr) is None and node.attr not in ("shape", "device", "dtype"):
+                return True
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name:
+            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+                return True
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            if len(node.args) == 2 and isinstance(node.args[0], ast.Name) and node.args[0].id == name:
+                return not _tests_tensor(node.args[1])
+        elif isinstance(node, ast.comprehension) and isinstance(node.iter, ast.Name) and node.iter.id == name:
+            return True
+    return False
+
+
+def _tests_tensor(node: ast.expr) -> bool:
+    return bool(_TENSOR_ANNOTATION.search(ast.unparse(node)))
