@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 BYTES_WORTH_A_PROCESS = 400_000
 """Below this much code for each process, starting one costs more than it saves."""
+
+
+TOO_DEEP = 3_000
+"""Since 3.11 Python's parser makes no tree of this depth; running out of stack on one is no bug of ours."""
 
 
 class AnalysisError(Exception):
@@ -68,7 +73,13 @@ def _check(data: bytes | str, filename: str, config: Config, chosen: tuple[type[
         found = package.run(source, chosen, config.target_torch)
     except RecursionError:
         # An `elif` chain of 300 branches nests as deep; few files need it, so only they pay for a thread.
-        found = with_deep_stack(lambda: package.run(source, chosen, config.target_torch))
+        try:
+            found = with_deep_stack(lambda: package.run(source, chosen, config.target_torch))
+        except RecursionError:
+            if _depth(source.tree) < TOO_DEEP:
+                raise
+            failure = ParseFailure("the code is nested too deeply", 1, 1)
+            return _parse_error(failure, data, filename, active)
     comments = suppressions(source.text, bool(found))
     kept = comments.apply(found) if comments.comments else found
     return sorted([*kept, *comments.unused(filename, active)], key=lambda finding: finding.sort_key)
@@ -163,6 +174,14 @@ def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active
         comments.by_row = {None: comments.by_row.get(None, [])}
         return comments.apply([finding])
     return [finding]
+
+
+def _depth(tree: ast.AST) -> int:
+    """How deep a tree is; without recursion, for that is what it is asked for."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
 
 
 def _one_line(error: BaseException) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import io
 import re
+import sys
 import warnings
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from devlint.check.deep import with_deep_stack
 from devlint.finding import Span
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ _CODING = re.compile(rb"coding[:=]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _NEWLINE = re.compile("\r\n|\r|\n")
 _NESTED_TOO_DEEP = "the code is nested too deeply for Python's parser"
+_DANGEROUS = 50_000
+"""So many characters can be one expression, of 25,000 terms, on which Python 3.10 overruns its stack and dies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +179,8 @@ def _parse(text: str, filename: str) -> ast.Module | ParseFailure:
         with warnings.catch_warnings():
             # An invalid escape in somebody's string is not ours to report, nor may `-W error` make it fatal.
             warnings.simplefilter("ignore")
+            if sys.version_info < (3, 11) and len(text) > _DANGEROUS:
+                return with_deep_stack(lambda: ast.parse(text, filename))
             return ast.parse(text, filename)
     except SyntaxError as error:
         return ParseFailure(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1))

@@ -103,6 +103,19 @@ def test_deep_code_is_analysed_all_the_same(code: str, monkeypatch: pytest.Monke
     assert sys.getrecursionlimit() == limit
 
 
+def test_code_too_deep_for_the_analysis_is_the_files_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("devlint.rules.run", run)
+    code = "x = " + "-" * 50 + "y"
+    with pytest.raises(AnalysisError):
+        check_source(code)
+    monkeypatch.setattr(engine, "TOO_DEEP", 50)
+    [finding] = check_source(code)
+    assert (finding.code, finding.message) == ("DVL900", "the code is nested too deeply")
+
+
 def test_an_unreadable_file_is_an_error_and_the_run_goes_on(tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree({"a.py": "mismatch()", "b.py": ""})
     real = open
