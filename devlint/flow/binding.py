@@ -106,7 +106,9 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
 def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
     """A string that is given the name of a device is one."""
     place = device.parse(value.value) if isinstance(value.value, str) and isinstance(node, ast.Constant) else None
-    if place is None or not isinstance(value.value, str) or not DEVICE_NAME.search(name):
+    # the name of a type, as in `device_type = "cuda"`, places nothing
+    named = DEVICE_NAME.search(name) and not name.lower().endswith("type")
+    if place is None or not isinstance(value.value, str) or not named:
         return value
     literals.literal(frame, node, "variable")
     return DeviceValue(place, node)
