@@ -210,6 +210,11 @@ def _unknown(frame: Frame, call: Call) -> Value:
     return UNKNOWN
 
 
+def _number(frame: Frame, call: Call) -> Value:
+    node = call.node
+    return Opaque(f"number@{node.lineno}:{node.col_offset}", frame.machine.text(node), "number")
+
+
 def _str(frame: Frame, call: Call) -> Value:
     value = call.positional[0] if call.positional else UNKNOWN
     return value if isinstance(value, (DeviceValue, Const)) else UNKNOWN
@@ -241,6 +246,7 @@ _BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
     "builtins.super": _super,
     "builtins.abs": _absolute,
     **{f"builtins.{name}": _unknown for name in _HARMLESS},
+    **{f"builtins.{name}": _number for name in ("float", "int", "round")},
 }
 BUILTINS = frozenset(path.partition(".")[2] for path in (*_BUILTINS, *_PASS_THROUGH) if path.startswith("builtins."))
 """The built-in functions that matter here."""

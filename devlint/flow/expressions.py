@@ -32,6 +32,9 @@ from devlint.flow.values import (
     join,
 )
 
+_LONGEST_LIST = 256
+"""Beyond so many items, a list that is put together is known by what any one of them is."""
+
 
 def evaluate(frame: Frame, node: ast.expr) -> Value:
     """The value of an expression."""
@@ -137,6 +140,8 @@ def _operate_other(left: Value, right: Value) -> Value:
         )
     if isinstance(left, Sequence) and isinstance(right, Sequence):
         items = left.items + right.items if left.items is not None and right.items is not None else None
+        if items is not None and len(items) > _LONGEST_LIST:
+            items = None
         return Sequence(items, join(left.item, right.item, "either list"), left.mutable)
     if isinstance(left, Sequence) and isinstance(right, (Const, Opaque, Unknown)):
         return Sequence(None, left.item, left.mutable)

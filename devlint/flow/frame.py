@@ -73,6 +73,8 @@ class Frame:
     exits: list[State] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)
     handler: bool = False
+    tried: bool = False
+    """Whether a failure of the code is caught."""
     test: bool = False
     discarded: frozenset[ast.AST] = frozenset()
     """The calls whose results nobody takes."""
@@ -92,6 +94,9 @@ class Frame:
     @property
     def after_init(self) -> bool:
         """Whether this is a module's code that can run after the module was moved."""
+        if self.owner is None and self.inlined and self.caller is not None:
+            # a helper that a method calls
+            return self.caller.after_init
         return bool(self.owner and self.owner.is_module and self.info and not self.info.initialises and not self.silent)
 
     def evaluate(self, node: ast.expr) -> Value:
@@ -122,7 +127,7 @@ class Frame:
             loop=loop.node if loop else None,
             step=any(loop.step for loop in self.loops),
             guarded=self.state.accelerated,
-            handler=self.handler,
+            handler=self.handler or self.tried,
             test=self.test or self.machine.test,
             device_aware=bool(self.info and self.info.device_aware),
             devices=self.devices(),

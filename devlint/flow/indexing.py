@@ -46,7 +46,7 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
         return _element(frame, node, base)
     if isinstance(base, Batches):
         frame.evaluate(node.slice)
-        return base
+        return replace(base, part=True)
     if isinstance(base, Tensor) or (isinstance(base, Opaque) and base.hint == "tensor"):
         return _tensor_item(frame, node, as_tensor(base))
     index = frame.evaluate(node.slice)

@@ -17,7 +17,7 @@ def iterate(value: Value) -> Value:
     if isinstance(value, Loader):
         return Batches(value.oid, value.batches, value.certain)
     if isinstance(value, Batches):
-        return value
+        return replace(value, part=True)
     if isinstance(value, Module):
         return member(value)
     if isinstance(value, Sequence):

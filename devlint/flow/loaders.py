@@ -14,6 +14,7 @@ from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import (
     Batches,
+    Const,
     Function,
     Instance,
     Loader,
@@ -82,6 +83,13 @@ class Loaders:
         known = self._by_oid.get(oid)
         return known is not None and bool(known.moves) and not known.custom
 
+    def collates(self, oid: int) -> bool:
+        """Whether torch itself makes the batches of the loader."""
+        known = self._by_oid.get(oid)
+        return (
+            known is not None and not known.custom and not known.call.open and "collate_fn" not in known.call.keywords
+        )
+
     def escape(self, values: Iterable[Value]) -> None:
         """Loaders among ``values`` go where they cannot be followed."""
         for value in values:
@@ -126,7 +134,16 @@ def _dataset_device(dataset: Value | None) -> Device:
         if len(places) == len(dataset.tensors) and all(place.same(places[0]) for place in places):
             return replace(places[0], implied=False)
         return device.UNKNOWN
+    if isinstance(dataset, Sequence) and not _on_cpu(dataset.item):
+        return device.UNKNOWN
     return device.CPU
+
+
+def _on_cpu(item: Value) -> bool:
+    """Whether an item of a list that serves as a data set is known to be on the CPU."""
+    if isinstance(item, Sequence):
+        return item.items is not None and all(_on_cpu(part) for part in item.items)
+    return isinstance(item, Const) or (isinstance(item, Tensor) and item.device.accelerates() is False)
 
 
 def tensor_away(value: Value) -> bool:

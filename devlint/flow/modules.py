@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Device
+from devlint.device import Device, Kind
 from devlint.flow import literals, names, nodes, table, tensors, transfers
 from devlint.flow.index import FunctionNode
 from devlint.flow.operations import blend, derive, is_tensor, meet
@@ -192,6 +192,8 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
         return Stateful(path)
     if root == "numpy":
         return Stateful(ARRAY)
+    if root in _NUMBERS:
+        return Opaque(f"number@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node), "number")
     if root in _FOREIGN:
         return UNKNOWN
     literals.literal_devices(frame, call)
@@ -202,6 +204,8 @@ _FOREIGN = frozenset(
     {"tensorflow", "tf", "jax", "cupy", "numba", "pycuda", "triton", "cudf", "warp", "mxnet", "paddle"}
 )
 """Packages with devices of their own."""
+_NUMBERS = frozenset({"math", "random", "time"})
+"""Packages whose functions return numbers."""
 _HOST = frozenset(
     {
         "numpy",
@@ -226,11 +230,12 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
     operands = [(node, value, "") for node, value in _inputs(call)]
     tensors_in = [met for met in operands if is_tensor(met[1])]
     place = frame.place_of(module)
+    clash = False
     if module.has_state and not module.spread:
         if module.path.startswith("torch.nn."):
             # no layer of torch takes a 0-dim tensor
             tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
-        _check(frame, call, module, place, tensors_in)
+        clash = _check(frame, call, module, place, tensors_in)
     elif module.path == "torch.nn.CTCLoss":
         # it moves its targets and lengths itself
         pass
@@ -239,6 +244,9 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
     elif not module.has_state and len(tensors_in) > 1 and module.path.startswith("torch.nn."):
         meet(frame, call.node, module.text, "operands", tensors_in)
     definite = [met[1] for met in tensors_in if tensors.is_definite(met[1])]
+    if clash and place.kind is Kind.CPU:
+        # one mistake is told once: go on as if the module was where its input is
+        place = next(where for where in map(_where(frame), tensors_in) if where.differs(place))
     if module.cls is not None:
         return _own_output(frame, call, module, place)
     return _output(frame, module, place, definite)
@@ -246,6 +254,10 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
 
 def _with_dimensions(value: Value) -> Value:
     return replace(value, many=True) if isinstance(value, Tensor) and value.many is None else value
+
+
+def _where(frame: Frame) -> Callable[[tuple[ast.AST, Value, str]], Device]:
+    return lambda met: frame.state.settled(as_tensor(met[1]).device)
 
 
 def _own_output(frame: Frame, call: Call, module: Module, place: Device) -> Value:
@@ -272,7 +284,7 @@ def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]
     return value
 
 
-def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> None:
+def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> bool:
     clashing = [met for met in inputs if frame.state.settled(as_tensor(met[1]).device).differs(place)]
     for node, value, _ in clashing:
         tensor = as_tensor(value)
@@ -283,6 +295,7 @@ def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list
         frame.emit(
             Forward(call.node, frame.scope(), frame.machine.text(call.node.func), place, frame.story_of(module), given)
         )
+    return bool(clashing)
 
 
 def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) -> Value:

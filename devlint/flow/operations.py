@@ -96,7 +96,7 @@ def blend(*values: Value) -> Tensor:
     """The result of an operation that keeps its operands' device."""
     tensors = [as_tensor(value) for value in values]
     # what may be a number says nothing beside what is a tensor
-    tensors = [tensor for tensor in tensors if tensor.certain] or tensors
+    tensors = [tensor for tensor in tensors if tensor.certain or tensor.batch] or tensors
     if not tensors:
         return Tensor(device.UNKNOWN)
     if len(tensors) == 1:

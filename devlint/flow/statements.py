@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from devlint.flow import guards, names
+from devlint.flow import guards, names, nodes
 from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, operate
 from devlint.flow.frame import Frame, Loop
@@ -198,7 +198,9 @@ def _if(frame: Frame, node: ast.If) -> None:
 
 def _try(frame: Frame, node: ast.Try) -> None:
     before = frame.state.copy()
+    outer_tried, frame.tried = frame.tried, frame.tried or any(_catches(handler) for handler in node.handlers)
     run_body(frame, node.body)
+    frame.tried = outer_tried
     run_body(frame, node.orelse)
     state = frame.state
     for position, handler in enumerate(node.handlers):
@@ -215,6 +217,14 @@ def _try(frame: Frame, node: ast.Try) -> None:
         dead, frame.state.dead = frame.state.dead, False
         run_body(frame, node.finalbody)
         frame.state.dead = frame.state.dead or dead
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler catches what a missing accelerator raises."""
+    if handler.type is None:
+        return True
+    caught = {names.dotted(part) for part in nodes.walk(handler.type) if isinstance(part, (ast.Name, ast.Attribute))}
+    return not caught.isdisjoint({"RuntimeError", "AssertionError", "Exception"})
 
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:

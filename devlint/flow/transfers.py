@@ -116,12 +116,27 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     target = target_of(frame, call, name)
     _literal(frame, call, target)
     tensor = as_tensor(receiver)
-    kind = "tensor" if tensor.certain else ""
     discarded = call.node in frame.discarded
+    collated = isinstance(receiver, Batches) and receiver.part and frame.machine.loaders.collates(receiver.loader)
+    if discarded and collated:
+        # what torch itself puts into a batch, and has a .to, is a tensor
+        tensor = replace(tensor, certain=True)
+    kind = "tensor" if tensor.certain else ""
+    operand = frame.operand(node.value, tensor if discarded and collated else receiver)
+    foreign = isinstance(receiver, Instance) and _defines(receiver, name)
     site = Transfer(
-        call.node, frame.scope(), name, kind, _operand(frame, node.value, receiver), target.device, target.node,
-        target.plain, discarded, target.non_blocking, isinstance(receiver, Instance) and _defines(receiver, name),
-    )  # fmt: skip
+        call.node,
+        frame.scope(),
+        name,
+        kind,
+        operand,
+        target.device,
+        target.node,
+        target.plain,
+        discarded,
+        target.non_blocking,
+        foreign,
+    )
     frame.emit(site)
     if target.device is None:
         return receiver
@@ -134,11 +149,11 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         frame.state.heap[(receiver.key, "@device")] = target.device
         frame.state.heap[(receiver.key, "@story")] = (Step(call.node, f"moved to {target.device} here"),)
         return receiver
-    if isinstance(receiver, Batches):
-        return replace(receiver, device=target.device)
-    if discarded and tensor.certain and isinstance(node.value, ast.Name) and not isinstance(receiver, Batches):
+    if discarded and tensor.certain and isinstance(node.value, ast.Name):
         # the dropped result is reported, and what follows from it is not
         frame.state.env[node.value.id] = replace(stranded(tensor), device=device.UNKNOWN)
+    if isinstance(receiver, Batches):
+        return replace(receiver, device=target.device)
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
         return _moved_stranger(frame, call, receiver, target.device)
     return _moved(frame, call, tensor, target.device, explicit_cpu=target.device.kind is Kind.CPU)
@@ -164,10 +179,6 @@ def _moved_stranger(frame: Frame, call: Call, receiver: Unknown | Opaque, place:
     """A moved value which may be a tensor or a module: it keeps an identity, and its device is known."""
     text = receiver.text if isinstance(receiver, Opaque) else frame.machine.text(call.node)
     return Tensor(place, certain=False, story=(Step(call.node, f"`{text}` is moved to {place} here"),))
-
-
-def _operand(frame: Frame, node: ast.AST, value: Value) -> Operand:
-    return frame.operand(node, value)
 
 
 def _defines(receiver: Value, name: str) -> bool:

@@ -206,6 +206,8 @@ class Batches(Value):
     loader: int
     device: Device
     certain: bool = False
+    part: bool = False
+    """Whether it is a part of a batch, not the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,10 @@ def join(first: Value, second: Value, guard: str) -> Value:
     if isinstance(first, (Tensor, Opaque)) and isinstance(second, (Tensor, Opaque)):
         return _join_values(first, second, guard)
     for one, two in ((first, second), (second, first)):
+        if isinstance(one, Sequence) and isinstance(two, Opaque) and one.items and two.role is device.Role.INPUT:
+            return _join_parts(one, two, guard)
+        if isinstance(one, Sequence) and isinstance(two, Const) and two.value is None:
+            return one
         if isinstance(one, Tensor) and is_host(two):
             return replace(one, optional=True)
         if isinstance(one, Named) and (is_host(two) or isinstance(two, Unknown)):
@@ -259,6 +265,15 @@ def _join_values(first: Tensor | Opaque, second: Tensor | Opaque, guard: str) ->
     argument = first if isinstance(first, Opaque) else second
     optional = isinstance(argument, Opaque) and (argument.optional or argument.hint != "tensor")
     return replace(joined, optional=joined.optional or optional)
+
+
+def _join_parts(known: Sequence, argument: Opaque, guard: str) -> Sequence:
+    """A tuple on one path, an argument on the other: each place holds the one or a part of the other."""
+    items = tuple(
+        join(item, replace(argument, key=f"{argument.key}[{place}]", text=f"{argument.text}[{place}]", hint=""), guard)
+        for place, item in enumerate(known.items or ())
+    )
+    return replace(known, items=items, item=UNKNOWN)
 
 
 def _join_sequences(first: Sequence, second: Sequence, guard: str) -> Sequence:
@@ -309,7 +324,7 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         else (first.many or second.many),
         rank=first.rank if first.rank == second.rank else None,
         certain=first.certain or second.certain,
-        story=first.story if first.story == second.story else tuple(dict.fromkeys((*moved.story, *second.story))),
+        story=first.story if first.story == second.story else _stories(moved.story, second.story),
         factory=fresh.factory if fresh else "",
         factory_node=fresh.factory_node if fresh else None,
         attribute=known,
@@ -320,6 +335,14 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         host=first.host or second.host,
         derived=first.derived or second.derived,
     )
+
+
+_LONGEST_STORY = 8
+
+
+def _stories(first: tuple[Step, ...], second: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Both stories, as far as a reader would follow them."""
+    return tuple(dict.fromkeys((*first, *second)))[:_LONGEST_STORY]
 
 
 def as_tensor(value: Value) -> Tensor:

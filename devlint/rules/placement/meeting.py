@@ -108,8 +108,8 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     if _cpu(stray.device) == _cpu(other.device) == 1:
         # on some paths the one, on some the other: nothing says that they meet
         return None
-    # what is on the CPU on some paths only raises on those
-    severity = Severity.ERROR if _cpu(stray.device) == 2 else Severity.WARNING
+    # what is on the CPU on some paths only, or very probably a tensor, is very probably a bug
+    severity = Severity.ERROR if _cpu(stray.device) == 2 and stray.certain else Severity.WARNING
     if not mere(other.device):
         return Meeting(stray, other, severity)
     aware = (scope.module or scope.device_aware) and not other.derived
