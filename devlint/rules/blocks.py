@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Protocol, cast
 
 from devlint.finding import Edit, Span
@@ -14,32 +15,52 @@ class _Tree(Protocol):
     lines: list[str]
 
 
+class _Landmarks:
+    """What is looked up again for each finding, collected in one walk over a file."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.functions: dict[int, ast.AST] = {}
+        self.statements: dict[ast.AST, tuple[ast.stmt, list[ast.stmt]]] = {}
+        # the walk goes from the outside to the inside: the innermost function has the last word on a row
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                last = node.end_lineno or node.lineno
+                self.functions.update(dict.fromkeys(range(node.lineno, last + 1), node))
+            for name in ("body", "orelse", "finalbody"):
+                block: object = getattr(node, name, None)
+                if isinstance(block, list):  # not the body of a lambda
+                    self._keep(block)
+
+    def _keep(self, block: list[ast.stmt]) -> None:
+        for statement in block:
+            value = getattr(statement, "value", None)
+            if isinstance(value, ast.AST):
+                self.statements[value] = (statement, block)
+
+
+@functools.lru_cache(maxsize=2)
+def _landmarks(tree: ast.Module) -> _Landmarks:
+    return _Landmarks(tree)
+
+
 def function_at(source: SourceText, node: ast.AST) -> ast.AST | None:
     """The innermost function around ``node``, ``None`` at the top level."""
-    row, inner = source.span(node).row, None
-    for function in ast.walk(cast("_Tree", source).tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            inside = function.lineno <= row <= (function.end_lineno or function.lineno)
-            if inside and (inner is None or function.lineno > inner.lineno):
-                inner = function
-    return inner
+    return _landmarks(cast("_Tree", source).tree).functions.get(int(getattr(node, "lineno", 0)))
+
+
+def statement_of(source: SourceText, value: ast.AST) -> tuple[ast.stmt, list[ast.stmt]] | None:
+    """The statement whose whole value an expression is, and the block that it stands in."""
+    return _landmarks(cast("_Tree", source).tree).statements.get(value)
 
 
 def idle_statement(source: SourceText, call: ast.Call) -> tuple[ast.stmt, list[ast.stmt]] | None:
     """The statement, with its block, that would do nothing without ``call``: ``model.to(d)`` or ``x = x.to(d)``."""
+    found = statement_of(source, call)
+    if found is None:
+        return None
     receiver = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-    for parent in ast.walk(cast("_Tree", source).tree):
-        for name in ("body", "orelse", "finalbody"):
-            block: object = getattr(parent, name, None)
-            if not isinstance(block, list):  # the body of a lambda
-                continue
-            for statement in block:
-                if getattr(statement, "value", None) is not call:
-                    continue
-                names = [ast.unparse(target) for target in getattr(statement, "targets", ())]
-                if isinstance(statement, ast.Expr) or names == [receiver]:
-                    return statement, block
-    return None
+    names = [ast.unparse(target) for target in getattr(found[0], "targets", ())]
+    return found if isinstance(found[0], ast.Expr) or names == [receiver] else None
 
 
 def removal(source: SourceText, statement: ast.stmt, block: list[ast.stmt]) -> Edit | None:

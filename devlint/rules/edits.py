@@ -7,6 +7,8 @@ import os.path
 import re
 from typing import TYPE_CHECKING, Protocol, cast
 
+from devlint.rules.blocks import function_at, statement_of
+
 if TYPE_CHECKING:
     import libcst as cst
 
@@ -105,19 +107,11 @@ def short(text: str, otherwise: str) -> str:
 
 def around(source: SourceText, node: ast.AST) -> ast.AST:
     """The innermost function around an expression, or the whole file."""
-    found: ast.AST = cast("_Parser", source).tree
-    row = int(getattr(node, "lineno", 0))
-    for outer in ast.walk(found):
-        # the walk goes from the outside to the inside
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef) and outer.lineno <= row <= (outer.end_lineno or 0):
-            found = outer
-    return found
+    return function_at(source, node) or cast("_Parser", source).tree
 
 
 def stands_alone(source: SourceText, node: ast.AST) -> bool:
     """Whether an expression is a statement of its own, without brackets, so that an assignment may take its place."""
-    for statement in ast.walk(cast("_Parser", source).tree):
-        if isinstance(statement, ast.Expr) and statement.value is node:
-            # a statement begins and ends with its brackets, an expression within them
-            return source.span(statement) == source.span(node)
-    return False
+    found = statement_of(source, node)
+    # a statement begins and ends with its brackets, an expression within them
+    return found is not None and isinstance(found[0], ast.Expr) and source.span(found[0]) == source.span(node)
