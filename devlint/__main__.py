@@ -9,7 +9,7 @@ import sys
 if sys.path[0] != os.path.dirname(os.path.dirname(os.path.abspath(__file__))) and sys.path[0] in ("", os.getcwd()):
     del sys.path[0]
 
-from devlint.cli import main  # noqa: E402  # after the path is clean
+from devlint.cli import main  # after the path is clean
 
 if __name__ == "__main__":
     main(prog_name="devlint")

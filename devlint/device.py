@@ -36,6 +36,8 @@ class Role(enum.Enum):
 ACCELERATOR_TYPES = frozenset({"cuda", "mps", "xpu", "hpu", "npu", "xla", "mtia", "ipu", "hip", "mlu", "privateuseone"})
 AVAILABLE = "an accelerator is available"
 """The guard of a choice made by ``torch.cuda.is_available()`` and its relatives."""
+LOOP = "loop "
+"""How the guards of loops begin: ``then`` after a round, ``other`` before the first."""
 
 _DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
 _DEEPEST_CHOICE = 3

@@ -396,3 +396,14 @@ def _slowness() -> float:
     begin = time.perf_counter()
     subprocess.run([sys.executable, "-c", "pass"], check=True)
     return max(1.0, (time.perf_counter() - begin) / 0.02)
+
+
+def test_modules_of_the_checked_directory_are_not_imported(tmp_path: Path) -> None:
+    for name in ("click.py", "ast.py", "devlint_plugin.py", "conftest.py", "torch.py"):
+        (tmp_path / name).write_text("raise SystemExit('imported')\n")
+    (tmp_path / "train.py").write_text("import torch\n\nx = torch.zeros(3).cuda()\n")
+    command = [sys.executable, "-m", "devlint", "check", "--isolated", "--output-format", "concise", "train.py"]
+    path = str(Path(__file__).parents[1])
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "DVL601" in done.stdout

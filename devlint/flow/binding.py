@@ -77,7 +77,7 @@ def _unpack(frame: Frame, targets: list[ast.expr], value: Value, node: ast.AST) 
     else:
         parts = [part_of(value, position) for position in range(len(targets))]
     for position, target in enumerate(targets):
-        bind(frame, target, parts[position], nodes[position] if nodes else node)
+        bind(frame, target, parts[position], nodes[position] if nodes else target)
 
 
 def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> None:

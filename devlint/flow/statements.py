@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from devlint.device import LOOP
 from devlint.flow import guards, names, nodes
 from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, operate
@@ -286,7 +287,7 @@ def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callabl
     """Run a loop's body until what holds at its start holds at its end; only the last run speaks."""
     entry = frame.state
     machine = frame.machine
-    guard = f"loop {node.lineno}"
+    guard = f"{LOOP}{node.lineno}"
     start = entry
     if not machine.muted:
         machine.muted += 1

@@ -184,6 +184,32 @@ SCRIPTS = {
                 x + y.cuda()
                 x + y  # raises
     """,
+    "an and with a part that fails": """
+        def f(flag, gpu=True):
+            x, y = torch.ones(4), torch.ones(4)
+            if flag and gpu:
+                x = x.cuda()
+            if not flag:
+                x + y
+    """,
+    "an or with a part that holds": """
+        def f(flag, gpu=True):
+            x, y = torch.ones(4), torch.ones(4)
+            if flag:
+                if flag or gpu:
+                    pass
+                else:
+                    x = x.cuda()
+            x + y
+    """,
+    "a 0-dim tensor moved on one side": """
+        def f(flag, device):
+            x, scale = torch.ones(4).cuda(), torch.tensor(2.0)
+            if not flag:
+                x = x.to(device)
+                scale = scale.cuda()
+            x * scale
+    """,
     "elif chains": """
         def f(n):
             x, y = torch.ones(4), torch.ones(4)
@@ -319,8 +345,14 @@ SCRIPTS = {
     """,
 }
 
+GAPS = {
+    "an and with a part that fails": "that a conjunction fails with any of its parts is not seen",
+    "an or with a part that holds": "that a disjunction holds with any of its parts is not seen",
+    "a 0-dim tensor moved on one side": "a 0-dim tensor may stay on the CPU, but not where it is moved on another path",
+}
 
-@pytest.mark.parametrize("code", cases(SCRIPTS))
+
+@pytest.mark.parametrize("code", cases(SCRIPTS, GAPS))
 def test_read(code: str) -> None:
     assert_read(code)
 

@@ -66,6 +66,16 @@ SCRIPTS = {
             x = x.cuda()
             n += 1
     """,
+    "rounds that are skipped": """
+        def f(flag, device):
+            model, x = nn.Linear(4, 4).to(device), torch.ones(4, 4)
+            for _ in range(3):
+                if flag:
+                    continue
+                x = x.to(device)
+            if not flag:
+                model(x)
+    """,
     "an endless while": """
         def f(n):
             x, y = torch.ones(4), torch.ones(4)
@@ -204,7 +214,10 @@ SCRIPTS = {
             return state
     """,
 }
-GAPS = {"two loops later": "a loop is run twice, and what reaches a name only in the third round is not seen"}
+GAPS = {
+    "rounds that are skipped": "after a continue, what the loop leaves no longer hangs on the condition",
+    "two loops later": "a loop is run twice, and what reaches a name only in the third round is not seen",
+}
 
 
 @pytest.mark.parametrize("code", cases(SCRIPTS, GAPS))

@@ -144,6 +144,17 @@ SCRIPTS = {
         torch.stack(parts) + torch.ones(4).cuda()  # raises
         torch.stack(parts) + torch.ones(4)
     """,
+    "an item of a list is replaced": """
+        parts = [torch.ones(4).cuda(), torch.ones(4)]
+        parts[0] = torch.ones(4)
+        parts[0] + torch.ones(4)
+    """,
+    "a list is turned around": """
+        parts = [torch.ones(4).cuda(), torch.ones(4)]
+        parts.reverse()
+        parts[0] + torch.ones(4)
+        parts[::-1][1] + torch.ones(4)
+    """,
     # try, with
     "moved in a try": """
         x = torch.ones(4)
@@ -303,8 +314,13 @@ SCRIPTS = {
     """,
 }
 
+GAPS = {
+    "an item of a list is replaced": "the items of a list are no longer told apart once one was replaced",
+    "a list is turned around": "the items of a list are not followed when it is turned around",
+}
 
-@pytest.mark.parametrize("code", cases(SCRIPTS))
+
+@pytest.mark.parametrize("code", cases(SCRIPTS, GAPS))
 def test_read(code: str) -> None:
     assert_read(code)
 

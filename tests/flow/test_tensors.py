@@ -132,6 +132,15 @@ SCRIPTS = {
             x.to(device) + y
             torch.ones(4).to(device) + x
     """,
+    "put on the CPU on purpose": """
+        def f(x: torch.Tensor):
+            kept = torch.ones(4).cpu()
+            x + kept  # raises, unseen
+
+        def g(x: torch.Tensor):
+            made = torch.ones(4)
+            x + made  # raises
+    """,
     # 0-dim
     "a 0-dim tensor on the CPU meets everything": """
         def f(device):

@@ -79,6 +79,7 @@ class DeviceMismatch(Rule):
                     site.node,
                     f"{shown(stray.text)} {maybe} on {place} but {_whereabouts(other)}; {_consequence(other)}",
                     label=_label(site),
+                    severity=meeting.severity,
                     steps=(*stray.story, *other.story),
                     help=_help(meeting, site.scope),
                 )

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from devlint.device import Device, Kind, Role
+from devlint.device import LOOP, Device, Kind, Role
 from devlint.finding import Severity
 from devlint.sites import Forward, Operand, Operation, Scope
 
@@ -138,6 +138,9 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
 def _cpu(device: Device) -> int:
     """How surely the device is the CPU on a machine with an accelerator: 2 surely, 1 on some path, 0 not at all."""
     if device.kind is Kind.CPU:
+        return 2
+    if device.guard.startswith(LOOP) and device.other is not None and _cpu(device.other) == 2 and not device.switched:
+        # so it is when the loop begins
         return 2
     return int(not device.switched and any(leaf.kind is Kind.CPU for leaf in device.leaves()))
 

@@ -94,8 +94,18 @@ class UnregisteredTensor(Rule):
             label="a tensor, but neither a parameter nor a buffer",
             severity=Severity.INFO if site.kept else None,
             steps=site.uses,
-            help=f'register it: `self.register_buffer("{site.name}", {_value(site)}, persistent=False)`',
+            help=_help(site),
         )
+
+
+def _help(site: Attribute) -> str:
+    value = _value(site)
+    if value == f"self.{site.name}":
+        # one of several targets: the buffer cannot take the name of an attribute that is there already
+        return (
+            f'unpack into a local name, then register it: `self.register_buffer("{site.name}", ..., persistent=False)`'
+        )
+    return f'register it: `self.register_buffer("{site.name}", {value}, persistent=False)`'
 
 
 def _value(site: Attribute) -> str:
