@@ -134,8 +134,8 @@ SCRIPTS = {
     """,
     "put on the CPU on purpose": """
         def f(x: torch.Tensor):
-            kept = torch.ones(4).cpu()
-            x + kept  # raises, unseen
+            kept = x.view(16).cpu()
+            x.view(16) + kept  # raises, unseen
 
         def g(x: torch.Tensor):
             made = torch.ones(4)
