@@ -61,7 +61,8 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
         return frame.machine.construct(frame, called, call)
     if isinstance(called, Module):
         return modules.forward(frame, call, called)
-    if isinstance(called, Tensor) and not called.certain and called.story:
+    moved = isinstance(called, Tensor) and all(leaf.role is not Role.INPUT for leaf in called.device.leaves())
+    if isinstance(called, Tensor) and moved and not called.certain and called.story:
         # it was moved, and is called: a module
         module = Module(identity(), text=frame.machine.text(call.node.func))
         frame.put(module, called.device, called.story[0])

@@ -68,6 +68,9 @@ def truth(frame: Frame, flag: Flag) -> bool | None:
     if flag.key in ("True", "False"):
         return (flag.key == "True") is flag.positive
     known = frame.state.facts.get(flag.key)
+    if known is None and flag.parts:
+        parts = [truth(frame, part) for part in flag.parts]
+        known = False if False in parts else True if all(parts) else None
     return None if known is None else known is flag.positive
 
 

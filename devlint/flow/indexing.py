@@ -6,9 +6,11 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devlint import device
 from devlint.device import Role
 from devlint.flow.operations import is_tensor, meet, stranded
 from devlint.flow.values import (
+    ITEMS,
     UNKNOWN,
     Batches,
     Const,
@@ -76,6 +78,9 @@ def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Val
         return replace(base, items=None)
     if isinstance(index, Const) and isinstance(index.value, int) and base.items is not None:
         return base.items[index.value] if -len(base.items) <= index.value < len(base.items) else UNKNOWN
+    if isinstance(base.item, Tensor) and base.item.device.guard == ITEMS:
+        # which of several kinds the item is cannot be told
+        return replace(base.item, device=device.UNKNOWN, factory="", factory_node=None)
     return base.item
 
 

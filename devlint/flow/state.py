@@ -128,10 +128,17 @@ def merge(then: State, other: State, guard: str) -> State:
     for place, held in other.heap.items():
         kept = heap.get(place)
         if kept is None:
-            heap[place] = held
+            heap[place] = _half_known(place, held)
         elif kept is not held:
             heap[place] = _join_held(kept, held, guard)
+    for place in heap.keys() - other.heap.keys():
+        heap[place] = _half_known(place, heap[place])
     return merged
+
+
+def _half_known(place: HeapKey, held: object) -> object:
+    """What one path knows: of an object that only it made, everything; of one that was there before, nothing."""
+    return device.UNKNOWN if isinstance(held, Device) and isinstance(place[0], str) else held
 
 
 def _join_held(first: object, second: object, guard: str) -> object:

@@ -229,16 +229,19 @@ def _catches(handler: ast.ExceptHandler) -> bool:
 
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
-    outer = frame.default_device
+    outer, outer_silent = frame.default_device, frame.silent
     for item in node.items:
         value = evaluate(frame, item.context_expr)
         path = names.dotted(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else ""
         if isinstance(value, DeviceValue) and not path.endswith(("cuda.device", "accelerator.device_index")):
             frame.default_device = replace(value.device, implied=False)
+        if path.rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex"):
+            # what fails here is meant to
+            frame.silent = True
         if item.optional_vars is not None:
             bind(frame, item.optional_vars, UNKNOWN, item.context_expr)
     run_body(frame, node.body)
-    frame.default_device = outer
+    frame.default_device, frame.silent = outer, outer_silent
 
 
 def _match(frame: Frame, node: ast.Match) -> None:

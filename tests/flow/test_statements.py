@@ -315,7 +315,6 @@ SCRIPTS = {
 }
 
 GAPS = {
-    "an item of a list is replaced": "the items of a list are no longer told apart once one was replaced",
     "a list is turned around": "the items of a list are not followed when it is turned around",
 }
 

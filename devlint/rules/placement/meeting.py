@@ -101,7 +101,8 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
         return None
     stray, other = (first, second) if _cpu(first.device) > _cpu(second.device) else (second, first)
     if not _cpu(stray.device):
-        return Meeting(stray, other) if stray.certain and other.certain else None
+        sized = stray.many is not False and other.many is not False
+        return Meeting(stray, other) if sized and stray.certain and other.certain else None
     # a 0-dim tensor on the CPU may meet an accelerator
     if stray.many is not True or not other.certain or stray.attribute is not None:
         return None
