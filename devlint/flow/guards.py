@@ -81,6 +81,8 @@ def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
         parts = [part.negated() for part in parts]
     accelerated = 1 if any(accelerates(part) for part in parts) else 0
     key = " and ".join(part.key if part.positive else f"not {part.key}" for part in parts)
+    for part in parts:
+        frame.state.wholes.setdefault((part.key, part.positive), set()).add(key)
     return Flag(key, isinstance(node.op, ast.And), accelerated, tuple(parts))
 
 

@@ -312,7 +312,7 @@ class Machine:
             return UNKNOWN
         self._entered[info] = times + 1
         heap = frame.state.heap
-        state = State({}, dict(heap), dict(frame.state.facts))
+        state = State({}, dict(heap), dict(frame.state.facts), wholes=frame.state.wholes)
         if info.owner is not None and isinstance(function.bound, (Module, Instance)):
             for key, held in self.class_heap(info.owner).items():
                 state.heap.setdefault(key, held)

@@ -25,12 +25,14 @@ STORY = "@story"
 """The heap field that holds how a module came to its device."""
 
 HeapKey = tuple[object, str]
+Wholes = dict[tuple[str, bool], set[str]]
+"""The conjunctions that need a condition to hold (``True``) or to fail (``False``), by their keys."""
 
 
 class State:
     """Names, heap and known conditions; ``dead`` after a return or raise."""
 
-    __slots__ = ("accelerated", "dead", "env", "facts", "heap")
+    __slots__ = ("accelerated", "dead", "env", "facts", "heap", "wholes")
 
     def __init__(
         self,
@@ -38,16 +40,19 @@ class State:
         heap: dict[HeapKey, object] | None = None,
         facts: dict[str, bool] | None = None,
         accelerated: bool = False,
+        wholes: Wholes | None = None,
     ) -> None:
         self.env = env
         self.heap: dict[HeapKey, object] = {} if heap is None else heap
         self.facts: dict[str, bool] = {} if facts is None else facts
         self.accelerated = accelerated
+        # shared by all states of a run: what a condition is made of never changes
+        self.wholes: Wholes = {} if wholes is None else wholes
         self.dead = False
 
     def copy(self) -> State:
         """An independent state that starts from the same facts."""
-        twin = State(dict(self.env), dict(self.heap), dict(self.facts), self.accelerated)
+        twin = State(dict(self.env), dict(self.heap), dict(self.facts), self.accelerated, self.wholes)
         twin.dead = self.dead
         return twin
 
@@ -67,6 +72,9 @@ class State:
         if key_value:
             for part in flag.parts:
                 self.assume(part, True)
+        for whole in self.wholes.get((flag.key, not key_value), ()):
+            # a conjunction fails with any of its parts
+            self.facts[whole] = False
 
     def forget(self, value: Value) -> None:
         """A name is bound to another object of the same description: nothing is kept of the one before."""
@@ -116,6 +124,7 @@ def merge(then: State, other: State, guard: str) -> State:
         then.env, then.heap, {key: value for key, value in then.facts.items() if other.facts.get(key) is value}
     )
     merged.accelerated = then.accelerated and other.accelerated
+    merged.wholes = then.wholes
     env = merged.env
     for name, value in other.env.items():
         mine = env.get(name)
