@@ -59,7 +59,6 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None, besi
         story=(Step(call.node, label),) if chosen or fresh else data.story if data else (),
         factory=path if fresh else source.factory if source else data.factory if data else "",
         factory_node=call.node if fresh else source.factory_node if source else data.factory_node if data else None,
-        host=chosen and place.kind is Kind.CPU and source is None,
     )
 
 

@@ -72,7 +72,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule == "like_input_or_kwarg":
         return factories.make(frame, call, f"torch.Tensor.{name}", entry, beside=tensor)
     if entry.rule == "cpu-pinned":
-        return replace(tensor, host=True)
+        return tensor
     if entry.rule.startswith("mover"):
         return _typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
@@ -99,7 +99,7 @@ def _typed(tensor: Tensor, call: Call) -> Tensor:
         return tensor
     place = device.accelerator("cuda") if "cuda" in text else device.CPU
     label = f"converted to a type of {'the CPU' if place is device.CPU else '`cuda`'} here"
-    return Tensor(place, many=tensor.many, rank=tensor.rank, story=(Step(call.node, label),), host=True)
+    return Tensor(place, many=tensor.many, rank=tensor.rank, story=(Step(call.node, label),))
 
 
 def arguments(

@@ -156,14 +156,14 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         return replace(receiver, device=target.device)
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
         return _moved_stranger(frame, call, receiver, target.device)
-    return _moved(frame, call, tensor, target.device, explicit_cpu=target.device.kind is Kind.CPU)
+    return _moved(frame, call, tensor, target.device)
 
 
-def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device, explicit_cpu: bool) -> Tensor:
+def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:
     settled = frame.state.settled(place)
     label = "copied to the CPU here" if settled.kind is Kind.CPU else f"moved to {place} here"
     if tensor.device.same(place):
-        return replace(tensor, host=tensor.host or explicit_cpu)
+        return tensor
     return Tensor(
         place,
         many=tensor.many,
@@ -171,7 +171,6 @@ def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device, explicit_cpu
         certain=tensor.certain,
         story=(Step(call.node, label),),
         batch=tensor.batch,
-        host=explicit_cpu,
     )
 
 

@@ -128,8 +128,6 @@ class Tensor(Value):
     """Whether it may be ``None``, or no tensor at all."""
     derived: bool = False
     """Whether it came out of a call that could not be followed."""
-    host: bool = False
-    """Whether the code put it on the CPU on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +330,6 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         batch=first.batch or second.batch,
         buffer=first.buffer or second.buffer,
         optional=first.optional or second.optional,
-        host=first.host or second.host,
         derived=first.derived or second.derived,
     )
 
