@@ -130,7 +130,8 @@ class Frame:
             handler=self.handler or self.tried,
             test=self.test or self.machine.test,
             device_aware=bool(self.info and self.info.device_aware),
-            devices=self.devices(),
+            # nobody reads what is found in silence
+            devices=() if self.machine.muted else self.devices(),
         )
 
     def devices(self) -> tuple[str, ...]:
