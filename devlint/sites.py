@@ -187,3 +187,9 @@ class Literal(Site):
 
     text: str
     role: str
+
+
+def is_test_file(filename: str) -> bool:
+    """Whether a file is one of tests by its name: then the ``test`` of every :class:`Scope` in it holds."""
+    name = filename.replace("\\", "/").rpartition("/")[2]
+    return name == "conftest.py" or (name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py")))

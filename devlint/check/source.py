@@ -86,7 +86,7 @@ class Source:
         rows[0] = rows[0][span.column - 1 :]
         return "\n".join(rows)
 
-    def cst(self, node: ast.expr) -> libcst.BaseExpression | None:
+    def cst(self, node: ast.AST) -> libcst.BaseExpression | None:
         """The LibCST node of an expression, parsed when asked for; None where LibCST cannot read it."""
         import libcst
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.sites import Site
+from devlint.sites import Site, is_test_file
 
 
 def analyze(tree: ast.Module, text: str, filename: str = "") -> Iterable[Site]:
@@ -17,7 +17,4 @@ def analyze(tree: ast.Module, text: str, filename: str = "") -> Iterable[Site]:
         return ()
     from devlint.flow.machine import Machine
 
-    name = filename.replace("\\", "/").rpartition("/")[2]
-    return Machine(
-        tree, text, test=name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
-    ).run()
+    return Machine(tree, text, test=is_test_file(filename)).run()

@@ -18,7 +18,8 @@ from devlint.flow.values import (
     Unknown,
     Value,
     as_tensor,
-    placement,
+    named_place,
+    surely_tensor,
 )
 from devlint.sites import Step
 
@@ -67,7 +68,7 @@ def _data_tensor(call: Call, rule: str) -> Tensor | None:
     if rule not in ("like_input_or_kwarg", "data_or_default", "arg_tensor_or_cpu") or not call.positional:
         return None
     first = call.positional[0]
-    if isinstance(first, (Tensor, Batches)) or (isinstance(first, Opaque) and first.hint == "tensor"):
+    if isinstance(first, Batches) or surely_tensor(first):
         return as_tensor(first)
     if rule == "like_input_or_kwarg":
         return as_tensor(first)
@@ -77,11 +78,9 @@ def _data_tensor(call: Call, rule: str) -> Tensor | None:
 def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, rule: str) -> tuple[Device, bool]:
     """Where, and whether the call asks for it."""
     if asked is not None and not (isinstance(asked, Const) and asked.value is None):
-        place = placement(asked)
+        place = named_place(asked)
         if place is None and isinstance(asked, Const) and isinstance(asked.value, int):
             place = device.accelerator("cuda", asked.value)
-        if place is None and isinstance(asked, Opaque):
-            place = device.symbol(asked.key, asked.text)
         return place or device.UNKNOWN, True
     out = call.keywords.get("out")
     if out is not None and not (isinstance(out, Const) and out.value is None):

@@ -22,6 +22,7 @@ from devlint.flow.values import (
     Value,
     add_item,
     as_tensor,
+    surely_tensor,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
     if isinstance(base, Batches):
         frame.evaluate(node.slice)
         return replace(base, part=True)
-    if isinstance(base, Tensor) or (isinstance(base, Opaque) and base.hint == "tensor"):
+    if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
         return _tensor_item(frame, node, as_tensor(base))
     index = frame.evaluate(node.slice)
     if isinstance(base, Opaque):
@@ -93,7 +94,7 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         value = frame.evaluate(part)
         if isinstance(part, ast.Slice) or (isinstance(value, Const) and value.value in (None, Ellipsis)):
             continue
-        if isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor"):
+        if surely_tensor(value):
             indexes.append((part, value))
         elif isinstance(value, Const) or (isinstance(value, Opaque) and value.hint == "number"):
             dropped += 1
@@ -127,7 +128,7 @@ def _write(
     node: ast.AST,
     combined: bool,
 ) -> None:
-    by_tensor = [(part, index) for part, index in indexes if isinstance(index, Tensor) or _shown(index)]
+    by_tensor = [(part, index) for part, index in indexes if surely_tensor(index)]
     if frame.state.settled(base.device).accelerates() is False:
         for part, index in by_tensor:
             meet(frame, target, "[] =", "index", ((target.value, base, ""), (part, index, "")))
@@ -138,14 +139,10 @@ def _write(
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
 
 
-def _shown(value: Value) -> bool:
-    return isinstance(value, Opaque) and value.hint == "tensor"
-
-
 def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST, combined: bool = False) -> None:
     """``base[index] = value``: slices and integers copy across devices, tensor indexes do not."""
     base = frame.evaluate(target.value)
-    if isinstance(base, Tensor) or (isinstance(base, Opaque) and base.hint == "tensor"):
+    if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
         indexes = [frame.evaluate(part) for part in _parts(target.slice)]
         _write(
             frame, target, as_tensor(base), list(zip(_parts(target.slice), indexes, strict=True)), value, node, combined

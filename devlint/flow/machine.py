@@ -50,8 +50,6 @@ class Machine:
 
     def __init__(self, tree: ast.Module, text: str, test: bool = False) -> None:
         self.index = Index(tree, text)
-        self._lines: list[str] | None = None
-        self._source = text
         self.tree = tree
         self.globals: dict[str, Value] = {}
         self.sites: list[Site] = []

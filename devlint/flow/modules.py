@@ -28,7 +28,7 @@ from devlint.flow.values import (
     Value,
     as_tensor,
     identity,
-    placement,
+    named_place,
 )
 from devlint.sites import Forward, Step, Wrap
 
@@ -78,10 +78,7 @@ def _is_false(value: Value | None) -> bool:
 def _made_on(frame: Frame, call: Call, module: Module) -> tuple[Device, Step | None]:
     asked = call.keywords.get("device")
     if asked is not None and not (isinstance(asked, Const) and asked.value is None):
-        place = placement(asked)
-        if place is None and isinstance(asked, Opaque):
-            place = device.symbol(asked.key, asked.text)
-        place = place or device.UNKNOWN
+        place = named_place(asked) or device.UNKNOWN
         return place, Step(call.node, f"`{module.text}` is created on {place} here")
     if call.open or frame.machine.default_changed:
         return device.UNKNOWN, None

@@ -22,22 +22,18 @@ def _fields(kind: type) -> tuple[str, ...]:
 
 def walk(root: ast.AST) -> list[ast.AST]:
     """``root`` and everything below it, breadth first; several times faster than :func:`ast.walk`."""
-    found = [root]
-    for node in found:
-        for name in _fields(type(node)):
-            value = getattr(node, name, None)
-            if isinstance(value, list):
-                found.extend(value)
-            elif isinstance(value, ast.AST):
-                found.append(value)
-    return [node for node in found if isinstance(node, ast.AST)]
+    return _below([root], ())
 
 
 def own(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.AST]:
     """Everything in a function (or a file's top level) but what belongs to functions and classes inside it."""
-    found: list[ast.AST] = list(root.body)
+    return _below(list(root.body), _DEFINITIONS)
+
+
+def _below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.AST]:
+    """``found`` and everything below, not looking into nodes of the ``closed`` kinds."""
     for node in found:
-        if isinstance(node, _DEFINITIONS):
+        if closed and isinstance(node, closed):
             continue
         for name in _fields(type(node)):
             value = getattr(node, name, None)

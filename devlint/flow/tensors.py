@@ -16,11 +16,11 @@ from devlint.flow.values import (
     Batches,
     Const,
     Named,
-    Opaque,
     Sequence,
     Tensor,
     Value,
     as_tensor,
+    surely_tensor,
 )
 from devlint.sites import Step
 
@@ -151,7 +151,7 @@ def _on_cpu(frame: Frame, value: Value) -> bool:
 
 def is_definite(value: Value) -> bool:
     """Whether the value is surely a tensor, and so decides about the result."""
-    return isinstance(value, (Tensor, Batches)) or (isinstance(value, Opaque) and value.hint == "tensor")
+    return isinstance(value, Batches) or surely_tensor(value)
 
 
 def deciding(operands: list[tuple[ast.AST, Value, str]], entry: table.Function) -> list[Value]:

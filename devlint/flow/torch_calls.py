@@ -23,7 +23,7 @@ from devlint.flow.values import (
     Tensor,
     Value,
     as_tensor,
-    placement,
+    named_place,
 )
 from devlint.sites import ApiCall, Step
 
@@ -173,9 +173,7 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
                 )
             place = device.accelerator(place.type, number)
         return DeviceValue(place or device.UNKNOWN, call.node)
-    place = placement(given)
-    if place is None and isinstance(given, Opaque):
-        place = device.symbol(given.key, given.text)
+    place = named_place(given)
     if place is None:
         place = device.symbol(f"device@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node))
     return DeviceValue(place, call.node)

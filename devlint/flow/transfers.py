@@ -23,7 +23,9 @@ from devlint.flow.values import (
     Unknown,
     Value,
     as_tensor,
+    named_place,
     placement,
+    surely_tensor,
 )
 from devlint.sites import Operand, Step, Transfer
 
@@ -67,7 +69,7 @@ def target_of(frame: Frame, call: Call, name: str) -> Target:
     if given is None:
         return Target(None, None, False, non_blocking)
     place = _device_argument(given, node, frame)
-    tensor = isinstance(given, Tensor) or (isinstance(given, Opaque) and given.hint == "tensor")
+    tensor = surely_tensor(given)
     return Target(place, node, not extra and not tensor, non_blocking)
 
 
@@ -80,15 +82,9 @@ def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Ta
     elif isinstance(given, Const) and isinstance(given.value, int) and not isinstance(given.value, bool):
         place = device.accelerator(name, given.value)
     else:
-        place = placement(given) or _symbolic(given, node)
+        place = named_place(given) or device.UNKNOWN
     extra = bool(set(call.keywords) - {"device", "non_blocking"}) or len(call.positional) > 2
     return Target(place, node, not extra and not call.open, non_blocking)
-
-
-def _symbolic(given: Value, node: ast.AST | None) -> Device:
-    if isinstance(given, Opaque):
-        return device.symbol(given.key, given.text)
-    return device.UNKNOWN
 
 
 def _device_argument(given: Value, node: ast.AST | None, frame: Frame) -> Device | None:
@@ -227,8 +223,3 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
 def _literal(frame: Frame, call: Call, target: Target) -> None:
     if target.node is not None:
         literals.literal(frame, target.node, ".to")
-
-
-def device_value(value: Value | None) -> Device | None:
-    """The device that an argument names, where it is one."""
-    return None if value is None else placement(value)

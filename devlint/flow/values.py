@@ -373,3 +373,16 @@ def placement(value: Value) -> Device | None:
     if isinstance(value, Opaque) and value.hint == "device":
         return device.symbol(value.key, value.text)
     return None
+
+
+def named_place(value: Value) -> Device | None:
+    """The device that a value names where a device is asked for: anything unknown stands for one of its own."""
+    place = placement(value)
+    if place is None and isinstance(value, Opaque):
+        return device.symbol(value.key, value.text)
+    return place
+
+
+def surely_tensor(value: Value) -> bool:
+    """Whether the value is one tensor, or an argument which the code shows to be one."""
+    return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor")

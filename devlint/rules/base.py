@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from devlint.finding import Edit, Fix, Severity, Span
 from devlint.sites import Site, Step
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 
 class SourceText(Protocol):
     """What a rule may ask about the file it looks at; ``cst`` is the LibCST node of an expression, parsed on demand."""
 
     filename: str
+    tree: ast.Module
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The lines, split where Python's parser splits."""
+        ...
+
+    def cst(self, node: ast.AST) -> cst.BaseExpression | None:
+        """The LibCST node of an expression, ``None`` where LibCST cannot read it."""
+        ...
 
     def span(self, node: ast.AST) -> Span:
         """Where the node stands."""

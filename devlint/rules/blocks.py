@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import Protocol, cast
 
 from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
-
-
-class _Tree(Protocol):
-    tree: ast.Module
-    lines: list[str]
 
 
 class _Landmarks:
@@ -45,12 +39,12 @@ def _landmarks(tree: ast.Module) -> _Landmarks:
 
 def function_at(source: SourceText, node: ast.AST) -> ast.AST | None:
     """The innermost function around ``node``, ``None`` at the top level."""
-    return _landmarks(cast("_Tree", source).tree).functions.get(int(getattr(node, "lineno", 0)))
+    return _landmarks(source.tree).functions.get(int(getattr(node, "lineno", 0)))
 
 
 def statement_of(source: SourceText, value: ast.AST) -> tuple[ast.stmt, list[ast.stmt]] | None:
     """The statement whose whole value an expression is, and the block that it stands in."""
-    return _landmarks(cast("_Tree", source).tree).statements.get(value)
+    return _landmarks(source.tree).statements.get(value)
 
 
 def idle_statement(source: SourceText, call: ast.Call) -> tuple[ast.stmt, list[ast.stmt]] | None:
@@ -65,7 +59,7 @@ def idle_statement(source: SourceText, call: ast.Call) -> tuple[ast.stmt, list[a
 
 def removal(source: SourceText, statement: ast.stmt, block: list[ast.stmt]) -> Edit | None:
     """The edit that deletes ``statement``; ``None`` where its block or its line would be left broken."""
-    lines, span = cast("_Tree", source).lines, source.span(statement)
+    lines, span = source.lines, source.span(statement)
     before = lines[span.row - 1][: span.column - 1]
     after = lines[span.end_row - 1][span.end_column - 1 :]
     if len(block) < 2 or before.strip() or after.strip().partition("#")[0]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import os.path
 import re
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 from devlint.rules.blocks import function_at, statement_of
+from devlint.sites import is_test_file
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -24,15 +25,9 @@ _MOVER = re.compile(
 )
 
 
-class _Parser(Protocol):
-    tree: ast.Module
-
-    def cst(self, node: ast.AST) -> cst.BaseExpression | None: ...
-
-
 def parsed(source: SourceText, node: ast.AST) -> cst.BaseExpression | None:
     """The LibCST node of an expression; ``None`` where LibCST cannot read it."""
-    return cast("_Parser", source).cst(node)
+    return source.cst(node)
 
 
 def code(expression: cst.BaseExpression) -> str:
@@ -90,14 +85,9 @@ def moves_to_cuda_by_name(function: str) -> bool:
 
 
 def in_test(source: SourceText, scope: Scope) -> bool:
-    """Whether the code belongs to a test: by the name of its function or class, or by that of its file."""
-    folder, name = os.path.split(source.filename)
-    return (
-        scope.test
-        or name == "conftest.py"
-        or (name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py")))
-        or os.path.basename(folder) == "tests"
-    )
+    """Whether the code belongs to a test: by its function, class or file, or by the folder of the file."""
+    folder = os.path.basename(os.path.dirname(source.filename))
+    return scope.test or is_test_file(source.filename) or folder == "tests"
 
 
 def short(text: str, otherwise: str) -> str:
@@ -107,7 +97,7 @@ def short(text: str, otherwise: str) -> str:
 
 def around(source: SourceText, node: ast.AST) -> ast.AST:
     """The innermost function around an expression, or the whole file."""
-    return function_at(source, node) or cast("_Parser", source).tree
+    return function_at(source, node) or source.tree
 
 
 def stands_alone(source: SourceText, node: ast.AST) -> bool:
