@@ -105,7 +105,7 @@ def configure(options: Options) -> tuple[Resolver, Config]:
 
     def adjust(config: Config) -> Config:
         excluded = (*config.extend_exclude, *_from_here(patterns, config.root))
-        return replace(config.selecting(layer), extend_exclude=excluded, **changes)  # type: ignore[arg-type]
+        return replace(config.selecting(layer), extend_exclude=excluded, **changes)  # type: ignore[arg-type]  # the options are checked by click
 
     fixed = None
     if options.config is not None:
@@ -196,9 +196,9 @@ def _print(options: Options, config: Config, result: Result, stdin: dict[str, by
 def _open_streams() -> None:
     """Let a file stand for the standard streams that the caller closed, where Python has None."""
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # stays open until the process ends
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # stays open until the process ends
 
 
 def _silence(stream: TextIO) -> None:

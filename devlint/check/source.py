@@ -69,8 +69,8 @@ class Source:
 
     def span(self, node: ast.AST) -> Span:
         """Where a node stands, in characters; ``ast`` counts UTF-8 bytes."""
-        row, end_row = int(node.lineno), int(node.end_lineno or node.lineno)  # type: ignore[attr-defined]
-        start, end = int(node.col_offset), int(node.end_col_offset or 0)  # type: ignore[attr-defined]
+        row, end_row = int(node.lineno), int(node.end_lineno or node.lineno)  # type: ignore[attr-defined]  # only nodes with a position are asked for
+        start, end = int(node.col_offset), int(node.end_col_offset or 0)  # type: ignore[attr-defined]  # only nodes with a position are asked for
         return Span(row, self._characters(row, start) + 1, end_row, self._characters(end_row, end) + 1)
 
     def segment(self, node: ast.AST) -> str:

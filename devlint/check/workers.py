@@ -28,7 +28,7 @@ def run(targets: Sequence[Target], jobs: int) -> Iterator[Outcome]:
             worker.give(queue)
         while busy := {worker.connection: worker for worker in workers if worker.target is not None}:
             for connection in wait(list(busy)):
-                worker = busy[connection]  # type: ignore[index]
+                worker = busy[connection]  # type: ignore[index]  # one of the pipes that were waited for
                 outcome = worker.take()
                 if outcome is None:
                     outcome = worker.crashed()
@@ -59,7 +59,7 @@ class _Worker:
         ours, theirs = context.Pipe()
         # A fork takes our ends of all lines along. While a child holds one open, it never sees that we are gone.
         taken = [ours, *(other.connection for other in others)] if context.get_start_method() == "fork" else []
-        process = context.Process(target=_serve, args=(theirs, taken), daemon=True)  # type: ignore[attr-defined]
+        process = context.Process(target=_serve, args=(theirs, taken), daemon=True)  # type: ignore[attr-defined]  # every context has Process
         with _no_interrupt():
             process.start()
         # The child's end must be open in the child alone, or its death would not be noticed.
