@@ -70,11 +70,31 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
+class Measurement:
+    """What an audit saw at a site, summed over all processes.
+
+    ``steps`` are the steps in which it happened, ``per_step`` the calls of a median training step; ``seconds`` is how
+    long the host was blocked, ``None`` in a simulated run.  ``repeats`` counts copies of something that had been copied
+    there before and had not changed since.
+    """
+
+    calls: int
+    bytes: int = 0
+    seconds: float | None = None
+    steps: int = 0
+    per_step: float = 0.0
+    bytes_per_step: float = 0.0
+    repeats: int = 0
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
-    """A place where something happens to a device."""
+    """A place where something happens to a device; ``measured`` is what an audit saw there."""
 
     node: ast.AST
     scope: Scope
+    measured: Measurement | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +103,10 @@ class Transfer(Site):
 
     ``kind`` is "tensor", "module" or empty where the receiver is not known; ``target`` is where it goes (``None``: the
     call asks for no device).  ``plain`` says that nothing but a device is asked for; ``discarded`` that nobody takes
-    the result; ``foreign`` that the receiver is known to be neither.
+    the result; ``foreign`` that the receiver is known to be neither.  ``pinned`` says whether the host's side is pinned
+    memory, ``pinned_by`` where that was asked for.  ``invariant`` says that every round of the loop copies the same
+    unchanged tensor; ``unwaited`` is where the result of an asynchronous copy to the host is read although nothing
+    has waited for it.
     """
 
     spelled: str
@@ -95,6 +118,10 @@ class Transfer(Site):
     discarded: bool = False
     non_blocking: bool = False
     foreign: bool = False
+    pinned: bool | None = None
+    pinned_by: Step | None = None
+    invariant: bool = False
+    unwaited: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +149,12 @@ class Operation(Site):
 
 @dataclass(frozen=True, slots=True)
 class Attribute(Site):
-    """A tensor kept in a plain attribute of a module, which ``Module.to()`` does not move.
+    """A tensor or a module kept in a plain attribute of a module, which ``Module.to()`` does not move.
 
-    ``uses`` are the places where it meets the module's inputs or is moved to them; ``kept`` says that some use
-    assigns the moved tensor back to the attribute.
+    ``kind`` is "tensor" or "module", ``container`` the type that holds it ("list", "tuple", "dict"), empty where it
+    stands alone.  ``uses`` are the places where it meets the module's inputs or is moved to them; ``kept`` says that
+    some use assigns the moved tensor back to the attribute.  ``registered`` says that its parameters are known to
+    the module, or to an optimizer, in some other way.
     """
 
     owner: str
@@ -134,6 +163,9 @@ class Attribute(Site):
     uses: tuple[Step, ...]
     moved: bool = False
     kept: bool = False
+    kind: str = "tensor"
+    container: str = ""
+    registered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +174,7 @@ class Load(Site):
 
     ``keywords`` maps the keyword arguments to their nodes; ``open`` says that more arguments may come in through
     ``**``.  ``batches`` is where the batches are made, ``escapes`` says that the loader leaves the code that can be
-    seen.
+    seen.  ``pinned`` says whether it pins them, ``workers`` how many processes make them.
     """
 
     loader: str
@@ -152,15 +184,55 @@ class Load(Site):
     moves: tuple[Transfer, ...]
     custom_batches: bool = False
     escapes: bool = False
+    pinned: bool | None = None
+    workers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Wrap(Site):
-    """A module wrapped for several devices; ``beside`` names other wrappers used in the same function."""
+    """A module wrapped for several devices; ``beside`` names other wrappers used in the same function.
+
+    ``ids`` counts the device ids, ``device`` is where the module is, ``group`` says whether a process group exists by
+    then, ``fixed`` is the device index that every process of a group takes alike, and ``moved_after`` a move of the
+    wrapped module.
+    """
 
     wrapper: str
     ids: int | None
     beside: tuple[str, ...] = ()
+    device: Device = UNKNOWN
+    group: bool | None = None
+    fixed: Step | None = None
+    moved_after: Step | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sync(Site):
+    """A place where the host waits for the device: ``.item()``, ``bool(t)``, ``nonzero``, ``synchronize``.
+
+    ``region`` is "train", "eval" or empty where that is not known; ``sometimes`` says that only some steps come here.
+    """
+
+    spelled: str
+    value: Operand | None = None
+    region: str = ""
+    sometimes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Optimize(Site):
+    """An optimizer, made at ``node`` with parameters on ``made``, stepping with parameters on ``stepped``.
+
+    ``moved`` is the move of its module in between; ``eager`` says that it had state by then: because the class
+    allocates it when made (Adagrad), or because it was loaded, at ``loaded``.
+    """
+
+    optimizer: str
+    made: Device
+    stepped: Device
+    moved: Step | None = None
+    eager: bool = False
+    loaded: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)

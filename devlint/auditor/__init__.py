@@ -1,0 +1,1 @@
+"""The runtime wing: runs a training script and sees where everything was."""

@@ -1,0 +1,119 @@
+"""One process under audit: what listens, what it found, and what happens when devlint itself fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from devlint.auditor.frames import Frames
+from devlint.auditor.ledger import Ledger
+from devlint.record import Ending, Process
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a process is to be audited.
+
+    ``key`` is the dispatch key of the accelerator (``CUDA``), empty to find out.  ``kernels`` are the original kernels
+    by operator name where they are Python functions, which cannot be looked up (the simulated device's).  ``steps``
+    stops the run after so many training steps.  ``roots`` are the project's directories.
+    """
+
+    key: str = ""
+    simulated: bool = False
+    kernels: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    steps: int | None = None
+    roots: tuple[str, ...] = ()
+
+
+class Listener(Protocol):
+    """A part of the audit which hooks into torch, and tells at the end what it saw."""
+
+    def install(self) -> None:
+        """Hook in; torch is imported by now, and the device must not be initialised."""
+        ...
+
+    def remove(self) -> None:
+        """Undo what :meth:`install` did."""
+        ...
+
+    def describe(self) -> Mapping[str, object]:
+        """What was seen so far: values for fields of :class:`devlint.record.Process`.  Called for snapshots too."""
+        ...
+
+
+class Session:
+    """The audit of one process: made before torch is imported, started when it is.
+
+    ``alive`` is what every hook asks first: once it is false, by :meth:`fail`, by :meth:`stop` or in a forked child,
+    hooks do nothing but pass on.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.frames = Frames(settings.roots)
+        self.ledger = Ledger(self.frames, timed=not settings.simulated)
+        self.alive = False
+        self.failure = ""
+        self.notes: list[str] = []
+        self.listeners: list[Listener] = []
+        self.started = time.perf_counter()
+        self.pid = os.getpid()
+
+    def start(self, listeners: Sequence[Listener]) -> None:
+        """Install the listeners, in this order; torch has been imported."""
+        self.alive = True
+        for listener in listeners:
+            try:
+                listener.install()
+            except Exception as error:
+                self.fail(error)
+                return
+            self.listeners.append(listener)
+
+    def stop(self) -> None:
+        """Remove the listeners, the last one first."""
+        self.alive = False
+        while self.listeners:
+            listener = self.listeners.pop()
+            try:
+                listener.remove()
+            except Exception as error:
+                self._say(error)
+
+    def fail(self, error: BaseException) -> None:
+        """devlint has a bug: switch the audit off, say so in one line, and let the script run on."""
+        if not self.failure:
+            self._say(error)
+        self.alive = False
+
+    def process(self, ending: Ending, **fields: Any) -> Process:
+        """What was seen so far."""
+        values: dict[str, Any] = {}
+        for listener in self.listeners:
+            try:
+                values |= listener.describe()
+            except Exception as error:
+                self.fail(error)
+        values |= fields
+        return Process(
+            pid=self.pid,
+            ending=ending,
+            seconds=time.perf_counter() - self.started,
+            events=self.ledger.events(),
+            notes=tuple(self.notes),
+            failure=self.failure,
+            **values,
+        )
+
+    def _say(self, error: BaseException) -> None:
+        self.failure = self.failure or f"{type(error).__name__}: {error}"
+        line = " ".join(self.failure.split())
+        try:
+            sys.stderr.write(f"devlint: the audit failed and was switched off, the script runs on: {line}\n")
+        except (OSError, ValueError, AttributeError):  # nobody listens
+            pass

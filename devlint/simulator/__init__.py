@@ -1,0 +1,1 @@
+"""A simulated accelerator: real data, real device errors, no GPU."""
