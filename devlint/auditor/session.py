@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from devlint.auditor.frames import Frames
+from devlint.auditor.frames import NOWHERE, Frames
 from devlint.auditor.ledger import Ledger
 from devlint.record import Ending, Process
 
@@ -61,6 +61,14 @@ class Session:
         self.failure = ""
         self.notes: list[str] = []
         self.listeners: list[Listener] = []
+        self.loader_of: Callable[[Any], int | None] = lambda tensor: None
+        """The index of the loader whose latest batch holds the tensor; the listener to loaders answers."""
+        self.place_of_thread: Callable[[], int] = lambda: NOWHERE
+        """The place to blame for what a thread without any frame of the project does, such as a loader's."""
+        self.forward_seen: Callable[[], None] = lambda: None
+        """Called when a module is called from outside any module; the listener to steps wants to know."""
+        self.snapshot: Callable[[], None] = lambda: None
+        """Called when a step has ended; whoever writes records decides whether it is time for one."""
         self.started = time.perf_counter()
         self.pid = os.getpid()
 
