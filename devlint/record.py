@@ -12,6 +12,9 @@ from typing import Any, Literal
 
 FORMAT = 1
 
+WARM_UP = 2
+"""So many training steps are left out of the median: caches fill, memory is allocated, kernels are chosen."""
+
 Phase = Literal["setup", "train", "eval", "between", "teardown"]
 """What a run was doing: ``between`` is the time after one loop and before the next."""
 PHASES: tuple[Phase, ...] = ("setup", "train", "eval", "between", "teardown")
@@ -35,7 +38,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steady:
-    """The median training step, the first two left out where there are more."""
+    """The median training step, the first two (``WARM_UP``) left out where there are more."""
 
     calls: float = 0
     bytes: float = 0

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from devlint.auditor.frames import NOWHERE, Frames
-from devlint.record import PHASES, Event, Phase, Steady
+from devlint.record import PHASES, WARM_UP, Event, Phase, Steady
 
-WARM_UP = 2
-"""So many training steps are left out of the median: caches fill, memory is allocated, kernels are chosen."""
 _SAMPLES = 1_000
 """Times are kept one by one up to this many steps."""
 

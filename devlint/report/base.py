@@ -43,9 +43,9 @@ class Report:
         return split_lines(text if isinstance(text, str) else data.decode("utf-8", "replace"))
 
 
-def plural(count: int, noun: str) -> str:
-    """``1 file``, ``2 files``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def plural(count: int, noun: str, many: str = "") -> str:
+    """``1 file``, ``2 files``; ``many`` is the plural of a noun that takes no s."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {many or noun + 's'}"
 
 
 def one_line(text: str) -> str:

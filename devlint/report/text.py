@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from devlint.finding import Finding, Severity, Span
+from devlint.finding import Finding, Place, Severity, Span
 from devlint.report.base import Report, one_line, plural
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
-_BLUE, _BOLD = "1;34", "1"
+BLUE, BOLD = "1;34", "1"
 _TAB = "    "
 _WIDTH = 140
 """Longer lines are cut around what is underlined."""
 _NEAR = 2
 """So many unmarked lines between two marked ones are shown rather than elided."""
+_NARROWEST = 30
+"""Text is not wrapped to fewer columns."""
 
 
 class _Mark(NamedTuple):
@@ -31,9 +34,10 @@ class _Mark(NamedTuple):
 
 def render(report: Report) -> Iterator[str]:
     """Yield every finding with its frame, then the summary."""
-    paint = _Paint(report.color)
+    paint = Paint(report.color)
     for finding in report.findings:
-        yield "\n".join([*_finding(finding, report.lines(finding.filename), paint), ""])
+        notes = [("help", finding.help)] if finding.help else []
+        yield "\n".join([*diagnostic(finding, report.lines(finding.filename), paint, notes), ""])
     if not report.quiet and (report.files or report.findings):
         yield summary(report)
 
@@ -51,56 +55,95 @@ def summary(report: Report) -> str:
     return f"{text} {plural(report.failures, 'path')} could not be checked." if report.failures else text
 
 
-class _Paint:
-    """Colours, where they are wanted."""
+class Paint:
+    """Colours, where they are wanted; text for people is wrapped to ``width`` columns where that is given."""
 
-    def __init__(self, enabled: bool) -> None:
+    def __init__(self, enabled: bool, width: int | None = None) -> None:
         self._enabled = enabled
+        self._width = width
 
     def __call__(self, style: str, text: str) -> str:
+        """The text in a style, which is a list of numbers for the terminal."""
         return f"\x1b[{style}m{text}\x1b[0m" if self._enabled and text else text
 
+    def wrap(self, text: str, lead: int) -> list[str]:
+        """Text as lines, ``lead`` columns being taken already in each; at least one."""
+        if self._width is None:
+            return text.splitlines() or [""]
+        room = max(self._width - lead, _NARROWEST)
+        lines = [
+            textwrap.wrap(line, room, break_on_hyphens=False, break_long_words=False) for line in text.splitlines()
+        ]
+        return [piece for line in lines for piece in line] or [""]
 
-def _finding(finding: Finding, lines: Sequence[str], paint: _Paint) -> Iterator[str]:
+
+def diagnostic(
+    finding: Finding,
+    lines: Sequence[str | None],
+    paint: Paint,
+    notes: Iterable[tuple[str, str]] = (),
+    elsewhere: Iterable[tuple[str, Sequence[str | None], Sequence[Place]]] = (),
+) -> Iterator[str]:
+    """Yield the lines of one finding: its message, the code with what is marked in it, and the notes below that.
+
+    ``lines`` are those of the finding's file, ``None`` where a line is not known.  A note is a title and its text.
+    ``elsewhere`` are places in other files: the file's name, its lines, the places.
+    """
     color = _COLORS[finding.severity]
     marks = _marks(finding, lines)
-    gutter = len(str(max((mark.row for mark in marks), default=finding.span.row)))
-    bar = paint(_BLUE, " " * (gutter + 1) + "|")
-    head = paint(color, f"{finding.severity}[{finding.code}]")
-    yield f"{head} {paint(_BOLD, f'{finding.name}: {one_line(finding.message)}')}"
-    arrow = paint(_BLUE, " " * gutter + "-->")
+    others = [
+        (name, known, [mark for at in places for mark in _rows_of(at.span, at.label, known, False)])
+        for name, known, places in elsewhere
+    ]
+    rows = [mark.row for found in (marks, *(other for *_, other in others)) for mark in found]
+    gutter = len(str(max(rows, default=finding.span.row)))
+    bar = paint(BLUE, " " * (gutter + 1) + "|")
+    code = f"{finding.severity}[{finding.code}]" if finding.code else f"{finding.severity}:"
+    title = f"{finding.name}: " if finding.name else ""
+    first, *more = paint.wrap(one_line(f"{code} {title}{finding.message}"), 4)
+    yield f"{paint(color, first[: len(code)])}{paint(BOLD, first[len(code) :])}"
+    yield from (paint(BOLD, f"    {line}") for line in more)
+    arrow = paint(BLUE, " " * gutter + "-->")
     yield f"{arrow} {one_line(finding.filename)}:{finding.span.row}:{finding.span.column}"
     if marks:
         yield bar
-        marks.sort(key=lambda mark: (mark.row, not mark.primary, mark.start))
         yield from _frame(marks, lines, gutter, color, paint)
         yield bar
-    if finding.help:
-        for number, line in enumerate(finding.help.splitlines()):
-            lead = paint(_BLUE, " " * (gutter + 1) + "=") + " help:" if number == 0 else " " * (gutter + 8)
+    for name, known, found in others:
+        if found:
+            yield f"{paint(BLUE, ' ' * gutter + ':::')} {one_line(name)}:{found[0].row}:{found[0].start + 1}"
+            yield bar
+            yield from _frame(found, known, gutter, color, paint)
+            yield bar
+    for name, text in notes:
+        indent = gutter + len(name) + 4
+        for number, line in enumerate(paint.wrap(text, indent + 1)):
+            lead = paint(BLUE, " " * (gutter + 1) + "=") + f" {name}:" if number == 0 else " " * indent
             yield f"{lead} {one_line(line)}"
 
 
-def _frame(marks: list[_Mark], lines: Sequence[str], gutter: int, color: str, paint: _Paint) -> Iterator[str]:
-    bar = paint(_BLUE, " " * (gutter + 1) + "|")
+def _frame(marks: list[_Mark], lines: Sequence[str | None], gutter: int, color: str, paint: Paint) -> Iterator[str]:
+    marks.sort(key=lambda mark: (mark.row, not mark.primary, mark.start))
+    bar = paint(BLUE, " " * (gutter + 1) + "|")
     rows = sorted({mark.row for mark in marks})
     previous = rows[0]
     for row in rows:
-        if row - previous - 1 > _NEAR:
-            yield paint(_BLUE, "...")
+        if row - previous - 1 > _NEAR or None in lines[previous : row - 1]:
+            yield paint(BLUE, "...")
             previous = row - 1
         for number in range(min(previous + 1, row), row + 1):
             here = [mark for mark in marks if mark.row == number]
-            text, offset = _window(lines[number - 1], here)
-            yield f"{paint(_BLUE, f'{number:>{gutter}} |')} {text}".rstrip()
+            line = lines[number - 1] or ""
+            text, offset = _window(line, here)
+            yield f"{paint(BLUE, f'{number:>{gutter}} |')} {text}".rstrip()
             for mark in here:
-                style, char = (color, "^") if mark.primary else (_BLUE, "-")
-                lead, body = _underline(lines[number - 1], mark, offset)
+                style, char = (color, "^") if mark.primary else (BLUE, "-")
+                lead, body = _underline(line, mark, offset)
                 yield f"{bar} {lead}{paint(style, f'{char * body} {one_line(mark.label)}'.rstrip())}"
         previous = row
 
 
-def _marks(finding: Finding, lines: Sequence[str]) -> list[_Mark]:
+def _marks(finding: Finding, lines: Sequence[str | None]) -> list[_Mark]:
     marks = list(_rows_of(finding.span, finding.label, lines, True))
     for place in finding.related:
         # Where the finding itself stands its own label says it; twice the same line would only repeat it.
@@ -109,13 +152,15 @@ def _marks(finding: Finding, lines: Sequence[str]) -> list[_Mark]:
     return marks
 
 
-def _rows_of(span: Span, label: str, lines: Sequence[str], primary: bool) -> Iterator[_Mark]:
+def _rows_of(span: Span, label: str, lines: Sequence[str | None], primary: bool) -> Iterator[_Mark]:
     """Split a span into rows; of a long one only the first two and the last are shown, the label at the last."""
     last = min(span.end_row, len(lines))
     rows = range(span.row, last + 1)
     shown = rows if len(rows) <= 4 else (rows[0], rows[1], rows[-1])
     for row in shown:
         line = lines[row - 1]
+        if line is None:
+            continue
         start = span.column - 1 if row == span.row else len(line) - len(line.lstrip())
         end = span.end_column - 1 if row == span.end_row else len(line.rstrip())
         yield _Mark(row, min(start, len(line)), max(end, start + 1), label if row == last else "", primary)
@@ -126,8 +171,7 @@ def _window(line: str, marks: list[_Mark]) -> tuple[str, int]:
     first = marks[0].start if marks else 0
     offset = max(0, first - _WIDTH // 2) if len(line) > _WIDTH else 0
     text = line[offset : offset + _WIDTH]
-    shown = "".join(map(_shown, text))
-    return f"{'...' if offset else ''}{shown}{'...' if offset + len(text) < len(line) else ''}", offset
+    return f"{'...' if offset else ''}{shown(text)}{'...' if offset + len(text) < len(line) else ''}", offset
 
 
 def _underline(line: str, mark: _Mark, offset: int) -> tuple[str, int]:
@@ -135,10 +179,11 @@ def _underline(line: str, mark: _Mark, offset: int) -> tuple[str, int]:
     start = min(max(mark.start, offset), offset + _WIDTH)
     end = min(max(mark.end, start), offset + _WIDTH)
     lead = 3 if offset else 0
-    return " " * (lead + _cells(line[offset:start])), max(_cells(line[start:end]), 1)
+    return " " * (lead + cells(line[offset:start])), max(cells(line[start:end]), 1)
 
 
-def _cells(text: str) -> int:
+def cells(text: str) -> int:
+    """How many columns of a terminal a text takes."""
     if text.isascii() and text.isprintable():
         return len(text)
     return sum(map(_cell, text))
@@ -152,8 +197,12 @@ def _cell(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def _shown(char: str) -> str:
-    """A character as it may reach a terminal: an escape sequence in somebody's source must not."""
+def shown(text: str) -> str:
+    """Code as it may reach a terminal: an escape sequence in somebody's source must not."""
+    return text if text.isascii() and text.isprintable() else "".join(map(_character, text))
+
+
+def _character(char: str) -> str:
     if char == "\t":
         return _TAB
     return char if char.isprintable() or _cell(char) == 0 else "\N{REPLACEMENT CHARACTER}"

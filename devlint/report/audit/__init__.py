@@ -1,0 +1,81 @@
+"""The report of an audited run: a record in, text out.  It needs neither torch nor the code that ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.record import Phase, Process, Record
+from devlint.report.audit.code import Code
+from devlint.report.audit.findings import counted, explained, fatal, findings
+from devlint.report.audit.header import header
+from devlint.report.audit.layout import lay_out, legend
+from devlint.report.audit.processes import title, trainers
+from devlint.report.audit.table import table
+from devlint.report.base import one_line
+from devlint.report.text import BOLD, Paint
+
+_WIDEST = 140
+"""On a wider terminal the lines stay so long: numbers and code should be seen at one glance."""
+_NARROWEST = 72
+_PHASES: tuple[Phase, ...] = ("train", "eval", "setup", "between", "teardown")
+
+
+def render(record: Record, color: bool = False, width: int = 100, quiet: bool = False) -> Iterator[str]:
+    """Yield the report piece by piece; a piece is one or more lines, without the last line end.
+
+    ``width`` is that of the terminal.  ``quiet`` leaves all out but what was found.
+    """
+    width = min(max(width, _NARROWEST), _WIDEST)
+    paint, code = Paint(color, width), Code(record)
+    died_of = fatal(record)
+    if not quiet:
+        yield from _section(header(record, code, paint))
+    if died_of is not None:
+        yield from _section(explained(record, died_of, code, paint))
+    for finding in findings(record, died_of, code, paint):
+        yield from _section([finding])
+    if quiet:
+        return
+    closing = counted(record)
+    if closing:
+        yield from _section([closing])
+    yield from _tables(record, code, paint, width)
+    yield from _section(_list("Advice", record.advice or (), paint))
+    yield from _section(_list("Notes", _notes(record), paint))
+
+
+def _tables(record: Record, code: Code, paint: Paint, width: int) -> Iterator[str]:
+    of_loop = trainers(record)
+    shown = [found for phase in _PHASES if (found := table(of_loop, phase)).groups]
+    if shown:
+        yield from _section(lay_out(shown, code, paint, width))
+        yield from _section(legend(shown, paint))
+
+
+def _notes(record: Record) -> Iterator[str]:
+    """What every process has to say of how it was observed; what all say, once."""
+    said: dict[str, list[Process]] = {}
+    for process in record.processes:
+        notes = list(process.notes)
+        if process.failure:
+            notes.append(f"devlint failed and switched the audit off, so figures are missing: {process.failure}")
+        for note in notes:
+            said.setdefault(note, []).append(process)
+    for note, who in said.items():
+        everybody = len(who) == len(record.processes)
+        yield note if everybody else f"{', '.join(dict.fromkeys(map(title, who)))}: {note}"
+
+
+def _list(heading: str, items: Iterator[str] | tuple[str, ...], paint: Paint) -> Iterator[str]:
+    for index, item in enumerate(items):
+        if index == 0:
+            yield paint(BOLD, heading)
+        for number, line in enumerate(paint.wrap(one_line(item), 5)):
+            yield f"{'  - ' if number == 0 else '    '}{line}"
+
+
+def _section(lines: Iterator[str] | list[str]) -> Iterator[str]:
+    """The lines and an empty one; nothing where there are none."""
+    text = "\n".join(lines)
+    if text:
+        yield text + "\n"

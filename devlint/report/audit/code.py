@@ -1,0 +1,78 @@
+"""The code that a record speaks of: how its files are called, its lines, its places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from devlint.finding import Span
+from devlint.record import Frame, Record
+from devlint.report.base import one_line
+from devlint.report.text import shown
+
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+class Code:
+    """Files and lines as the record knows them; the machine that shows it need not have them."""
+
+    def __init__(self, record: Record) -> None:
+        self._sources = record.sources
+        self._directory = record.directory
+        self._lines: dict[str, list[str | None]] = {}
+
+    def name(self, file: str) -> str:
+        """A file as people call it: from where the run started, or from where packages are installed."""
+        # The record may come from another kind of system: both separators count, and nothing is asked of this one.
+        parts, here = _parts(file), _parts(self._directory)
+        for installed in _INSTALLED:
+            if installed in parts:
+                return one_line("/".join(parts[parts.index(installed) + 1 :]))
+        inside = self._directory and len(parts) > len(here) and parts[: len(here)] == here
+        return one_line("/".join(parts[len(here) :]) if inside else file)
+
+    def place(self, frame: Frame) -> str:
+        """``train.py:12``."""
+        return f"{self.name(frame.file)}:{frame.line}"
+
+    def lines(self, file: str) -> Sequence[str | None]:
+        """The lines of a file, ``None`` for those that the record lacks."""
+        known = self._lines.get(file)
+        if known is None:
+            found = self._sources.get(file, {})
+            known = [None] * max(found, default=0)
+            for row, line in found.items():
+                if row > 0:
+                    known[row - 1] = line.rstrip("\r\n")
+            self._lines[file] = known
+        return known
+
+    def line(self, frame: Frame) -> str:
+        """The line of code at a frame, ready to be shown; empty where the record lacks it."""
+        lines = self.lines(frame.file)
+        line = lines[frame.line - 1] if 0 < frame.line <= len(lines) else None
+        return shown((line or "").strip())
+
+    def span(self, frame: Frame) -> Span:
+        """Where a frame is, in characters; the whole line where its columns are not known."""
+        end_row = max(frame.end_line or frame.line, frame.line)
+        start, end = self._column(frame, frame.line, frame.column), self._column(frame, end_row, frame.end_column)
+        text = self._text(frame, frame.line)
+        if start is None or end is None:
+            return Span(frame.line, len(text) - len(text.lstrip()) + 1, frame.line, len(text.rstrip()) + 1)
+        return Span(frame.line, start, end_row, end)
+
+    def _column(self, frame: Frame, row: int, column: int | None) -> int | None:
+        if column is None:
+            return None
+        text = self._text(frame, row)
+        # where the line is not known its bytes have to do
+        before = text.encode("utf-8", "surrogatepass")[:column] if text else b" " * column
+        return len(before.decode("utf-8", "replace")) + 1
+
+    def _text(self, frame: Frame, row: int) -> str:
+        lines = self.lines(frame.file)
+        return (lines[row - 1] or "") if 0 < row <= len(lines) else ""
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.replace("\\", "/").split("/") if part]

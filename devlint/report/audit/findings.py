@@ -1,0 +1,139 @@
+"""The findings of an audit and the mismatch that ended it, in the format of ``devlint check``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from devlint.finding import Finding, Place, Severity, Span
+from devlint.record import Frame, Mismatch, Party, Record
+from devlint.report.audit.code import Code
+from devlint.report.audit.processes import listed, rank_list
+from devlint.report.audit.units import duration, number, size
+from devlint.report.base import one_line, plural
+from devlint.report.text import Paint, diagnostic
+
+_MOST_PARTIES = 6
+_KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "hint"}
+
+
+def fatal(record: Record) -> Mismatch | None:
+    """The mismatch of which the run died, if it did."""
+    for process in record.processes:
+        if process.ending.kind == "exception":
+            for mismatch in reversed(process.mismatches):
+                if mismatch.error and mismatch.error.partition("\n")[0] in process.ending.error:
+                    return mismatch
+    return None
+
+
+def explained(record: Record, mismatch: Mismatch, code: Code, paint: Paint) -> Iterator[str]:
+    """Yield the explanation of a mismatch: who was where and why, each with its code."""
+    judged = next((found for found in record.findings or () if _is_about(found, mismatch)), None)
+    frame = mismatch.frame or mismatch.via
+    span = code.span(frame) if frame else Span(1, 1, 1, 1)
+    parties = mismatch.parties[:_MOST_PARTIES]
+    devices = listed(list(dict.fromkeys(party.device for party in mismatch.parties)))
+    inside = f" in `{mismatch.module}`" if mismatch.module else ""
+    inside += f" ({mismatch.module_class})" if mismatch.module_class else ""
+    places = [(party.origin, _put(party)) for party in parties if party.origin and party.origin != frame]
+    finding = Finding(
+        code=str(judged["code"]) if judged else "",
+        name=str(judged["name"]) if judged else "device-mismatch",
+        severity=Severity.ERROR,
+        message=f"the run died when tensors on {devices} met{inside}" if devices else "the run died of it",
+        filename=code.name(frame.file) if frame else "?",
+        span=span,
+        label=", ".join(f"`{party.text}` is on {party.device}" for party in parties[:2]),
+        related=tuple(
+            Place(code.span(origin), label) for origin, label in places if frame and origin.file == frame.file
+        ),
+    )
+    elsewhere: dict[str, list[Place]] = {}
+    for origin, label in places:
+        if not frame or origin.file != frame.file:
+            elsewhere.setdefault(origin.file, []).append(Place(code.span(origin), label))
+    notes = [("where", "\n".join(map(_party, parties)))] if parties else []
+    notes += [("via", code.place(mismatch.via))] if mismatch.via and mismatch.frame else []
+    notes += [("torch", one_line(mismatch.error))]
+    notes += [("help", str(judged["help"]))] if judged and judged.get("help") else []
+    others = [(code.name(file), code.lines(file), found) for file, found in elsewhere.items()]
+    yield "\n".join(diagnostic(finding, code.lines(frame.file) if frame else (), paint, notes, others))
+
+
+def findings(record: Record, died_of: Mismatch | None, code: Code, paint: Paint) -> Iterator[str]:
+    """Yield each finding but the one that ``died_of`` has explained already."""
+    for found in record.findings or ():
+        if died_of is None or not _is_about(found, died_of):
+            yield "\n".join(_shown(found, code, paint))
+
+
+def counted(record: Record) -> str:
+    """The closing line; empty for a run that has not been judged."""
+    if record.findings is None:
+        return ""
+    if not record.findings:
+        return "No problems found."
+    counts = Counter(Severity[str(found["severity"]).upper()] for found in record.findings)
+    parts = [plural(counts[severity], noun) for severity, noun in _KINDS.items() if counts[severity]]
+    return f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)})."
+
+
+def seen(measured: Mapping[str, Any]) -> str:
+    """What was measured at a site, on one line: ``16 calls, 1 per step, 16.0 KiB per step, 1.20 ms blocked``."""
+    calls, per_step = int(measured.get("calls") or 0), float(measured.get("per_step") or 0)
+    parts = [plural(calls, "call")] if calls else []
+    parts += [f"{number(per_step)} per step"] if per_step else []
+    if measured.get("bytes_per_step"):
+        parts.append(f"{size(measured['bytes_per_step'])} per step")
+    elif measured.get("bytes"):
+        parts.append(size(measured["bytes"]))
+    if measured.get("seconds"):
+        parts.append(f"{duration(measured['seconds'])} blocked")
+    repeats = int(measured.get("repeats") or 0)
+    parts += [f"{repeats:,} of what had not changed since"] if repeats else []
+    ranks = measured.get("ranks") or ()
+    parts += [f"on {rank_list(ranks)}"] if len(ranks) > 1 else []
+    return ", ".join(parts)
+
+
+def _shown(found: dict[str, Any], code: Code, paint: Paint) -> Iterator[str]:
+    file = str(found["filename"])
+    lines = code.lines(file)
+    finding = Finding(
+        code=str(found["code"]),
+        name=str(found["name"]),
+        severity=Severity[str(found["severity"]).upper()],
+        message=str(found["message"]),
+        filename=code.name(file),
+        span=_span(found),
+        label=str(found.get("label") or ""),
+        related=tuple(Place(_span(place), str(place["message"])) for place in found.get("related") or ()),
+    )
+    measured = seen(found.get("measured") or {})
+    notes = [("seen", measured)] if measured else []
+    notes += [("help", str(found["help"]))] if found.get("help") else []
+    yield from diagnostic(finding, lines, paint, notes)
+
+
+def _span(found: Mapping[str, Any]) -> Span:
+    start, end = found["location"], found["end_location"]
+    return Span(start["row"], start["column"], end["row"], end["column"])
+
+
+def _is_about(found: Mapping[str, Any], mismatch: Mismatch) -> bool:
+    """Whether a finding is the verdict on this mismatch."""
+    frame: Frame | None = mismatch.frame or mismatch.via
+    if frame is None or found["name"] != "device-mismatch" or found["filename"] != frame.file:
+        return False
+    return bool(found["location"]["row"] <= frame.line <= found["end_location"]["row"])
+
+
+def _put(party: Party) -> str:
+    return f"`{party.text}`, on {party.device}"
+
+
+def _party(party: Party) -> str:
+    what = ", ".join(filter(None, [party.role if party.role != "variable" else "", party.example]))
+    return f"`{party.text}`{f' ({what})' if what else ''} is on {party.device}{f': {party.why}' if party.why else ''}"

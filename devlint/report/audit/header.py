@@ -1,0 +1,249 @@
+"""The head of a report: what the run ran on, how it ended, its steps."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from devlint.record import Device, Environment, Loader, Process, Record
+from devlint.report.audit.code import Code
+from devlint.report.audit.findings import fatal
+from devlint.report.audit.processes import listed, rank_list, ranks, shared, title, trainers
+from devlint.report.audit.units import between, duration, share, size
+from devlint.report.base import one_line, plural
+from devlint.report.text import BLUE, BOLD, Paint
+
+CONFIRMED: frozenset[str] = frozenset()
+"""Backends on whose hardware the counts have been compared with a profiler's; see ``tests/gpu``."""
+
+_LABEL = 9
+_MOST_DEVICES = 8
+_BOUNDARIES = {
+    "loader": "a step begins when the loop takes a batch",
+    "optimizer": "a step ends when the optimizer has stepped",
+    "backward": "a step ends with backward",
+}
+
+
+def header(record: Record, code: Code, paint: Paint) -> Iterator[str]:
+    """Yield the lines of the head."""
+    command = shlex.join(record.command)
+    yield paint(BOLD, one_line(f"devlint audit{' --simulate' if record.simulated else ''} {command}".strip()))
+    yield ""
+    parts: tuple[Callable[[Record, Code], Iterator[tuple[str, str]]], ...] = (
+        _environment, _ranks, _model, _loaders, _run, _steps, _caveats,
+    )  # fmt: skip
+    before = ""
+    for part in parts:
+        for label, text in part(record, code):
+            for number, line in enumerate(paint.wrap(one_line(text), _LABEL + 4)):
+                shown = label if number == 0 and label != before else ""
+                yield f"  {paint(BLUE, f'{shown:<{_LABEL}}')}  {line}"
+            before = label
+
+
+def _environment(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
+    known = [process.environment for process in record.processes if process.environment.torch]
+    if not known:
+        yield "torch", "was not imported" if record.complete else "had not been imported yet"
+        return
+    for text in dict.fromkeys(map(_torch, known)):
+        yield "torch", text
+    for text in dict.fromkeys(map(_system, known)):
+        yield "system", text
+    hosts = {environment.host: environment for environment in known}
+    for host in hosts:
+        found = list(_devices(record, host))
+        prefix = f"{host}: " if host and len(hosts) > 1 else ""
+        for text in found or [_no_device(hosts[host])]:
+            yield "devices", prefix + text
+
+
+def _torch(environment: Environment) -> str:
+    torch = environment.torch.partition("+")[0]
+    if environment.build == "CPU":
+        parts = [f"{torch}, a CPU build: it cannot use a GPU"]
+    else:
+        parts = [f"{torch} for {environment.build}" if environment.build else torch]
+    parts += [f"driver {environment.driver}"] if environment.driver else []
+    return ", ".join(parts)
+
+
+def _system(environment: Environment) -> str:
+    python = f"Python {environment.python}" if environment.python else ""
+    cores = plural(environment.cpu_count, "CPU") if environment.cpu_count else ""
+    return ", ".join(filter(None, [python, environment.platform, cores]))
+
+
+def _devices(record: Record, host: str) -> Iterator[str]:
+    merged: dict[str, list[Device]] = {}
+    for process in record.processes:
+        if process.environment.host == host:
+            for device in process.environment.devices:
+                merged.setdefault(device.name, []).append(device)
+    used = {name for name, seen in merged.items() if any(device.peak for device in seen)}
+    chosen = [name for name in merged if name in used or not used][:_MOST_DEVICES]
+    for name in chosen:
+        yield _device(merged[name])
+    if len(merged) > len(chosen):
+        yield f"and {len(merged) - len(chosen)} more{', unused' if used >= set(chosen) and used else ''}"
+
+
+def _device(seen: list[Device]) -> str:
+    """A device as several processes saw it; what each took of it adds up."""
+    device = seen[0]
+    parts = [" ".join(filter(None, [device.name, device.model]))]
+    if device.capability:
+        parts.append("capability {}.{}".format(*device.capability))
+    peak = sum(each.peak for each in seen)
+    if peak and device.memory:
+        parts.append(f"peak {size(peak)} of {size(device.memory)} ({share(peak, device.memory)})")
+    elif device.memory or peak:
+        parts.append(size(device.memory) if device.memory else f"peak {size(peak)}")
+    return ", ".join(parts)
+
+
+def _no_device(environment: Environment) -> str:
+    visible = environment.visible_devices
+    return "none was visible" + (f", with CUDA_VISIBLE_DEVICES={visible!r}" if visible is not None else "")
+
+
+def _ranks(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
+    every = ranks(record)
+    if not every:
+        return
+    hosts = len({process.environment.host for process in every})
+    where = f" on {plural(hosts, 'machine')}" if hosts > 1 else ""
+    placed = [f"{title(process)} on {process.device}" for process in every if process.device]
+    yield "ranks", f"{len(every)}{where}" + (f": {listed(placed)}" if placed else "")
+    for device, users in shared(record):
+        yield "ranks", f"{rank_list(process.rank or 0 for process in users)} share {device}"
+
+
+def _model(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
+    for process in trainers(record)[:1]:
+        models = process.models
+        if not models.outermost:
+            continue
+        parts = [listed(models.outermost, 4)]
+        parts += [f"{_millions(models.parameters)} parameters"] if models.parameters else []
+        parts += [listed(models.dtypes, 3)] if models.dtypes else []
+        parts += [f"on {listed(models.devices, 4)}"] if models.devices else []
+        parts += [f"autocast to {models.autocast}"] if models.autocast else []
+        parts += [f"placed by {models.managed}"] if models.managed else []
+        yield "model", ", ".join(parts)
+
+
+def _millions(count: int) -> str:
+    for least, unit in ((1_000_000_000, "billion"), (1_000_000, "million")):
+        if count >= least:
+            return f"{count / least:.1f} {unit}"
+    return f"{count:,}"
+
+
+def _loaders(record: Record, code: Code) -> Iterator[tuple[str, str]]:
+    for process in trainers(record)[:1]:
+        fed = [loader for loader in process.loaders if loader.training]
+        for loader in fed[:3]:
+            yield "loader", _loader(loader, code)
+
+
+def _loader(loader: Loader, code: Code) -> str:
+    name = code.place(loader.frame) if loader.frame else loader.name.rpartition(".")[2]
+    parts = [f"{name}: {plural(loader.workers, 'worker')}"]
+    if loader.device.startswith("cpu"):
+        parts.append("pinned" if loader.pinned else "pageable")
+    elif loader.device:
+        parts.append(f"on {loader.device}")
+    parts += [f"batches of {loader.batch}"] if loader.batch else []
+    return ", ".join(parts)
+
+
+def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
+    died_of = fatal(record)
+    main = [process for process in record.processes if process.role in ("main", "rank")] or list(record.processes)
+    groups: dict[str, list[Process]] = {}
+    for process in main:
+        known = died_of is not None and died_of in process.mismatches
+        groups.setdefault(_ending(process, known), []).append(process)
+    for text, group in groups.items():
+        who = f"{_who(group)}: " if len(groups) > 1 else ""
+        seconds = max(process.seconds for process in group)
+        after = f" after {duration(seconds)}" if seconds > 0 and not record.simulated else ""
+        yield "run", who + text.replace(_AFTER, after)
+    if record.started:
+        yield "started", record.started[:16].replace("T", " ")
+    helpers = Counter(process.role for process in record.processes)
+    counts = (
+        [plural(helpers["child"], "subprocess", "subprocesses")]
+        if helpers["child"] and len(main) < len(record.processes)
+        else []
+    )
+    counts += [plural(helpers["loader worker"], "loader worker")] if helpers["loader worker"] else []
+    if counts:
+        yield "run", f"with {listed(counts)}"
+
+
+def _who(group: list[Process]) -> str:
+    numbers = [process.rank for process in group if process.rank is not None]
+    return rank_list(numbers) if len(numbers) == len(group) else listed([title(process) for process in group])
+
+
+def _ending(process: Process, explained: bool) -> str:
+    ending = process.ending
+    error = " of the mismatch below" if explained else f": {ending.error}" if ending.error else " of an exception"
+    code = f", exit code {ending.code}" if ending.code else ""
+    texts = {
+        "finished": f"finished{_AFTER}",
+        "exception": f"died{_AFTER}{error}",
+        "exit": f"left by itself{_AFTER}, exit code {ending.code}",
+        "interrupted": f"interrupted by Ctrl-C{_AFTER}",
+        "terminated": f"terminated by a signal{_AFTER}{code}",
+        "steps": f"stopped{_AFTER}, when {plural(process.steps.train, 'training step')} had been done, as asked",
+        "unknown": f"killed; this is what was known{_AFTER}",
+    }
+    return texts[ending.kind]
+
+
+_AFTER = "\0"
+"""Where in these texts the time goes: it differs between processes that ended alike."""
+
+
+def _steps(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
+    processes = trainers(record)
+    if not processes:
+        return
+    trained = between([process.steps.train for process in processes], lambda count: f"{count:,.0f}")
+    evaluated = max(process.steps.eval for process in processes)
+    parts = []
+    if trained != "0":
+        optimizers = [f"{count:,} of {name}" for name, count in processes[0].steps.optimizer_steps.items()]
+        parts.append(f"{trained} training" + (f" ({listed(optimizers, 4)})" if optimizers else ""))
+    parts += [f"{evaluated:,} evaluation"] if evaluated else []
+    boundary = processes[0].steps.boundary
+    parts = parts or ["no step of a training loop was seen"]
+    yield "steps", ", ".join(parts) + (f"; {_BOUNDARIES[boundary]}" if boundary else "")
+    timed = [process.steps.step_seconds for process in processes if process.steps.step_seconds]
+    if timed and not record.simulated:
+        yield "step", f"{between(timed, duration)} in the median{_waiting(processes)}"
+
+
+def _waiting(processes: list[Process]) -> str:
+    both = [(process.steps.loader_seconds, process.steps.step_seconds) for process in processes]
+    known = [(waited, step) for waited, step in both if waited is not None and step]
+    if not known:
+        return ""
+    waited, step = max(known, key=lambda pair: pair[0] / pair[1])
+    worst = "at worst " if len(known) > 1 else ""
+    return f", {worst}{duration(waited)} of it ({share(waited, step)}) waiting for the loader"
+
+
+def _caveats(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
+    if record.simulated:
+        yield "note", "the device was simulated: what is counted is real, times would mean nothing and are left out"
+        return
+    backends = {process.backend for process in record.processes if process.backend} - CONFIRMED
+    if backends:
+        names = listed(sorted(backends))
+        yield "note", f"devlint's figures have not been compared with a profiler's on {names} hardware yet"

@@ -1,0 +1,221 @@
+"""Lays tables out for a terminal: the code beside the numbers where there is room, else above them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from devlint.record import WARM_UP
+from devlint.report.audit.code import Code
+from devlint.report.audit.table import Cost, Group, Kind, Row, Table
+from devlint.report.audit.units import between, duration, number, size
+from devlint.report.base import plural
+from devlint.report.text import BLUE, BOLD, Paint, cells
+
+_TITLES = {
+    "train": "Training",
+    "eval": "Evaluation",
+    "setup": "Set-up",
+    "between": "Between loops",
+    "teardown": "Tear-down",
+}
+_MOST = {"train": 15}
+_MOST_ELSEWHERE = 5
+"""So many rows of a phase are shown; the rest is summed up in a line."""
+_ENOUGH = 36
+"""With fewer columns left for it the code stands above the numbers."""
+_READABLE = 16
+"""A beginning of code that is shorter says nothing."""
+_GUTTER = 6
+_DEEPER = 4
+"""So much further in stand the numbers below a line of code."""
+_NOWHERE = "in no line of Python"
+_LEGEND = {
+    "H2D": "to a device",
+    "D2H": "from a device",
+    "D2D": "between devices",
+    "sync": "the host waited for the device",
+    "pin": "copied to pinned memory",
+}
+
+
+def lay_out(tables: Sequence[Table], code: Code, paint: Paint, width: int) -> Iterator[str]:
+    """Yield the lines of tables, which share their columns and have at least one row each."""
+    parts = [(table, *_foremost(table)) for table in tables]
+    columns = _Columns([(table, row) for table, shown, _ in parts for row in [*shown, *table.totals]], paint)
+    beside = width - columns.width - 2 >= _ENOUGH
+    columns.indent = 0 if beside else _DEEPER
+    for index, (table, shown, rest) in enumerate(parts):
+        if index:
+            yield ""
+        yield from _heading(table, paint)
+        if index == 0:
+            yield columns.names()
+        chosen = {id(row) for row in shown}
+        groups = [
+            Group(group.line, group.frame, [row for row in group.rows if id(row) in chosen]) for group in table.groups
+        ]
+        for file, found in _by_file([group for group in groups if group.rows]):
+            yield paint(BLUE, code.name(file) if file else _NOWHERE)
+            for group in found:
+                yield from _group(table, group, code, columns, paint, width, beside)
+        if rest:
+            yield from _tail(rest, paint)
+        if len(shown) > 1:
+            for number_, total in enumerate(table.totals):
+                lead = paint(BOLD, f"{'total' if number_ == 0 else '':>{_GUTTER}}")
+                yield columns.line(table, lead, total)
+
+
+def _foremost(table: Table) -> tuple[list[Row], list[Row]]:
+    """The rows that cost most, and the rest."""
+    ranked = sorted(((row.weight(), group, row) for group in table.groups for row in group.rows), key=_by_weight)
+    rows = [row for *_, row in ranked]
+    most = _MOST.get(table.phase, _MOST_ELSEWHERE)
+    # a line that says that one more was left out would take as much room
+    return (rows[:most], rows[most:]) if len(rows) > most + 1 else (rows, [])
+
+
+def legend(tables: Sequence[Table], paint: Paint) -> Iterator[str]:
+    """Yield what the words in these tables stand for."""
+    seen = {total.kind.direction for table in tables for total in table.totals}
+    parts = [f"{name}: {meaning}" for name, meaning in _LEGEND.items() if name in seen]
+    if any(len(table.steps) > 1 for table in tables):
+        parts.append("1-2: from the process with the least to the one with the most")
+    yield from paint.wrap("; ".join(parts), 1)
+
+
+def _heading(table: Table, paint: Paint) -> Iterator[str]:
+    title = _TITLES[table.phase]
+    each = f" of each of {len(table.steps)} processes" if len(table.steps) > 1 else ""
+    most, late = max(table.steps), max(table.steps) - WARM_UP
+    if not table.per_step:
+        text = f"in total{each}"
+    elif table.phase == "train" and late > 0:
+        text = f"per step{each}: the median of {plural(late, 'step')}, the first {WARM_UP} left out"
+    else:
+        text = f"per step{each}: the {'median' if table.phase == 'train' else 'mean'} of {plural(most, 'step')}"
+    first, *more = paint.wrap(f"{title}, {text}", 1)
+    yield f"{paint(BOLD, first[: len(title)])}{first[len(title) :]}"
+    yield from more
+
+
+class _Columns:
+    """The cells of a row, aligned; ``indent`` is how far in they stand."""
+
+    def __init__(self, rows: Sequence[tuple[Table, Row]], paint: Paint) -> None:
+        self._paint = paint
+        self.indent = 0
+        texts = [("", "calls", "bytes", "blocked"), *(_cells(row) for _, row in rows)]
+        self._widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        # nothing is said of what was not seen: no column of bytes without bytes, none of times in a simulation
+        self._shown = [True, True, *(any(column[1:]) for column in list(zip(*texts, strict=True))[2:])]
+        self._how = max(len(_quality(table, row)) for table, row in rows)
+        self.width = _GUTTER + 2 + len(self._join(texts[0])) + 2 + self._how
+
+    def names(self) -> str:
+        """The line above the columns."""
+        return f"{' ' * (_GUTTER + self.indent)}  {self._join(('', 'calls', 'bytes', 'blocked'))}".rstrip()
+
+    def line(self, table: Table, lead: str, row: Row, text: str = "") -> str:
+        """One row; ``lead`` takes the gutter."""
+        body = f"{self._join(_cells(row))}  {_quality(table, row):<{self._how}}"
+        return f"{lead}{' ' * self.indent}  {body}  {text}".rstrip()
+
+    def _join(self, found: Sequence[str]) -> str:
+        texts = [
+            f"{text:<{width}}" if index == 0 else f"{text:>{width}}"
+            for index, (text, width) in enumerate(zip(found, self._widths, strict=True))
+            if self._shown[index]
+        ]
+        return "  ".join(texts)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    seconds = [cost.seconds or 0.0 for cost in row.costs]
+    return (
+        row.kind.direction,
+        between([cost.calls for cost in row.costs], number),
+        between([cost.bytes for cost in row.costs], size) if any(cost.bytes for cost in row.costs) else "",
+        between(seconds, duration) if any(seconds) else "",
+    )
+
+
+def _quality(table: Table, row: Row) -> str:
+    steps = max(table.steps, default=0) if table.per_step else 0
+    rare = 0 < row.steps * 2 < steps
+    seldom = f"in {row.steps:,} of {plural(steps, 'step')}" if rare else ""
+    return ", ".join(filter(None, [row.kind.how, seldom]))
+
+
+def _group(
+    table: Table, group: Group, code: Code, columns: _Columns, paint: Paint, width: int, beside: bool
+) -> Iterator[str]:
+    """A line of code: its number, its text, its rows."""
+    number_ = paint(BLUE, f"{group.line.row or '':>{_GUTTER}}")
+    text = code.line(group.frame) if group.frame else ""
+    blank = " " * _GUTTER
+    through_library = any(row.via for row in group.rows)
+    if text and (through_library or not beside):
+        yield f"{number_}  {_cut(text, width - _GUTTER - 2)}"
+        number_, text = blank, ""
+    for row in group.rows:
+        room = width - (columns.width if beside else _GUTTER) - 2
+        via = _via(row, code, room)
+        if via and not beside:
+            yield f"{number_}  {via}"
+            number_, via = blank, ""
+        yield columns.line(table, number_, row, via or _cut(text, room))
+        number_, text = blank, ""
+
+
+def _via(row: Row, code: Code, room: int) -> str:
+    """The library's line by which it came there, with its code where that can be read."""
+    if row.via is None:
+        return ""
+    place = f"via {code.place(row.via)}"
+    left = room - cells(place) - 2
+    return f"{place}  {_cut(code.line(row.via), left)}".rstrip() if left >= _READABLE else _cut(place, room)
+
+
+def _tail(rows: Sequence[Row], paint: Paint) -> Iterator[str]:
+    """One line for the rows that are not shown."""
+    sums: dict[str, Cost] = {}
+    for row in rows:
+        most = max(row.costs, key=Cost.weight)
+        sums[row.kind.direction] = sums.get(row.kind.direction, Cost()).plus(most)
+    parts = []
+    for name, cost in sums.items():
+        part = f"{name} {number(cost.calls)}"
+        part += f" ({size(cost.bytes)})" if cost.bytes else ""
+        parts.append(part + (f" {duration(cost.seconds)}" if cost.seconds else ""))
+    lead = " " * (_GUTTER + 2)
+    for index, line in enumerate(paint.wrap(f"and {plural(len(rows), 'more row')}: {', '.join(parts)}", _GUTTER + 5)):
+        yield f"{lead}{'' if index == 0 else '  '}{line}"
+
+
+def _by_file(groups: Sequence[Group]) -> Iterator[tuple[str, list[Group]]]:
+    """The lines of each file, the costliest file first."""
+    weights: dict[str, float] = {}
+    for group in groups:
+        weights[group.line.file] = weights.get(group.line.file, 0.0) + group.weight()
+    ordered = sorted(groups, key=lambda group: (-weights[group.line.file], group.line.file, -group.weight()))
+    for file, found in groupby(ordered, key=lambda group: group.line.file):
+        yield file, list(found)
+
+
+def _by_weight(entry: tuple[float, Group, Row]) -> tuple[float, str, int, Kind]:
+    weight, group, row = entry
+    return -weight, group.line.file, group.line.row, row.kind
+
+
+def _cut(text: str, room: int) -> str:
+    """Text that fits; what does not ends in dots."""
+    if cells(text) <= room:
+        return text
+    kept = ""
+    for char in text:
+        if cells(kept + char) > room - 3:
+            break
+        kept += char
+    return f"{kept.rstrip()}..." if room > 3 else ""

@@ -1,0 +1,64 @@
+"""How processes are called and told apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from devlint.record import Process, Record
+
+
+def ranks(record: Record) -> list[Process]:
+    """The processes of a distributed run, by rank; empty if there was one process only."""
+    found = [process for process in record.processes if process.rank is not None]
+    return sorted(found, key=lambda process: process.rank or 0) if len(found) > 1 else []
+
+
+def trainers(record: Record) -> list[Process]:
+    """The processes whose steps count: those that trained, else the ones that are no helpers."""
+    trained = [process for process in record.processes if process.steps.train]
+    return trained or [process for process in record.processes if process.role in ("main", "rank")]
+
+
+def shared(record: Record) -> list[tuple[str, list[Process]]]:
+    """Devices that several ranks of one machine used, with those ranks."""
+    users: dict[tuple[str, str], list[Process]] = defaultdict(list)
+    for process in ranks(record):
+        if process.device and not process.device.startswith("cpu"):
+            users[process.environment.host, _physical(process)].append(process)
+    return [(found[0].device, found) for found in users.values() if len(found) > 1]
+
+
+def title(process: Process) -> str:
+    """``rank 1``, ``a loader worker``, ``process 4711``."""
+    if process.rank is not None:
+        return f"rank {process.rank}"
+    if process.role == "loader worker":
+        return "a loader worker"
+    return "the main process" if process.role == "main" else f"process {process.pid}"
+
+
+def listed(words: Sequence[str], most: int = 8) -> str:
+    """``a``, ``a and b``, ``a, b and c``; a long list ends with how many there are besides."""
+    if len(words) > most:
+        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def rank_list(numbers: Iterable[int]) -> str:
+    """``rank 1``, ``ranks 0 and 2``, ``ranks 0 to 7``."""
+    found = sorted(set(numbers))
+    if len(found) == 1:
+        return f"rank {found[0]}"
+    if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
+        return f"ranks {found[0]} to {found[-1]}"
+    return f"ranks {listed([str(number) for number in found])}"
+
+
+def _physical(process: Process) -> str:
+    """The device as the machine numbers it: each rank may see another part of them as ``cuda:0``."""
+    kind, _, index = process.device.partition(":")
+    visible = process.environment.visible_devices
+    names = visible.split(",") if visible else []
+    number = int(index) if index.isdigit() else 0
+    return f"{kind}:{names[number].strip()}" if number < len(names) else f"{kind}:{number}"

@@ -1,0 +1,184 @@
+"""The events of a run, summed up by line of code: what happened there per step, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from devlint.record import Event, Frame, Phase, Process
+
+_BANDWIDTH = 10e9
+_LATENCY = 10e-6
+"""Where no time was measured, lines are sorted as if a copy took so long and moved so many bytes in a second: about
+what a PCIe 4.0 slot gives.  No such time is ever shown."""
+
+_PLAIN = ("copy_", "_copy_from", "_to_copy", "_pin_memory", "pin_memory")
+"""Operations whose name says nothing that the direction does not."""
+
+
+class Cost(NamedTuple):
+    """What happened in a step, or in a phase; ``seconds`` is ``None`` where nothing was timed."""
+
+    calls: float = 0.0
+    bytes: float = 0.0
+    seconds: float | None = None
+
+    def plus(self, other: Cost) -> Cost:
+        """The sum."""
+        timed = [each.seconds for each in (self, other) if each.seconds is not None]
+        return Cost(self.calls + other.calls, self.bytes + other.bytes, sum(timed) if timed else None)
+
+    def weight(self) -> float:
+        """What lines are sorted by."""
+        return self.bytes / _BANDWIDTH + (self.calls * _LATENCY if self.seconds is None else self.seconds)
+
+
+class Kind(NamedTuple):
+    """What makes a row of its own within a line of code."""
+
+    direction: str
+    how: str
+    via: tuple[str, int] | None
+
+
+class Line(NamedTuple):
+    """A line of code: of the project, else of a library; both fields empty for what no code asked for."""
+
+    file: str = ""
+    row: int = 0
+
+
+@dataclass(slots=True)
+class Row:
+    """One kind of event at one line, with its cost in each process, in their order."""
+
+    kind: Kind
+    costs: list[Cost]
+    via: Frame | None = None
+    steps: int = 0
+    """In how many steps it happened, in the process where it did most often."""
+
+    def weight(self) -> float:
+        """What rows are sorted by: the process where it cost most."""
+        return max(cost.weight() for cost in self.costs)
+
+
+@dataclass(slots=True)
+class Group:
+    """All rows of one line."""
+
+    line: Line
+    frame: Frame | None
+    rows: list[Row] = field(default_factory=list)
+
+    def weight(self) -> float:
+        """What lines are sorted by."""
+        return sum(row.weight() for row in self.rows)
+
+
+@dataclass(slots=True)
+class Table:
+    """A phase of the run: its lines, the costliest first, and the sums by direction."""
+
+    phase: Phase
+    per_step: bool
+    steps: Sequence[int]
+    """The steps of the phase in each process."""
+    groups: list[Group]
+    totals: list[Row]
+
+    @property
+    def timed(self) -> bool:
+        """Whether there are times to show."""
+        return any(cost.seconds for row in self.totals for cost in row.costs)
+
+
+def table(processes: Sequence[Process], phase: Phase) -> Table:
+    """Sum up one phase of several processes."""
+    steps = [{"train": process.steps.train, "eval": process.steps.eval}.get(phase, 0) for process in processes]
+    several = len({device for process in processes for device in _devices(process)}) > 1
+    groups: dict[Line, Group] = {}
+    rows: dict[tuple[Line, Kind], Row] = {}
+    totals: dict[str, Row] = {}
+    for index, process in enumerate(processes):
+        for event in process.events:
+            if event.phase != phase or event.kind == "move" or not event.calls:
+                continue
+            cost = _cost(event, steps[index])
+            line, kind = _line(event), Kind(direction(event), _how(event, several), _via(event))
+            group = groups.setdefault(line, Group(line, event.frame or event.via))
+            row = rows.get((line, kind))
+            if row is None:
+                row = rows[line, kind] = Row(kind, [Cost()] * len(processes), event.via if kind.via else None)
+                group.rows.append(row)
+            row.steps = max(row.steps, event.steps)
+            total = totals.setdefault(kind.direction, Row(Kind(kind.direction, "", None), [Cost()] * len(processes)))
+            for each in (row, total):
+                each.costs[index] = each.costs[index].plus(cost)
+    for group in groups.values():
+        group.rows.sort(key=lambda row: (-row.weight(), row.kind.direction, row.kind.how))
+    ordered = sorted(groups.values(), key=lambda group: (-group.weight(), group.line))
+    return Table(phase, any(steps), steps, ordered, [totals[name] for name in _ORDER if name in totals])
+
+
+_ORDER = ("H2D", "D2H", "D2D", "sync", "pin", "call")
+
+
+def direction(event: Event) -> str:
+    """``H2D``, ``D2H``, ``D2D``; for what is no copy, its kind."""
+    if event.kind != "copy":
+        return event.kind
+    return f"{_side(event.source)}2{_side(event.target)}"
+
+
+def _side(device: str) -> str:
+    return "H" if device.startswith("cpu") or not device else "D"
+
+
+def _cost(event: Event, steps: int) -> Cost:
+    """Of a training step the median; what is too rare for that, and other phases with steps, by the mean."""
+    steady = event.steady
+    if event.phase == "train" and steady is not None and steady.calls:
+        return Cost(steady.calls, steady.bytes, steady.seconds)
+    parts = max(steps, 1)
+    return Cost(event.calls / parts, event.bytes / parts, None if event.seconds is None else event.seconds / parts)
+
+
+def _line(event: Event) -> Line:
+    frame = event.frame or event.via
+    return Line(frame.file, frame.line) if frame else Line()
+
+
+def _via(event: Event) -> tuple[str, int] | None:
+    return (event.via.file, event.via.line) if event.via and event.frame else None
+
+
+def _how(event: Event, several_devices: bool) -> str:
+    """``pinned, async``; ``item, blocking``; ``nonzero``; ``backward``."""
+    return ", ".join(_qualities(event, several_devices))
+
+
+def _qualities(event: Event, several_devices: bool) -> Iterator[str]:
+    if event.name and event.name not in _PLAIN:
+        yield event.name
+    elif event.kind == "copy" and event.pinned is not None and direction(event) != "D2D":
+        yield "pinned" if event.pinned else "pageable"
+    if event.kind == "copy" and event.blocking is not None:
+        yield "blocking" if event.blocking else "async"
+    if event.temporary:
+        yield "via a temporary"
+    if event.backward:
+        yield "backward"
+    if event.kind == "copy" and direction(event) == "D2D":
+        yield f"{event.source} to {event.target}"
+    elif event.kind == "copy" and several_devices:
+        yield f"{'from' if _side(event.source) == 'D' else 'to'} " + (
+            event.source if _side(event.source) == "D" else event.target
+        )
+
+
+def _devices(process: Process) -> Iterable[str]:
+    for event in process.events:
+        if event.kind == "copy":
+            yield from (device for device in (event.source, event.target) if _side(device) == "D")

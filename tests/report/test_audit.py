@@ -1,0 +1,163 @@
+"""The report of an audited run, as people read it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from devlint.record import Ending, Event, Process, Record, Steady, Steps
+from devlint.report.audit import render
+from devlint.report.audit.table import table
+from tests.report import records
+
+HERE = Path(__file__).parent
+
+
+GOLDEN = sorted((HERE / "golden").glob("*.txt"))
+
+
+def report(record: Record, width: int = 100, color: bool = False, quiet: bool = False) -> str:
+    return "\n".join(render(record, color, width, quiet)) + "\n"
+
+
+@pytest.mark.parametrize("file", GOLDEN, ids=lambda file: file.stem)
+def test_a_report_reads_as_approved(file: Path) -> None:
+    """These files were read by a person; ``record-width.txt``."""
+    name, width = file.stem.split("-")
+    assert report(records.every()[name], int(width)) == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", records.every())
+@pytest.mark.parametrize("width", [72, 80, 100, 200])
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    """But for code and what is written under it, which the other report does not break either."""
+    for line in report(records.every()[name], width).splitlines():
+        framed = re.match(r" *(\d+ )?\|", line)
+        assert framed or len(line) <= width, line
+
+
+@pytest.mark.parametrize("name", records.every())
+def test_colours_add_nothing_but_colours(name: str) -> None:
+    record = records.every()[name]
+    colored = report(record, color=True)
+    assert re.sub(r"\x1b\[[\d;]*m", "", colored) == report(record)
+    assert "\x1b[1mdevlint audit" in colored
+
+
+def test_quiet_leaves_only_what_was_found() -> None:
+    text = report(records.mismatch(), quiet=True)
+    assert text.startswith("error[DVL101] device-mismatch: the run died when tensors on cuda:0 and cpu met")
+    assert "torch      " not in text
+    assert report(records.nothing(), quiet=True) == "\n"
+
+
+def test_a_simulation_shows_no_time() -> None:
+    text = report(records.simulated(records.cnn()))
+    assert not re.search(r"\d (us|ms|s|min|h)\b", text)
+    assert "the device was simulated" in text
+
+
+def test_a_run_on_a_kind_of_card_that_was_never_compared_says_so() -> None:
+    assert "have not been compared with a profiler's on CUDA hardware yet" in report(records.cnn())
+    assert "compared" not in report(records.simulated(records.cnn()))
+    assert "compared" not in report(records.nothing())
+
+
+def test_the_mismatch_comes_first_and_once() -> None:
+    text = report(records.mismatch())
+    assert text.count("device-mismatch") == 1
+    assert text.index("device-mismatch") < text.index("Set-up")
+    assert "died after 1.50 s of the mismatch below" in text
+    assert "`self.heads[0].weight` (parameter, float32[10, 64]) is on cpu: `heads` is a plain list" in text
+
+
+def test_a_mismatch_that_was_caught_is_not_what_the_run_died_of() -> None:
+    (process,) = records.mismatch().processes
+    caught = replace(process, ending=Ending(kind="exception", code=1, error="ValueError: another one"))
+    text = report(replace(records.mismatch(), processes=(caught,)))
+    assert "the run died when" not in text
+    assert "`self.heads[0]` is on the CPU but its input is on `cuda:0`" in text  # the finding, as it was judged
+
+
+def test_an_origin_in_another_file_gets_a_frame_of_its_own() -> None:
+    record = records.mismatch()
+    (process,) = record.processes
+    (met,) = process.mismatches
+    there = replace(met.parties[1], origin=records.at(6))
+    moved = replace(process, mismatches=(replace(met, parties=(met.parties[0], there)),))
+    text = report(replace(record, processes=(moved,)))
+    assert " ::: train.py:6:1\n" in text
+    assert " 6 | model = Net().to(device)\n   | ------------------------ `self.heads[0].weight`, on cpu\n" in text
+
+
+def test_code_that_the_record_lacks_is_not_invented() -> None:
+    text = report(replace(records.cnn(), sources={}), 80)
+    assert " --> train.py:7:10\n" in text
+    assert "DataLoader(data" not in text
+    assert "    17" in text
+
+
+def test_the_median_counts_for_what_happens_in_every_step_and_the_mean_for_what_does_not() -> None:
+    """10 steps: a copy of 100 bytes in each, one of 50 in only 2 of them: 100 and 2 * 50 / 10 = 10 bytes a step."""
+    steady = Event(
+        kind="copy", name="copy_", phase="train", frame=records.at(12), source="cpu", target="cuda:0", calls=10,
+        bytes=1000, steps=10, steady=Steady(calls=1, bytes=100),
+    )  # fmt: skip
+    rare = replace(steady, frame=records.at(17), calls=2, bytes=100, steps=2, steady=Steady())
+    found = table([Process(pid=1, steps=Steps(train=10), events=(steady, rare))], "train")
+    assert [(group.line.row, group.rows[0].costs[0][:2]) for group in found.groups] == [(12, (1, 100)), (17, (0.2, 10))]
+    assert found.totals[0].costs[0][:2] == (1.2, 110)
+    shown = report(Record(processes=(Process(pid=1, steps=Steps(train=10), events=(steady, rare)),)))
+    assert "0.2   10 B  in 2 of 10 steps" in shown
+
+
+def test_the_costliest_line_comes_first() -> None:
+    """By the time blocked where there is one; else a sync ranks with a copy of 100,000 bytes."""
+    (process,) = records.cnn().processes
+    rows = [group.line.row for group in table([process], "train").groups]
+    assert rows == [17, 12, 18]  # 5.1 ms, 0.93 ms, 0.05 ms
+    (process,) = records.simulated(records.cnn()).processes
+    rows = [group.line.row for group in table([process], "train").groups]
+    assert rows == [12, 17, 18]  # 2 calls and 201,216 bytes, 1 call and 4 bytes, 1 call
+
+
+def test_a_long_tail_is_summed_up() -> None:
+    """Of 24 rows 15 are shown; the other 9 are those of 1 to 9 times 4 KiB, 45 * 4 = 180 KiB, and 0 to 0.8 ms."""
+    text = report(records.framework())
+    assert text.count("via transformers/trainer.py") == 15
+    assert "and 9 more rows: H2D 9 (180 KiB) 3.60 ms" in text
+
+
+def test_ranks_that_differ_show_a_range() -> None:
+    text = report(records.distributed())
+    assert "ranks 0 and 1 share cuda:0" in text
+    assert re.search(r"D2H +1-2 +4 B +5\.10-10\.0 ms +item, blocking", text)
+    assert "rank 1: killed; this is what was known after 3.00 s" in text
+
+
+def test_ranks_that_each_see_one_card_do_not_share_it() -> None:
+    record = records.distributed()
+    apart = tuple(
+        replace(process, environment=replace(process.environment, visible_devices=str(process.rank)))
+        for process in record.processes
+    )
+    assert "share" not in report(replace(record, processes=apart))
+
+
+def test_what_only_one_process_notes_is_said_of_that_one() -> None:
+    first, second = records.distributed().processes
+    both = (replace(first, notes=("all",)), replace(second, notes=("all", "mine"), failure="KeyError: 'x'"))
+    text = report(replace(records.distributed(), processes=both))
+    assert "  - all\n  - rank 1: mine\n  - rank 1: devlint failed" in text
+
+
+def test_control_characters_of_the_run_do_not_reach_the_terminal() -> None:
+    evil = "\x1b[2J\nx"
+    (process,) = records.cnn().processes
+    process = replace(process, notes=(evil,), ending=Ending(kind="exception", code=1, error=evil))
+    sources = {records.TRAIN: {row: line + " # " + evil for row, line in records.SOURCES[records.TRAIN].items()}}
+    text = report(replace(records.cnn(), command=(evil,), processes=(process,), sources=sources, advice=(evil,)))
+    assert "\x1b" not in text
