@@ -41,10 +41,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A labelled place in the same file which helps to explain a finding."""
+    """A labelled place which helps to explain a finding; ``filename`` is empty in the finding's own file."""
 
     span: Span
     label: str
+    filename: str = ""
 
 
 @dataclass(frozen=True, slots=True)

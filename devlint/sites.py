@@ -29,7 +29,7 @@ class Scope:
     it runs the training or evaluation steps.  ``guarded`` says that the code only runs where an accelerator is
     available, ``handler`` that it handles an exception, or that its own failure is handled, ``test`` that it belongs
     to a test.  ``devices`` are the device expressions that the code has at hand, best first.  ``device_aware`` says
-    that the function places other tensors by device.
+    that the function places other tensors by device.  ``sometimes`` says that only some rounds of the loop come here.
     """
 
     function: str = ""
@@ -42,6 +42,7 @@ class Scope:
     test: bool = False
     device_aware: bool = False
     devices: tuple[str, ...] = ()
+    sometimes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,9 @@ class Operand:
 class Measurement:
     """What an audit saw at a site, summed over all processes.
 
-    ``steps`` are the steps in which it happened, ``per_step`` the calls of a median training step; ``seconds`` is how
-    long the host was blocked, ``None`` in a simulated run.  ``repeats`` counts copies of something that had been copied
+    ``steps`` are the training and evaluation steps in which it happened, ``per_step`` the calls of a median training
+    step of one process, or of an average evaluation step where it did not happen in training.  ``seconds`` is how long
+    the host was blocked, ``None`` in a simulated run.  ``repeats`` counts copies of something that had been copied
     there before and had not changed since.
     """
 
@@ -87,14 +89,33 @@ class Measurement:
     repeats: int = 0
     ranks: tuple[int, ...] = ()
 
+    @property
+    def each_step(self) -> bool:
+        """Whether it happened at every step, in enough of them to say so."""
+        return self.per_step >= 1 and self.steps >= ENOUGH_STEPS
+
+
+ENOUGH_STEPS = 3
+"""What was seen in fewer steps of a run may be a matter of its beginning."""
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place where something happens to a device; ``measured`` is what an audit saw there."""
+    """A place where something happens to a device.
+
+    ``measured`` is what an audit saw there, ``None`` where the site was inferred from the code; ``via`` names the file
+    and line of the library that did it, where the code at ``node`` only called that.
+    """
 
     node: ast.AST
     scope: Scope
     measured: Measurement | None = field(default=None, kw_only=True)
+    via: str = field(default="", kw_only=True)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether it happens again and again: in a loop, or at every step of the run that was observed."""
+        return self.scope.loop is not None if self.measured is None else self.measured.each_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +231,12 @@ class Wrap(Site):
 class Sync(Site):
     """A place where the host waits for the device: ``.item()``, ``bool(t)``, ``nonzero``, ``synchronize``.
 
-    ``region`` is "train", "eval" or empty where that is not known; ``sometimes`` says that only some steps come here.
+    ``region`` is "train", "eval" or empty where that is not known.
     """
 
     spelled: str
     value: Operand | None = None
     region: str = ""
-    sometimes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +244,8 @@ class Optimize(Site):
     """An optimizer, made at ``node`` with parameters on ``made``, stepping with parameters on ``stepped``.
 
     ``moved`` is the move of its module in between; ``eager`` says that it had state by then: because the class
-    allocates it when made (Adagrad), or because it was loaded, at ``loaded``.
+    allocates it when made (Adagrad), or because it was loaded, at ``loaded``.  ``orphans`` counts the parameters that
+    it holds and the module does not, since they were replaced.
     """
 
     optimizer: str
@@ -233,6 +254,7 @@ class Optimize(Site):
     moved: Step | None = None
     eager: bool = False
     loaded: Step | None = None
+    orphans: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,8 @@ class Source:
         import libcst
 
         text = self.segment(node)
+        if not text.strip():
+            return None
         try:
             return libcst.parse_expression(text)
         except Exception:  # LibCST's native parser raises more than its own error type

@@ -13,11 +13,14 @@ from devlint.report.base import Report
 
 def render(report: Report) -> Iterator[str]:
     """Yield one JSON list with an object for every finding."""
-    yield json.dumps([_finding(finding) for finding in report.findings], indent=2)
+    yield json.dumps([as_object(finding) for finding in report.findings], indent=2)
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    filename = os.path.abspath(finding.filename) if finding.filename != "-" else "-"
+def as_object(finding: Finding) -> dict[str, Any]:
+    """A finding as the JSON object that stands for it."""
+    filename = finding.filename
+    if filename != "-" and not filename.startswith("<"):
+        filename = os.path.abspath(filename)
     return {
         "code": finding.code,
         "name": finding.name,
@@ -28,7 +31,10 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "filename": filename,
         **_range(finding.span),
         "fix": _fix(finding.fix) if finding.fix else None,
-        "related": [{"message": place.label, "filename": filename, **_range(place.span)} for place in finding.related],
+        "related": [
+            {"message": place.label, "filename": place.filename or filename, **_range(place.span)}
+            for place in finding.related
+        ],
     }
 
 

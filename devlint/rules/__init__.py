@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,9 @@ from devlint.rules.base import Report, Rule
 
 if TYPE_CHECKING:
     from devlint.check.source import Source
-    from devlint.sites import Site
+    from devlint.sites import Site, Step
 
-__all__ = ["Report", "Rule", "registry", "run"]
+__all__ = ["Report", "Rule", "registry", "run", "verdicts"]
 
 
 @functools.cache
@@ -42,25 +43,40 @@ def run(source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, in
     """The findings of ``rules`` in one file, in no particular order and each once."""
     from devlint.flow import analyze
 
+    sites = analyze(source.tree, source.text, source.filename)
+    return [finding for finding, _ in verdicts(source, rules, sites, target_torch)]
+
+
+def verdicts(
+    source: Source,
+    rules: Sequence[type[Rule]],
+    sites: Iterable[Site],
+    target_torch: tuple[int, int] | None = None,
+    home: Callable[[ast.AST], Source] | None = None,
+) -> list[tuple[Finding, Site]]:
+    """What ``rules`` say of ``sites``, which lie in ``source``, and of which; each finding once.
+
+    ``home`` tells the file of a node that explains a finding, where that may be another one.
+    """
     listeners: dict[type[Site], list[Rule]] = {}
     for rule in rules:
         judge = rule(source, target_torch)
         for kind in rule.sites:
             listeners.setdefault(kind, []).append(judge)
-    found: dict[tuple[object, ...], Finding] = {}
-    for site in analyze(source.tree, source.text, source.filename):
+    found: dict[tuple[object, ...], tuple[Finding, Site]] = {}
+    for site in sites:
         for judge in listeners.get(type(site), ()):
             for report in judge.judge(site):
-                finding = _finding(source, judge, report)
+                finding = _finding(source, judge, report, home)
                 key = (finding.code, finding.span)
                 # the same place can be reached on several paths: keep the gravest verdict
-                if key not in found or finding.severity > found[key].severity:
-                    found[key] = finding
+                if key not in found or finding.severity > found[key][0].severity:
+                    found[key] = finding, site
     return list(found.values())
 
 
-def _finding(source: Source, rule: Rule, report: Report) -> Finding:
-    places = tuple(Place(source.span(step.node), step.label) for step in report.steps)
+def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST], Source] | None) -> Finding:
+    places = tuple(_place(source, source if home is None else home(step.node), step) for step in report.steps)
     return Finding(
         code=rule.code,
         name=rule.name,
@@ -73,3 +89,7 @@ def _finding(source: Source, rule: Rule, report: Report) -> Finding:
         help=report.help,
         fix=report.fix,
     )
+
+
+def _place(source: Source, home: Source, step: Step) -> Place:
+    return Place(home.span(step.node), step.label, "" if home is source else home.filename)

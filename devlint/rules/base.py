@@ -59,12 +59,14 @@ class Rule:
     """A rule of the catalogue: one file, one class, its docstring is its documentation.
 
     Subclasses set ``code``, ``name``, ``severity`` and the ``sites`` they listen to, and implement :meth:`judge`.
+    ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity]
     default: ClassVar[bool] = True
+    observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()
 
     def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:

@@ -70,14 +70,17 @@ class MissingPinMemory(Rule):
     code = "DVL301"
     name = "missing-pin-memory"
     severity = Severity.WARNING
+    observed = True
     sites = (Load,)
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""
         if not isinstance(site, Load) or _decided(site) or not _pinnable(site):
             return
-        moves = [move for move in site.moves if move.scope.loop is not None and _pins_help(move.target)]
+        moves = [move for move in site.moves if move.repeated and _pins_help(move.target)]
         if not moves and (site.moves or not site.escapes or site.scope.test):
+            return
+        if site.pinned:
             return
         loader = site.loader.rpartition(".")[2]
         target = f"{moves[0].target}" if moves else "an accelerator"
@@ -85,9 +88,10 @@ class MissingPinMemory(Rule):
         yield Report(
             site.node,
             f"the batches of this `{loader}` {verb} to {target} from pageable memory at every step",
-            label="`pin_memory` is not set",
-            severity=None if moves else Severity.INFO,
-            steps=tuple(Step(move.node, f"copied to {move.target} here") for move in moves),
+            label="`pin_memory` is not set" if not site.via else "made by a library, without `pin_memory`",
+            # an argument that the code takes from elsewhere may have been a decision
+            severity=None if moves and not site.open else Severity.INFO,
+            steps=tuple(Step(move.node, f"copied to {move.target} {_where(move)}") for move in moves),
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
             fix=self._fix(site),
@@ -96,7 +100,7 @@ class MissingPinMemory(Rule):
     def _fix(self, site: Load) -> Fix | None:
         import libcst as cst
 
-        call = parsed(self.source, site.node)
+        call = None if site.via else parsed(self.source, site.node)
         if not isinstance(call, cst.Call):
             return None
         applicability = Applicability.SAFE if site.batches.kind is Kind.CPU else Applicability.UNSAFE
@@ -109,7 +113,8 @@ def _decided(site: Load) -> bool:
     whole = site.keywords.get("batch_size")
     streams = isinstance(whole, ast.Constant) and whole.value is None
     positional = len(site.node.args) if isinstance(site.node, ast.Call) else 0
-    return site.open or "pin_memory" in site.keywords or positional > _PIN_MEMORY_POSITION or streams
+    hidden = site.open and site.measured is None
+    return hidden or "pin_memory" in site.keywords or positional > _PIN_MEMORY_POSITION or streams
 
 
 def _pinnable(site: Load) -> bool:
@@ -121,6 +126,10 @@ def _pins_help(target: Device | None) -> bool:
     if target is None or not target.known:
         return False
     return any(leaf.kind is Kind.SYMBOL or leaf.type in _PINNABLE_FOR for leaf in target.leaves())
+
+
+def _where(move: Transfer) -> str:
+    return f"in `{move.via}`" if move.via else "here"
 
 
 def _overlap(moves: list[Transfer]) -> str:

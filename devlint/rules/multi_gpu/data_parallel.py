@@ -64,13 +64,14 @@ class DataParallel(Rule):
     code = "DVL501"
     name = "data-parallel"
     severity = Severity.WARNING
+    observed = True
     sites = (Wrap,)
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report for every `DataParallel`, milder where it stands beside the better wrapper."""
         if not isinstance(site, Wrap) or site.wrapper not in _WRAPPERS:
             return
-        name = self.source.segment(site.node.func) if isinstance(site.node, ast.Call) else site.wrapper
+        name = self.source.segment(site.node.func) if isinstance(site.node, ast.Call) and not site.via else site.wrapper
         if "\n" in name:
             name = site.wrapper
         fallback = any(wrapper.endswith(_DISTRIBUTED) for wrapper in site.beside)

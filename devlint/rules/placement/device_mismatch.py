@@ -9,7 +9,7 @@ from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown
-from devlint.sites import Forward, Operand, Operation, Scope, Site
+from devlint.sites import Forward, Operand, Operation, Site
 
 
 class DeviceMismatch(Rule):
@@ -64,6 +64,7 @@ class DeviceMismatch(Rule):
     code = "DVL101"
     name = "device-mismatch"
     severity = Severity.ERROR
+    observed = True
     sites = (Forward, Operation)
 
     def judge(self, site: Site) -> Iterable[Report]:
@@ -81,7 +82,7 @@ class DeviceMismatch(Rule):
                     label=_label(site),
                     severity=meeting.severity,
                     steps=(*stray.story, *other.story),
-                    help=_help(meeting, site.scope),
+                    help=_help(meeting, site),
                 )
                 return
 
@@ -111,9 +112,12 @@ def _label(site: Forward | Operation) -> str:
     return f"`{site.operator}` needs its {site.kind} on the same device"
 
 
-def _help(meeting: Meeting, scope: Scope) -> str:
-    stray, target = meeting.stray, beside(meeting.other, scope)
-    if not target:
+def _help(meeting: Meeting, site: Forward | Operation) -> str:
+    stray, target = meeting.stray, beside(meeting.other, site.scope)
+    if site.measured is not None:
+        # an audit knows which device it was, the code should not name it
+        target = site.scope.devices[0] if site.scope.devices else ""
+    if not target or (site.measured is not None and stray.role == MODULE):
         return f"put {shown(stray.text)} on the device of {shown(meeting.other.text)} first"
     literal = meeting.other.device.kind is Kind.ACCELERATOR
     if takes_device(stray.factory) and stray.role != MODULE and not literal:

@@ -70,11 +70,14 @@ class UnregisteredTensor(Rule):
     code = "DVL104"
     name = "unregistered-tensor-attribute"
     severity = Severity.WARNING
+    observed = True
     sites = (Attribute,)
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the attribute surely stays behind and is missed, or fetched over and over."""
-        if not isinstance(site, Attribute) or not site.uses or site.value.device.accelerates() is not False:
+        if not isinstance(site, Attribute) or site.kind != "tensor" or not site.uses:
+            return
+        if site.value.device.accelerates() is not False:
             return
         if site.moved:
             # a copy costs whatever its size; but a value put on the CPU on purpose may be kept off the accelerator

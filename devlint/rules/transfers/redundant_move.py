@@ -54,6 +54,7 @@ class RedundantMove(Rule):
     - The value is on the device on some paths only, or the devices may differ: `cuda` and `cuda:0`.
     - The value is an argument, or its device an argument's: a library function may move to be sure.
     - The batches of a loader, which are on the CPU, and results that are discarded, which DVL102 reports.
+    - In an audit: the move copied something once, it did not happen at every step, or a library made it.
 
     ## Fix safety
     Removing the call is safe: it returns the very same object. So is leaving out the `.cpu()` of a round trip.
@@ -66,11 +67,14 @@ class RedundantMove(Rule):
     code = "DVL201"
     name = "redundant-move"
     severity = Severity.WARNING
+    observed = True
     sites = (Transfer,)
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where receiver and target are the same device, and this function made them so."""
         if not isinstance(site, Transfer) or site.foreign or not site.plain or site.value.derived:
+            return
+        if site.measured is not None and not _idle(site):
             return
         if _round_trip(site):
             yield self._by_way_of_the_cpu(site)
@@ -88,7 +92,7 @@ class RedundantMove(Rule):
             site.node,
             f"{what} is already on {site.target}: `.{site.spelled}()` returns its input and moves nothing",
             label=f"already on {site.target}",
-            severity=None if site.scope.loop is not None else Severity.INFO,
+            severity=None if site.repeated and not _careful(site) else Severity.INFO,
             steps=site.value.story,
             help=f"drop the call, and use {what} as it is",
             fix=self._fix(site),
@@ -103,7 +107,7 @@ class RedundantMove(Rule):
             site.node,
             f"the value goes to {site.target} by way of the CPU: one copy there, and one back",
             label="a round trip through host memory",
-            severity=None if site.scope.loop is not None else Severity.INFO,
+            severity=None if site.repeated else Severity.INFO,
             help="drop the `.cpu()`: `.to()` copies straight from any device, or not at all",
             fix=Fix("Remove `.cpu()`", (edit,), Applicability.SAFE),
         )
@@ -117,11 +121,15 @@ class RedundantMove(Rule):
         else:
             edit = removal(self.source, *found)
         message = f"Remove `.{site.node.func.attr}()`"
-        return None if edit is None else Fix(message, (edit,), Applicability.SAFE)
+        # what was so in one run need not be so in the next
+        applicability = Applicability.SAFE if site.measured is None else Applicability.UNSAFE
+        return None if edit is None else Fix(message, (edit,), applicability)
 
     def _settled_here(self, site: Transfer) -> bool:
         """Whether this function put the value there, rather than found it where others left it."""
         device = site.value.device
+        if site.measured is not None:
+            return True
         if device.kind is Kind.CPU:
             return bool(site.kind) and not device.implied
         placed = [step.node for step in site.value.story if _PLACED.search(step.label)]
@@ -129,6 +137,21 @@ class RedundantMove(Rule):
             here = function_at(self.source, site.node)
             return any(function_at(self.source, node) is here for node in placed)
         return all(leaf.role in (None, Role.DEVICE) for leaf in device.leaves())
+
+
+def _idle(site: Transfer) -> bool:
+    """Whether an observed move did nothing at every step, by the code's own choice.
+
+    Where everything is on the CPU, `.to(device)` is what lets the same code run elsewhere.
+    """
+    literal = site.spelled == "cpu" or isinstance(site.target_node, ast.Constant)
+    return site.repeated and not site.via and (literal or site.value.device.accelerates() is True)
+
+
+def _careful(site: Transfer) -> bool:
+    """Whether the code moves one value to where another one is, or to the CPU, in case it is not there."""
+    beside = isinstance(site.target_node, ast.Attribute) and site.target_node.attr == "device"
+    return site.measured is not None and (beside or site.value.device.kind is Kind.CPU)
 
 
 def _round_trip(site: Transfer) -> bool:

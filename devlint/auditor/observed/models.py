@@ -1,0 +1,231 @@
+"""What was seen of modules: tensors that met on different devices, what a module does not know it holds, wrappers
+for several devices, and optimizers."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+
+from devlint.auditor.locate import Location, Locator
+from devlint.auditor.observed import syntax
+from devlint.auditor.observed.measure import Found, common, place, places, ranks
+from devlint.device import CPU, IMPLIED_CPU, Kind
+from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, Stray, Wrapper
+from devlint.sites import (
+    Attribute,
+    Forward,
+    Measurement,
+    Operand,
+    Operation,
+    Optimize,
+    Step,
+    Wrap,
+)
+
+_HELD = frozenset({"parameter", "buffer"})
+_WRAPPERS = {
+    "DataParallel": "torch.nn.DataParallel",
+    "data_parallel": "torch.nn.parallel.data_parallel",
+    "DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
+}
+_NO_GROUP = ("process group", "init_process_group")
+_StrayKey = tuple[str, str, str, Frame | None]
+
+
+def modules(record: Record, locator: Locator) -> Iterator[Found]:
+    """Sites for what strayed from its module, and for every meeting on different devices that raised.
+
+    A meeting which a stray explains is told where the stray was assigned, and only there.
+    """
+    strays: dict[_StrayKey, list[Stray]] = defaultdict(list)
+    for process in record.processes:
+        for stray in process.strays:
+            strays[(stray.owner, stray.name, stray.kind, stray.frame)].append(stray)
+    met: dict[_StrayKey, list[Step]] = defaultdict(list)
+    meetings: list[Found] = []
+    for mismatch in _raised(record):
+        frame = mismatch.frame or mismatch.via
+        if frame is None:
+            continue
+        location = locator.locate(frame)
+        culprits = [key for key in strays if key[3] is not None and _is_party(strays[key], mismatch)]
+        for key in culprits:
+            met[key].append(Step(location.node, "meets tensors on another device here"))
+        if not culprits:
+            meetings.append(_meeting(location, mismatch, locator))
+    for key, group in strays.items():
+        yield from _attribute(group, met[key], locator)
+    yield from meetings
+
+
+def _raised(record: Record) -> Iterator[Mismatch]:
+    """The mismatches that torch minded, each once: every rank dies of the same."""
+    found: dict[tuple[object, ...], Mismatch] = {}
+    for process in record.processes:
+        for mismatch in process.mismatches:
+            if mismatch.error:
+                found.setdefault((mismatch.frame, mismatch.via, mismatch.module), mismatch)
+    yield from found.values()
+
+
+def _is_party(strays: list[Stray], mismatch: Mismatch) -> bool:
+    """Whether what a module does not know of took part in a meeting: an attribute of it, or a module below it."""
+    for stray in strays:
+        path = [part for part in (*stray.path.split("."), stray.name) if part]
+        for party in mismatch.parties:
+            if party.device != stray.device or stray.device == stray.owner_device:
+                continue
+            named = party.text.removeprefix("self.").replace("[", ".").replace("]", "").split(".")
+            inside = [*mismatch.module.split("."), *named] if mismatch.module else named
+            if party.role == "attribute" and stray.kind == "tensor":
+                if named[0] == stray.name and stray.owner == mismatch.module_class:
+                    return True
+            elif stray.kind == "module" and (named[: len(path)] == path or inside[: len(path)] == path):
+                return True
+    return False
+
+
+def _attribute(strays: list[Stray], met: list[Step], locator: Locator) -> Iterator[Found]:
+    """A site where an attribute is assigned; ``strays`` are that attribute in all instances and processes."""
+    first = strays[0]
+    moved = [locator.locate(frame, syntax.COPIERS).node for frame in dict.fromkeys(f for s in strays for f in s.moved)]
+    if first.frame is None:
+        return
+    location = locator.locate(first.frame)
+    uses = (*met, *(Step(node, "copied to the module's device here, on every call") for node in moved))
+    where = place(first.device)
+    value = Operand(
+        _assigned(location),
+        f"self.{first.name}",
+        # who asked for the CPU did so in the code, which the record does not show
+        IMPLIED_CPU if where == CPU else where,
+        many=None if first.example.endswith("[]") and not met else True,
+        certain=True,
+    )
+    yield Found(
+        location,
+        Attribute(
+            location.node,
+            location.scope,
+            first.owner,
+            first.name,
+            value,
+            uses,
+            moved=bool(moved) and not met,
+            kind=first.kind,
+            container=first.container,
+            registered=any(stray.optimized for stray in strays) and first.device == first.owner_device,
+            measured=Measurement(len(strays)),
+        ),
+    )
+
+
+def _assigned(location: Location) -> ast.AST:
+    """The value of the assignment at a place, where it is one."""
+    node = location.node
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return node.value or node
+    return node
+
+
+def _meeting(location: Location, mismatch: Mismatch, locator: Locator) -> Found:
+    operands = [_operand(party, location, locator) for party in mismatch.parties]
+    held = [operand for party, operand in zip(mismatch.parties, operands, strict=True) if party.role in _HELD]
+    inputs = [operand for party, operand in zip(mismatch.parties, operands, strict=True) if party.role == "input"]
+    measured = Measurement(mismatch.calls)
+    if held and inputs:
+        name = mismatch.module or mismatch.module_class or "the module"
+        forward = Forward(
+            location.node, location.scope, name, held[0].device, held[0].story, tuple(inputs), measured=measured
+        )
+        return Found(location, forward)
+    operation = Operation(
+        location.node, location.scope, _operator(location), "operands", tuple(operands), measured=measured
+    )
+    return Found(location, operation)
+
+
+def _operand(party: Party, location: Location, locator: Locator) -> Operand:
+    where = place(party.device)
+    story: tuple[Step, ...] = ()
+    if party.origin is not None or party.why:
+        node = locator.locate(party.origin, syntax.COPIERS).node if party.origin else location.node
+        story = (Step(node, party.why or f"`{party.text}` was put on {where} here"),)
+    return Operand(location.node, party.text, where, many=not party.example.endswith("[]"), certain=True, story=story)
+
+
+def _operator(location: Location) -> str:
+    """The name of the operation at a place, as a message quotes it."""
+    node = location.node
+    if isinstance(node, ast.Call):
+        return syntax.called(node) or "the call"
+    if isinstance(node, ast.BinOp):
+        pattern = ast.BinOp(ast.Name("a"), node.op, ast.Name("b"))
+        return ast.unparse(pattern).split()[1]
+    return "this operation"
+
+
+def wrappers(record: Record, locator: Locator) -> Iterator[Found]:
+    """A site for each place where a module was wrapped for several devices."""
+    made: dict[tuple[Frame, str], list[Wrapper]] = defaultdict(list)
+    for process in record.processes:
+        for wrapper in process.wrappers:
+            if wrapper.frame is not None:
+                made[(wrapper.frame, wrapper.name.rpartition(".")[2])].append(wrapper)
+    shared = list(_sharing(record))
+    for (frame, name), group in made.items():
+        location = locator.locate(frame, {name, "DDP"})
+        counts = common(None if wrapper.device_ids is None else len(wrapper.device_ids) for wrapper in group)
+        errors = " ".join(wrapper.error for wrapper in group).lower()
+        distributed = name == "DistributedDataParallel"
+        site = Wrap(
+            location.node,
+            location.scope,
+            _WRAPPERS.get(name, name),
+            counts,
+            device=places(wrapper.module_device for wrapper in group if wrapper.module_device),
+            group=False if any(word in errors for word in _NO_GROUP) else None,
+            fixed=Step(location.node, shared.pop(0)) if distributed and shared else None,
+            measured=Measurement(len(group), ranks=ranks(record.processes)),
+        )
+        yield Found(location, site)
+
+
+def _sharing(record: Record) -> Iterator[str]:
+    """What there is to say of ranks that use one device of one machine."""
+    users: dict[tuple[str, str | None, str], list[Process]] = defaultdict(list)
+    for process in record.processes:
+        own = process.environment
+        if process.rank is not None and place(process.device).kind is Kind.ACCELERATOR:
+            users[(own.host, own.visible_devices, process.device)].append(process)
+    for (_, _, name), processes in users.items():
+        numbers = ranks(processes)
+        if len(numbers) > 1:
+            yield f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} all use `{name}`"
+
+
+def optimizers(record: Record, locator: Locator) -> Iterator[Found]:
+    """A site for each place where an optimizer was made."""
+    made: dict[tuple[Frame, str], list[Optimizer]] = defaultdict(list)
+    for process in record.processes:
+        for optimizer in process.optimizers:
+            if optimizer.frame is not None:
+                made[(optimizer.frame, optimizer.name)].append(optimizer)
+    for (frame, name), group in made.items():
+        location = locator.locate(frame, {name.rpartition(".")[2]})
+        moved = next((one.moved for one in group if one.moved is not None), None)
+        stepped = places(text for one in group for text in one.stepped_on)
+        site = Optimize(
+            location.node,
+            location.scope,
+            name,
+            places(text for one in group for text in one.made_on),
+            stepped,
+            Step(locator.locate(moved, syntax.COPIERS).node, "the module is moved here") if moved else None,
+            # state on the old device: the step that follows raises
+            eager=any(one.state_on and set(one.state_on) != set(one.stepped_on or one.state_on) for one in group),
+            orphans=max(one.orphans for one in group),
+            measured=Measurement(len(group)),
+        )
+        yield Found(location, site)
