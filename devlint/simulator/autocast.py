@@ -1,0 +1,142 @@
+"""Autocast on the simulated device: which operations are cast to the lower type, and which to float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from devlint.simulator import registration
+from devlint.simulator.devices import NAME
+from devlint.simulator.tensor import SimulatedTensor
+
+LOWER = """
+conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d.input conv_transpose3d.input convolution prelu addmm
+addmv addr matmul einsum mm mv linalg_vecdot linalg_multi_dot linear addbmm baddbmm bmm chain_matmul lstm_cell gru_cell
+rnn_tanh_cell rnn_relu_cell _thnn_fused_lstm_cell _thnn_fused_gru_cell scaled_dot_product_attention
+""".split()
+"""Cast to the autocast type."""
+
+FLOAT32 = """
+acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow.Tensor_Scalar pow.Tensor_Tensor
+pow.Scalar softplus layer_norm native_layer_norm group_norm frobenius_norm.dim nuclear_norm nuclear_norm.dim
+cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss nll_loss2d hinge_embedding_loss kl_div l1_loss
+smooth_l1_loss huber_loss mse_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss
+multi_margin_loss binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp upsample_nearest1d
+_upsample_nearest_exact1d upsample_nearest2d _upsample_nearest_exact2d upsample_nearest3d _upsample_nearest_exact3d
+upsample_linear1d upsample_bilinear2d _upsample_bilinear2d_aa upsample_trilinear3d upsample_bicubic2d
+_upsample_bicubic2d_aa
+""".split()
+"""Cast to float32."""
+
+FLOAT32_RESULT = """
+prod prod.dim_int softmax.int log_softmax.int cumprod cumsum linalg_vector_norm linalg_matrix_norm
+linalg_matrix_norm.str_ord sum sum.dim_IntList
+""".split()
+"""Computed in float32 by their ``dtype`` argument, unless one is given."""
+
+WIDEST = """
+addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot scatter_add
+""".split()
+"""Cast to the widest type among the arguments."""
+
+
+def install() -> None:
+    """Register the casting kernels."""
+    registration.library("_").fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
+    library = registration.library()
+    for names, make in (
+        (LOWER, _lower),
+        (FLOAT32, _float32),
+        (FLOAT32_RESULT, _float32_result),
+        (WIDEST, _widest),
+    ):
+        for name in names:
+            packet, _, overload = name.partition(".")
+            op = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
+            if op is not None:
+                library.impl(name, make(op), "AutocastPrivateUse1")
+    op = torch.ops.aten.binary_cross_entropy.default
+    library.impl("binary_cross_entropy", _banned(op), "AutocastPrivateUse1")
+
+
+def _below() -> Any:
+    native: Any = torch._C
+    return native._ExcludeDispatchKeyGuard(native.DispatchKeySet(native.DispatchKey.AutocastPrivateUse1))
+
+
+def _eligible(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, SimulatedTensor) and tensor.is_floating_point() and tensor.dtype != torch.float64
+
+
+def _cast(dtype: torch.dtype, values: Any) -> Any:
+    def to(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.to(dtype) if _eligible(tensor) and tensor.dtype != dtype else tensor
+
+    return pytree.tree_map_only(torch.Tensor, to, values)
+
+
+def _lower(op: Any) -> Callable[..., Any]:
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        with _below():
+            args, kwargs = _cast(torch.get_autocast_dtype(NAME), (args, kwargs))
+            return op(*args, **kwargs)
+
+    return kernel
+
+
+def _float32(op: Any) -> Callable[..., Any]:
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        with _below():
+            args, kwargs = _cast(torch.float32, (args, kwargs))
+            return op(*args, **kwargs)
+
+    return kernel
+
+
+def _float32_result(op: Any) -> Callable[..., Any]:
+    takes_dtype = any(argument.name == "dtype" for argument in op._schema.arguments)
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        with _below():
+            given = len(args) > _position(op, "dtype") or kwargs.get("dtype") is not None
+            if takes_dtype and not given and args and _eligible(args[0]):
+                kwargs = {**kwargs, "dtype": torch.float32}
+            return op(*args, **kwargs)
+
+    return kernel
+
+
+def _position(op: Any, name: str) -> int:
+    for position, argument in enumerate(op._schema.arguments):
+        if argument.name == name:
+            return 99 if argument.kwarg_only else position
+    return 99
+
+
+def _widest(op: Any) -> Callable[..., Any]:
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        with _below():
+            found = [
+                t.dtype for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor) and _eligible(t)
+            ]
+            if torch.float32 in found and len(set(found)) > 1:
+                args, kwargs = _cast(torch.float32, (args, kwargs))
+            return op(*args, **kwargs)
+
+    return kernel
+
+
+def _banned(op: Any) -> Callable[..., Any]:
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+            "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+            "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
+            "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+            "safe to autocast."
+        )
+
+    return kernel

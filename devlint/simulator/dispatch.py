@@ -1,0 +1,101 @@
+"""Running an operation on simulated tensors: the devices are checked, the host computes, the result is wrapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from devlint.simulator import checks, devices, pinning, plans
+from devlint.simulator.tensor import SimulatedTensor, refresh, wrap
+
+_PLANS: dict[Any, plans.Plan] = {}
+HANDLERS: dict[Any, Callable[..., Any]] = {}
+"""What runs an overload (``torch.ops.aten.index.Tensor``) instead of :func:`run`: ``handler(op, args, kwargs)``."""
+
+
+def dispatch(op: Any, args: Any, kwargs: Any) -> Any:
+    """Run an operation of which an argument or the result is simulated."""
+    handler = HANDLERS.get(op)
+    return handler(op, args, kwargs) if handler is not None else run(op, args, kwargs)
+
+
+def plan_of(op: Any) -> plans.Plan:
+    """The operation's plan, made at its first use."""
+    plan = _PLANS.get(op)
+    if plan is None:
+        plan = _PLANS[op] = plans.make(op)
+    return plan
+
+
+def run(op: Any, args: Any, kwargs: Any) -> Any:
+    """Check the devices, compute on the host, wrap the result."""
+    plan = plan_of(op)
+    if plan.composite:
+        return op.decompose(*args, **kwargs)
+    places: set[int] = set()
+    host_args = [_host(argument, places) for argument in args]
+    host_kwargs = {name: _host(argument, places) for name, argument in kwargs.items()} if kwargs else kwargs
+    if len(places) > 1:
+        checks.refuse_mixed(plan, args, kwargs)
+    index = max(places, default=-1)
+    if plan.has_device:
+        index = _redirect(host_kwargs, index)
+        pinned = host_kwargs.pop("pin_memory", None)
+    else:
+        pinned = None
+    out = op(*host_args, **host_kwargs)
+    if plan.written:
+        return _written(plan, args, kwargs)
+    if index < 0:
+        return pinning.mark(out) if pinned else out
+    if isinstance(out, torch.Tensor):
+        # Some operations return their argument as it is, such as ``lift_fresh``.
+        return args[0] if host_args and out is host_args[0] else wrap(out, index)
+    return wrap_all(out, index)
+
+
+def _host(value: Any, places: set[int]) -> Any:
+    """An argument for the host; the devices of its tensors, -1 for the host, are added to ``places``."""
+    kind = type(value)
+    if kind is SimulatedTensor:
+        places.add(value.device.index)
+        return value.host
+    if kind is list or kind is tuple:
+        return kind([_host(element, places) for element in value])
+    if isinstance(value, torch.Tensor):
+        if isinstance(value, SimulatedTensor):
+            places.add(value.device.index)
+            return value.host
+        places.add(-1)
+    return value
+
+
+def _redirect(kwargs: dict[str, Any], index: int) -> int:
+    """Turn a device argument into one of the host, and return the virtual device of the result (-1: not simulated)."""
+    target = kwargs.get("device")
+    if target is None:
+        return index
+    if target.type not in (devices.NAME, "cuda"):
+        return -1
+    kwargs["device"] = torch.device("cpu")
+    return devices.check_index(devices.current() if target.index is None else target.index)
+
+
+def _written(plan: plans.Plan, args: Any, kwargs: Any) -> Any:
+    """The arguments that an operation wrote, as its result."""
+    out = [args[position] if position < len(args) else kwargs[name] for position, name in plan.written]
+    if plan.changes_shape:
+        for tensor in out:
+            refresh(tensor)
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def wrap_all(out: Any, index: int) -> Any:
+    """The tensors in the result of an operation on a virtual device."""
+    if isinstance(out, torch.Tensor):
+        return wrap(out, index)
+    if isinstance(out, (list, tuple)):
+        return type(out)([wrap_all(element, index) for element in out])
+    return out

@@ -1,0 +1,133 @@
+"""The kernels at the dispatch key of the simulated device, where the recorder replaces them by its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from devlint.simulator import checks, devices, dispatch, pinning, registration
+from devlint.simulator.tensor import SimulatedTensor, wrap
+
+aten = torch.ops.aten
+
+
+def host(value: Any) -> Any:
+    """The host tensor of a simulated one, anything else as it is."""
+    return value.host if isinstance(value, SimulatedTensor) else value
+
+
+def copy_(target: torch.Tensor, source: Any, non_blocking: bool = False) -> torch.Tensor:
+    """``aten::copy_`` with a simulated tensor on either side or on both; the source may be a number."""
+    if not isinstance(source, torch.Tensor):
+        source = torch.scalar_tensor(source)  # a boxed call hands wrapped numbers over as what they wrap
+    host(target).copy_(host(source))
+    return target
+
+
+def local_scalar_dense(tensor: SimulatedTensor) -> Any:
+    """``aten::_local_scalar_dense``: ``item()`` and all that ends there."""
+    return aten._local_scalar_dense.default(host(tensor))
+
+
+def to_copy(
+    tensor: torch.Tensor,
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+    non_blocking: bool = False,
+    memory_format: Any = None,
+) -> torch.Tensor:
+    """``aten::_to_copy``: an empty tensor at the target, then ``copy_``."""
+    if layout is not None and layout != tensor.layout:
+        raise RuntimeError(f"the simulated accelerator has dense tensors only, not {layout}")
+    empty = torch.empty_like(host(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
+    place = tensor.device if device is None else device
+    if place.type == "meta":
+        return empty.to("meta")
+    if place.type == "cpu":
+        # torch allocates pinned memory for a copy to the host that may be asynchronous.
+        target = pinning.mark(empty) if non_blocking or pin_memory else empty
+    else:
+        index = devices.current() if place.index is None else place.index
+        target = wrap(empty, devices.check_index(index))
+    return aten.copy_.default(target, tensor, non_blocking)  # type: ignore[no-any-return]  # ops are untyped
+
+
+def _computed(op: Any) -> Callable[..., Any]:
+    """A kernel that computes on the host, checked and wrapped as everywhere."""
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        return dispatch.run(op, args, kwargs)
+
+    return kernel
+
+
+_WAITING = ("nonzero", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal")
+"""Operations whose result the host has to wait for, since its shape or value depends on the data."""
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    "copy_": copy_,
+    "_local_scalar_dense": local_scalar_dense,
+    "_pin_memory": pinning.pin,
+    **{name: _computed(getattr(aten, name).default) for name in _WAITING},
+}
+"""The kernels by name of the operation, without a key set argument; ``_pin_memory`` is at the CPU key."""
+
+ROUTED = tuple(getattr(aten, name).default for name in KERNELS if name != "_pin_memory")
+"""The operations that reach their kernel through the dispatch key, so that whoever replaces it there sees them."""
+
+
+def route(op: Any, args: Any, kwargs: Any) -> Any:
+    """Run an operation's kernel at the dispatch key of the device."""
+    with torch._C._DisableTorchDispatch():
+        return op(*args, **kwargs)
+
+
+def index(op: Any, args: Any, kwargs: Any) -> Any:
+    """Indexing: an index on the host is copied to the device first, and that waits."""
+    plan = dispatch.plan_of(op)
+    indexed = args[0]
+    if isinstance(indexed, SimulatedTensor):
+        checks.refuse_mixed(plan, args, kwargs)
+        moved = [
+            aten._to_copy.default(entry, device=indexed.device)
+            if isinstance(entry, torch.Tensor) and not isinstance(entry, SimulatedTensor)
+            else entry
+            for entry in args[1]
+        ]
+        args = (indexed, moved, *args[2:])
+    return dispatch.run(op, args, kwargs)
+
+
+def install() -> None:
+    """Register the kernels."""
+    for key in ("PrivateUse1", "CUDA"):
+        registration.library("_").fallback(_fallback, key)
+    library = registration.library()
+    for name, kernel in KERNELS.items():
+        library.impl(name, kernel, "CPU" if name == "_pin_memory" else "PrivateUse1")
+    library.impl("is_pinned", pinning.is_pinned, "CPU")
+    library.impl("is_pinned", lambda tensor, device=None: False, "PrivateUse1")
+    for key in ("PrivateUse1", "CUDA"):
+        library.impl("_to_copy", to_copy, key)
+    for op in ROUTED:
+        dispatch.HANDLERS[op] = route
+    dispatch.HANDLERS[aten._to_copy.default] = lambda op, args, kwargs: to_copy(*args, **kwargs)
+    dispatch.HANDLERS[aten.is_pinned.default] = lambda op, args, kwargs: False
+    for name, overload in (
+        ("index", "Tensor"),
+        ("_unsafe_index", "Tensor"),
+        ("index_put", "default"),
+        ("index_put_", "default"),
+        ("_unsafe_index_put", "default"),
+        ("_index_put_impl_", "default"),
+    ):
+        dispatch.HANDLERS[getattr(getattr(aten, name), overload)] = index
+
+
+def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:
+    return dispatch.dispatch(op, args, kwargs)

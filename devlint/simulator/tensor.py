@@ -1,0 +1,174 @@
+"""The tensor of the simulated accelerator: torch sees a device, the numbers are in a tensor on the host."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from devlint.simulator.devices import check_index, device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_make = torch.Tensor._make_wrapper_subclass
+_data: Any = torch.Tensor.data
+_text: Any = torch._tensor_str._str
+_dispatch: Callable[..., Any] | None = None
+
+
+def set_dispatch(function: Callable[..., Any]) -> None:
+    """Say what runs an operation on simulated tensors: ``function(op, args, kwargs)``."""
+    global _dispatch
+    _dispatch = function
+
+
+class SimulatedTensor(torch.Tensor):
+    """A tensor on a virtual device.
+
+    ``host`` is the tensor that holds its numbers, on the CPU and of the same shape, strides, dtype and offset; a view
+    of a simulated tensor holds the same view of its ``host``.  ``device.index`` is the virtual device.
+    ``SimulatedTensor(host, index)`` shares memory with ``host``, which must not require a gradient.
+    """
+
+    host: torch.Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]  # as torch says to
+
+    @staticmethod
+    def __new__(cls, host: torch.Tensor, index: int = 0, requires_grad: bool = False) -> SimulatedTensor:
+        """A simulated tensor around ``host``; like ``nn.Parameter(...)`` if ``host`` is simulated already."""
+        if isinstance(host, SimulatedTensor):
+            # Libraries rebuild parameters by type(parameter)(value, requires_grad=...), as accelerate does.
+            return torch.nn.Parameter(host.detach(), requires_grad)  # type: ignore[return-value]  # it is, in its class
+        return wrap(host, check_index(index), requires_grad)
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]  # the base class has none, its stub a function
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Run an operation, below autograd."""
+        return _dispatch(func, args, kwargs or {})  # type: ignore[misc]  # set when the backend is installed
+
+    def __tensor_flatten__(self) -> tuple[list[str], int]:
+        """The inner tensor's attribute and what else it takes to rebuild this one."""
+        return ["host"], self.device.index
+
+    @staticmethod
+    def __tensor_unflatten__(inner: dict[str, Any], index: int, size: Any, stride: Any) -> SimulatedTensor:
+        """The inverse of ``__tensor_flatten__``."""
+        return wrap(inner["host"], index)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]  # torch's own signature
+        """As a tensor of an accelerator is shown; the copies that this takes on a real one are not simulated."""
+        parts = [_text(self.host)[:-1], f"device='{self.device}'"]
+        if self.grad_fn is not None:
+            parts.append(f"grad_fn=<{type(self.grad_fn).__name__}>")
+        elif self.requires_grad:
+            parts.append("requires_grad=True")
+        text = ", ".join(parts) + ")"
+        return f"Parameter containing:\n{text}" if getattr(self, "_is_param", False) else text
+
+    def __format__(self, spec: str) -> str:
+        """A number as a number, all else as ``repr``."""
+        return self.item().__format__(spec) if self.dim() == 0 else object.__format__(self, spec)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SimulatedTensor:
+        """A copy on the same device; tensors that shared memory share it afterwards."""
+        if id(self) in memo:
+            return memo[id(self)]  # type: ignore[no-any-return]  # what was put there below
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment"
+            )
+        with torch.no_grad():
+            result = wrap(copy.deepcopy(self.host, memo), self.device.index, self.requires_grad)
+            if self.grad is not None:
+                result.grad = copy.deepcopy(self.grad, memo)
+        own = {name: value for name, value in self.__dict__.items() if name != "host"}
+        result.__dict__.update(copy.deepcopy(own, memo))
+        memo[id(self)] = result
+        return result
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickled as the host tensor it is copied to, which counts as a copy as it does on an accelerator."""
+        with torch.no_grad():
+            host = self.detach().to("cpu")
+        if getattr(self, "_is_param", False):
+            plain: Any = torch.nn.Parameter(host, self.requires_grad)
+        else:
+            plain = host.requires_grad_(self.requires_grad)
+        return plain.__reduce_ex__(protocol)
+
+    def data_ptr(self) -> int:
+        """The address of the host tensor."""
+        return self.host.data_ptr()
+
+    def untyped_storage(self) -> torch.UntypedStorage:
+        """The storage of the host tensor."""
+        return self.host.untyped_storage()
+
+    def tolist(self) -> Any:
+        """The numbers as nested lists, after one copy to the host."""
+        return self.item() if self.dim() == 0 else self.detach().to("cpu").tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Raise ``TypeError`` as for an accelerator's tensor, unless ``force``."""
+        if force:
+            return self.detach().to("cpu").resolve_conj().resolve_neg().numpy()
+        raise TypeError(
+            f"can't convert {self.device} device type tensor to numpy. "
+            "Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise ``TypeError`` as for an accelerator's tensor."""
+        return self.numpy()
+
+    def new_tensor(  # type: ignore[override]  # the options pass through unseen
+        self, data: Any, *, device: Any = None, **options: Any
+    ) -> torch.Tensor:
+        """A tensor with the data, on this one's device unless told otherwise."""
+        # torch takes the device's index from a device guard here, and guards from Python have only one.
+        return super().new_tensor(data, device=self.device if device is None else device, **options)
+
+    def record_stream(self, stream: Any) -> None:
+        """Do nothing: there are no streams."""
+
+    @property
+    def data(self) -> torch.Tensor:
+        """As in any tensor; setting it lets this tensor share the memory of another."""
+        return _data.__get__(self)  # type: ignore[no-any-return]  # typed as Any
+
+    @data.setter
+    def data(self, value: torch.Tensor) -> None:
+        _data.__set__(self, value)
+        if isinstance(value, SimulatedTensor):
+            self.host = value.host
+
+
+def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> SimulatedTensor:
+    """The host tensor's memory as a tensor of a virtual device."""
+    result = _make(
+        SimulatedTensor,
+        host.size(),
+        strides=host.stride(),
+        storage_offset=host.storage_offset(),
+        dtype=host.dtype,
+        device=device(index),
+        requires_grad=requires_grad,
+    )
+    result.host = host
+    return result
+
+
+def refresh(tensor: Any) -> None:
+    """Bring shape and strides up to those of the host tensor, after an operation that changed them in place."""
+    if isinstance(tensor, SimulatedTensor):
+        host = tensor.host
+        if (tensor.size(), tensor.stride(), tensor.storage_offset()) != (
+            host.size(),
+            host.stride(),
+            host.storage_offset(),
+        ):
+            _data.__set__(tensor, wrap(host, tensor.device.index))

@@ -1,0 +1,155 @@
+"""Tensors on one device and on two."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.simulator.cases.support import CPU, ONE, ZERO, raises, same
+
+DEVICES = 2
+
+
+def case_factories_give_tensors_of_their_device() -> None:
+    for device in (ZERO, ONE):
+        for tensor in (
+            torch.zeros(3, device=device),
+            torch.randn(3, device=device),
+            torch.arange(5, device=device),
+            torch.full((2,), 1.0, device=device),
+            torch.tensor([1.0, 2.0], device=device),
+            torch.as_tensor([1, 2], device=device),
+            torch.randperm(5, device=device),
+            torch.zeros(3, device=device).new_tensor([1.0]),
+            torch.zeros_like(torch.zeros(3, device=device)),
+        ):
+            assert tensor.device == device
+
+
+def case_to_returns_the_tensor_itself_only_where_it_is() -> None:
+    tensor = torch.ones(3, device=ZERO)
+    assert tensor.to(ZERO) is tensor
+    assert tensor.to(ONE).device == ONE
+    assert tensor.to(CPU).device == CPU
+    assert type(tensor.cpu()) is torch.Tensor
+
+
+def case_views_share_memory() -> None:
+    tensor = torch.zeros(4, 4, device=ZERO)
+    tensor[0] = 1
+    tensor.view(16)[5] = 2
+    tensor[:, 1].add_(3)
+    tensor.t()[0, 0] = 9
+    expected = torch.tensor([[9.0, 4, 1, 1], [0, 5, 0, 0], [0, 3, 0, 0], [0, 3, 0, 0]])
+    same(tensor, expected)
+
+
+def case_shape_changes_in_place() -> None:
+    tensor = torch.zeros(4, 3, device=ZERO)
+    tensor.unsqueeze_(0)
+    assert tensor.shape == (1, 4, 3)
+    tensor.squeeze_(0).t_()
+    assert tensor.shape == (3, 4)
+    assert tensor.stride() == (1, 3)
+    tensor.resize_(2, 2)
+    assert tensor.shape == (2, 2)
+
+
+def case_pointwise_mismatch_names_both_devices_in_order() -> None:
+    text = "Expected all tensors to be on the same device, but found at least two devices, {0} and cpu!"
+    with raises(RuntimeError, text):
+        torch.ones(3, device=ZERO) + torch.ones(3)
+    with raises(RuntimeError, "two devices, cpu and {0}!"):
+        torch.ones(3) + torch.ones(3, device=ZERO)
+    with raises(RuntimeError, "two devices, {0} and {1}!"):
+        torch.ones(3, device=ZERO) + torch.ones(3, device=ONE)
+
+
+def case_scalars_of_the_host_go_with_a_device_in_pointwise_operations_only() -> None:
+    same(torch.ones(3, device=ZERO) * torch.tensor(2.0), torch.full((3,), 2.0))
+    with raises(RuntimeError, "but got mat2 is on cpu, different from other tensors on {0}"):
+        torch.ones(3, 3, device=ZERO) @ torch.ones(3, 3)
+    with raises(RuntimeError, "two devices, cpu and {0}!"):
+        torch.ones(3).add_(torch.tensor(1.0, device=ZERO))
+
+
+def case_generated_checks_name_argument_and_kernel() -> None:
+    common = "different from other tensors on {0} (when checking argument in method "
+    with raises(RuntimeError, "but got mat1 is on cpu, " + common + "wrapper_CUDA_addmm)"):
+        nn.Linear(3, 3).to(ZERO)(torch.ones(2, 3))
+    with raises(RuntimeError, "but got index is on cpu, " + common + "wrapper_CUDA__index_select)"):
+        nn.Embedding(4, 3).to(ZERO)(torch.tensor([1]))
+
+
+def case_an_index_on_the_host_goes_with_a_device_but_not_the_other_way() -> None:
+    same(torch.arange(5, device=ZERO)[torch.tensor([1, 3])], torch.tensor([1, 3]))
+    with raises(RuntimeError, "indices should be either on cpu or on the same device as the indexed tensor (cpu)"):
+        torch.arange(5)[torch.tensor([1], device=ZERO)]
+
+
+def case_a_model_trains_as_on_the_host() -> None:
+    def train(device: torch.device) -> list[float]:
+        torch.manual_seed(1)
+        model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+        model.to(device)
+        assert optimizer.param_groups[0]["params"][0] is model[0].weight
+        losses = []
+        for _ in range(4):
+            batch, labels = torch.randn(6, 4).to(device), torch.randint(3, (6,)).to(device)
+            loss = F.cross_entropy(model(batch), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+    assert train(ZERO) == train(CPU)
+    assert train(ONE) == train(CPU)
+
+
+def case_gradients_go_back_over_devices() -> None:
+    leaf = torch.ones(3, requires_grad=True)
+    ((leaf.to(ZERO) * 2).to(ONE) * 3).sum().backward()
+    assert leaf.grad is not None
+    assert type(leaf.grad) is torch.Tensor
+    assert leaf.grad.tolist() == [6.0, 6.0, 6.0]
+
+
+def case_numpy_is_refused() -> None:
+    with raises(TypeError, "can't convert {0} device type tensor to numpy. Use Tensor.cpu() to copy the tensor"):
+        torch.ones(2, device=ZERO).numpy()
+
+
+def case_copies_keep_sharing() -> None:
+    base = torch.arange(4.0, device=ONE)
+    first, view = copy.deepcopy((base, base[1:3]))
+    assert first.device == view.device == ONE
+    first[1] = 7
+    assert view.tolist() == [7.0, 2.0]
+    assert base.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def case_pickled_and_saved_as_host_tensors() -> None:
+    tensor = torch.arange(3, device=ZERO)
+    assert pickle.loads(pickle.dumps(tensor)).tolist() == [0, 1, 2]
+    parameter = nn.Linear(2, 2).to(ZERO).weight
+    assert isinstance(parameter, nn.Parameter)
+    buffer = io.BytesIO()
+    torch.save({"weight": parameter}, buffer)
+    buffer.seek(0)
+    assert isinstance(torch.load(buffer)["weight"], nn.Parameter)
+
+
+def case_pinned_memory_is_remembered_by_storage() -> None:
+    pinned = torch.ones(3).pin_memory()
+    assert pinned.is_pinned()
+    assert pinned[1:].is_pinned()
+    assert not torch.ones(3).is_pinned()
+    assert torch.ones(3, device=ZERO).to("cpu", non_blocking=True).is_pinned()
+    assert not torch.ones(3, device=ZERO).cpu().is_pinned()
