@@ -7,4 +7,10 @@ from devlint.auditor.session import Listener, Session
 
 def listeners(session: Session) -> list[Listener]:
     """The listeners for a session; torch has been imported."""
-    return []
+    from devlint.auditor.attribution import Attribution
+    from devlint.auditor.kernels import Kernels
+    from devlint.auditor.waits import Waits
+
+    attribution = Attribution(session)
+    waits = Waits(session)
+    return [attribution, waits, Kernels(session, attribution, waits)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -71,6 +72,7 @@ class Session:
         """Called when a step has ended; whoever writes records decides whether it is time for one."""
         self.started = time.perf_counter()
         self.pid = os.getpid()
+        _SESSIONS.add(self)
 
     def start(self, listeners: Sequence[Listener]) -> None:
         """Install the listeners, in this order; torch has been imported."""
@@ -125,3 +127,16 @@ class Session:
             sys.stderr.write(f"devlint: the audit failed and was switched off, the script runs on: {line}\n")
         except (OSError, ValueError, AttributeError):  # nobody listens
             pass
+
+
+_SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def _orphan() -> None:
+    """A forked child has the hooks of its parent, and nobody who would read what they count."""
+    for session in list(_SESSIONS):
+        session.alive = False
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_orphan)

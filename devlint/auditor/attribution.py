@@ -1,0 +1,140 @@
+"""Which line of the project to blame for what a kernel is asked to do, in whatever thread that happens."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from itertools import islice
+from types import CodeType, FrameType
+from typing import Any, Literal, NamedTuple
+
+import torch
+import torch.autograd.graph
+
+from devlint.auditor.frames import NOWHERE
+from devlint.auditor.patches import Patches
+from devlint.auditor.session import Session
+
+_REMEMBERED = 16_384
+"""So many forward operations are remembered for their backward; the oldest quarter goes first."""
+_NATIVE = "autograd"
+"""The name of threads that Python did not start; they are autograd's as a rule."""
+
+
+class Origin(NamedTuple):
+    """A place, and whether autograd ran what happened there."""
+
+    place: int
+    backward: bool = False
+
+
+class _Forward(NamedTuple):
+    """Where an operation was called that autograd may reverse later, and in which thread."""
+
+    place: int
+    thread: int
+
+
+class Attribution:
+    """Finds the origin of an event in the calling thread.
+
+    What autograd runs is blamed on the operation which it reverses: the forward operation is remembered by the number
+    that autograd gave it (:meth:`remember`), and the node that runs in backward bears the same number.  Those numbers
+    count from zero in each thread, so one that two threads used says nothing.  Where the operation is not known, the
+    line that started the latest backward is blamed.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._patches = Patches()
+        self._forward: dict[int, _Forward] = {}
+        self._running: list[int] = []
+        self._local = threading.local()
+        self._engine: CodeType | None = None
+
+    def install(self) -> None:
+        """Learn when autograd runs."""
+        original = torch.autograd.graph._engine_run_backward
+        session, running = self._session, self._running
+
+        def run_backward(*args: Any, **kwargs: Any) -> Any:
+            if not session.alive:
+                return original(*args, **kwargs)
+            place = self.origin().place
+            running.append(place)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                running.remove(place)
+
+        self._engine = run_backward.__code__
+        for module in (torch.autograd.graph, torch.autograd):
+            if vars(module).get("_engine_run_backward") is original:
+                self._patches.set(module, "_engine_run_backward", run_backward)
+
+    def remove(self) -> None:
+        """Undo :meth:`install`."""
+        self._patches.undo()
+
+    def describe(self) -> dict[str, object]:
+        """Nothing of its own."""
+        return {}
+
+    def origin(self) -> Origin:
+        """Where the caller was called from."""
+        frame = sys._getframe(1)
+        if self._running:
+            return self._in_backward(frame)
+        return Origin(self._session.frames.at(frame) or self._session.place_of_thread())
+
+    def remember(self, place: int) -> None:
+        """The operation that runs, at ``place``, is one that autograd will reverse: its number has just been given."""
+        number = torch._C._autograd._get_sequence_nr() - 1
+        thread = threading.get_ident()
+        known = self._forward.get(number)
+        if known is None:
+            if len(self._forward) >= _REMEMBERED:
+                for old in list(islice(self._forward, _REMEMBERED // 4)):
+                    self._forward.pop(old, None)
+        elif known.thread != thread:
+            place = NOWHERE
+        self._forward[number] = _Forward(place, thread)
+
+    def thread(self) -> str:
+        """The name of the calling thread."""
+        try:
+            name: str = self._local.name
+        except AttributeError:
+            # current_thread() would enter a thread of C++ into the list of threads, where the script could see it
+            known = getattr(threading, "_active", {}).get(threading.get_ident())
+            name = _NATIVE if known is None else known.name
+            self._local.name = name
+        return name
+
+    def _in_backward(self, frame: FrameType) -> Origin:
+        """The same while autograd runs, in this thread or in another."""
+        frames = self._session.frames
+        node: Any = torch._C._current_autograd_node()
+        within = self._innermost(frame)
+        if within == "project":
+            # a thread of the project, a hook on a tensor, the backward of a function of the project
+            return Origin(frames.at(frame), node is not None)
+        if node is not None:
+            known = self._forward.get(node._sequence_nr())
+            if known is not None and known.place != NOWHERE:
+                return Origin(known.place, True)
+        elif within == "" and self.thread() != _NATIVE:
+            return Origin(frames.at(frame) or self._session.place_of_thread())
+        return Origin(frames.at(frame) or (self._running or [NOWHERE])[-1], True)
+
+    def _innermost(self, frame: FrameType) -> Literal["", "project", "engine"]:
+        """Whether a frame of the project or the call of autograd comes first, from the inside out."""
+        is_project, engine = self._session.frames.is_project, self._engine
+        outer: FrameType | None = frame
+        while outer is not None:
+            if outer.f_code is engine:
+                return "engine"
+            if is_project(outer.f_code):
+                return "project"
+            outer = outer.f_back
+        return ""
