@@ -8,9 +8,10 @@ from devlint.auditor.session import Listener, Session
 def listeners(session: Session) -> list[Listener]:
     """The listeners for a session; torch has been imported."""
     from devlint.auditor.attribution import Attribution
+    from devlint.auditor.environment import Surroundings
     from devlint.auditor.kernels import Kernels
     from devlint.auditor.waits import Waits
 
     attribution = Attribution(session)
     waits = Waits(session)
-    return [attribution, waits, Kernels(session, attribution, waits)]
+    return [Surroundings(session), attribution, waits, Kernels(session, attribution, waits)]

@@ -1,0 +1,165 @@
+"""What a run ran on: versions, devices and their memory, asked without waking a device that the script left asleep."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from devlint.auditor.session import Session
+from devlint.record import Device, Environment
+
+_NVIDIA = "/proc/driver/nvidia/version"
+_AMD = "/sys/module/amdgpu/version"
+_VERSION = re.compile(r"(?<![\w.])\d+\.\d+(?:\.\d+)?(?![\w.])")
+
+
+class Surroundings:
+    """Describes the environment; a listener that hooks into nothing.
+
+    A script may reset torch's own record of its peak memory, so the greatest peak of all snapshots is kept.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._simulated = session.settings.simulated
+        self._peaks: dict[str, tuple[int, int]] = {}
+
+    def install(self) -> None:
+        """Nothing to hook."""
+
+    def remove(self) -> None:
+        """Nothing to undo."""
+
+    def describe(self) -> Mapping[str, object]:
+        """``environment``, as it is known by now."""
+        environment = describe(self._simulated)
+        return {"environment": replace(environment, devices=tuple(map(self._with_peaks, environment.devices)))}
+
+    def _with_peaks(self, device: Device) -> Device:
+        peak, reserved = self._peaks.get(device.name, (0, 0))
+        found = self._peaks[device.name] = (max(peak, device.peak), max(reserved, device.reserved))
+        return replace(device, peak=found[0], reserved=found[1])
+
+
+def describe(simulated: bool = False) -> Environment:
+    """The environment of this process; of simulated devices nothing is known but that they are there."""
+    return Environment(
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}".strip(),
+        torch=str(torch.__version__),
+        build=_simulated_build() if simulated else _build(),
+        driver="" if simulated else _driver(),
+        devices=tuple(_simulated_devices() if simulated else _devices()),
+        cpu_count=_cpu_count(),
+        visible_devices=None if simulated else os.environ.get("CUDA_VISIBLE_DEVICES"),
+        host=socket.gethostname() if _world_size() > 1 else "",
+    )
+
+
+def _build() -> str:
+    """What torch was built for."""
+    for name, version in (("ROCm", torch.version.hip), ("CUDA", torch.version.cuda)):
+        if version:
+            return f"{name} {'.'.join(str(version).split('.')[:2])}"
+    if getattr(torch.version, "xpu", None):
+        return "XPU"
+    return "MPS" if torch.backends.mps.is_built() else "CPU"
+
+
+def _simulated_build() -> str:
+    """The same where ``torch.version`` plays the part of a build for CUDA: what was compiled in does not change."""
+    settings = torch.__config__.show()
+    if "USE_CUDA=0" in settings or "USE_CUDA=OFF" in settings:
+        return "CPU"
+    return _build() if re.search(r"USE_CUDA=(1|ON)", settings) else ""
+
+
+def _driver() -> str:
+    """The version of the graphics driver, from the system, since torch cannot be asked before it is initialised."""
+    for path in (_NVIDIA, _AMD):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as stream:
+                found = _VERSION.search(stream.readline())
+        except OSError:
+            continue
+        if found:
+            return found.group()
+    return ""
+
+
+def _devices() -> Iterator[Device]:
+    """The visible accelerators, with what is known of them."""
+    yield from _cuda_like("cuda", torch.cuda, _sleeping_cuda_devices)
+    xpu = getattr(torch, "xpu", None)
+    if xpu is not None:
+        yield from _cuda_like("xpu", xpu, lambda: 0)
+    if torch.backends.mps.is_built() and torch.backends.mps.is_available():
+        yield Device(name="mps", model=f"Apple {platform.machine()}")
+
+
+def _cuda_like(kind: str, module: ModuleType | Any, sleeping: Callable[[], int]) -> Iterator[Device]:
+    if not module.is_initialized():
+        for index in range(sleeping()):
+            yield Device(name=f"{kind}:{index}")
+        return
+    for index in range(module.device_count()):
+        name = f"{kind}:{index}"
+        try:
+            yield _awake(name, index, module)
+        except (RuntimeError, AttributeError, AssertionError):  # a card that has failed cannot answer
+            yield Device(name=name)
+
+
+def _awake(name: str, index: int, module: ModuleType | Any) -> Device:
+    properties = module.get_device_properties(index)
+    capability = (
+        (properties.major, properties.minor) if hasattr(properties, "major") and not torch.version.hip else None
+    )
+    return Device(
+        name=name,
+        model=str(properties.name),
+        capability=capability,
+        memory=int(properties.total_memory),
+        peak=int(module.max_memory_allocated(index)),
+        reserved=int(module.max_memory_reserved(index)),
+    )
+
+
+def _sleeping_cuda_devices() -> int:
+    """How many cards CUDA would show, by way of the driver's management library: CUDA itself must sleep on."""
+    if torch.version.hip or not torch.version.cuda:
+        return 0
+    count = getattr(torch.cuda, "_device_count_nvml", None)
+    if count is None:
+        return 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return max(int(count()), 0)
+
+
+def _simulated_devices() -> Iterator[Device]:
+    for index in range(torch.cuda.device_count()):
+        yield Device(name=f"cuda:{index}", model="simulated")
+
+
+def _cpu_count() -> int:
+    """How many CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 0
+
+
+def _world_size() -> int:
+    size = os.environ.get("WORLD_SIZE", "")
+    if size.isdigit():
+        return int(size)
+    distributed = torch.distributed
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
