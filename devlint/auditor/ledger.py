@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import statistics
+from array import array
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -11,7 +13,7 @@ from devlint.auditor.frames import NOWHERE, Frames
 from devlint.record import PHASES, WARM_UP, Event, Phase, Steady
 
 _SAMPLES = 1_000
-"""Times are kept one by one up to this many steps."""
+"""At most twice as many times are kept one by one."""
 
 
 class What(NamedTuple):
@@ -43,6 +45,59 @@ class Tally:
     example: str = ""
     threads: set[str] = field(default_factory=set)
 
+    def take(self, tally: Tally) -> None:
+        """Add another sum to this one."""
+        self.calls += tally.calls
+        self.bytes += tally.bytes
+        self.seconds += tally.seconds
+        self.repeats += tally.repeats
+        self.unwaited += tally.unwaited
+        self.example = self.example or tally.example
+        self.threads |= tally.threads
+
+
+Pending = dict[What, Tally]
+"""Sums that are not yet known to belong to a phase."""
+
+
+def merged(parts: Iterable[Pending]) -> Pending:
+    """The sum of several parts, none of which is changed."""
+    whole: Pending = {}
+    for part in parts:
+        for what, tally in list(part.items()):  # a list, as another thread may add to the part
+            whole.setdefault(what, Tally()).take(tally)
+    return whole
+
+
+class Samples:
+    """The median of a long series of times, in little memory: of more than can be kept, every second is kept."""
+
+    def __init__(self) -> None:
+        self._kept = array("d")
+        self._stride = 1
+        self._seen = 0
+
+    def add(self, seconds: float) -> None:
+        """Take one more."""
+        if self._seen % self._stride == 0:
+            self._kept.append(seconds)
+        self._seen += 1
+        if len(self._kept) >= 2 * _SAMPLES:
+            self._kept = self._kept[::2]
+            self._stride *= 2
+
+    def median(self, zeros: int = 0) -> float | None:
+        """The median, ``zeros`` more times of 0 included; ``None`` of nothing."""
+        missing = min(round(zeros / self._stride), 2 * _SAMPLES)
+        values = [*self._kept, *[0.0] * missing]
+        return statistics.median(values) if values else None
+
+    def copy(self) -> Samples:
+        """Another series, equal so far."""
+        other = Samples()
+        other._kept, other._stride, other._seen = self._kept[:], self._stride, self._seen
+        return other
+
 
 @dataclass(slots=True)
 class _Total(Tally):
@@ -52,17 +107,16 @@ class _Total(Tally):
     late: int = 0
     late_calls: Counter[int] = field(default_factory=Counter)
     late_bytes: Counter[int] = field(default_factory=Counter)
-    late_seconds: list[float] = field(default_factory=list)
+    late_seconds: Samples = field(default_factory=Samples)
     early: list[Tally] = field(default_factory=list)
 
-    def take(self, tally: Tally) -> None:
-        self.calls += tally.calls
-        self.bytes += tally.bytes
-        self.seconds += tally.seconds
-        self.repeats += tally.repeats
-        self.unwaited += tally.unwaited
-        self.example = self.example or tally.example
-        self.threads |= tally.threads
+    def copy(self) -> _Total:
+        other = _Total(steps=self.steps, late=self.late, late_seconds=self.late_seconds.copy())
+        other.take(self)
+        other.late_calls.update(self.late_calls)
+        other.late_bytes.update(self.late_bytes)
+        other.early.extend(self.early)
+        return other
 
     def spread(self, tally: Tally, number: int) -> None:
         if number < WARM_UP:
@@ -71,22 +125,31 @@ class _Total(Tally):
         self.late += 1
         self.late_calls[tally.calls] += 1
         self.late_bytes[tally.bytes] += 1
-        if len(self.late_seconds) < _SAMPLES:
-            self.late_seconds.append(tally.seconds)
+        self.late_seconds.add(tally.seconds)
+
+
+class Share(NamedTuple):
+    """What is settled at once: the arguments of :meth:`Ledger.settle`."""
+
+    pending: Pending
+    phase: Phase
+    step: bool
 
 
 class Ledger:
-    """Takes events in as they happen; whoever knows the steps closes them.
+    """Takes events in as they happen; whoever knows the steps settles them.
 
-    Events since the last :meth:`close` are pending: which phase they belong to is known only when it ends.  ``timed``
+    Events since the last :meth:`take` are pending: which phase they belong to is known only when it ends.  ``timed``
     is false where times mean nothing, as on a simulated device.
     """
 
     def __init__(self, frames: Frames, timed: bool = True) -> None:
         self.frames = frames
         self.timed = timed
-        self.pending: dict[What, Tally] = {}
+        self.pending: Pending = {}
         self.steps: Counter[Phase] = Counter()
+        self.rest: Callable[[], Iterable[Share]] = lambda: (Share(self.pending, "setup", False),)
+        """What is not settled yet, and where it would belong if the run ended now; whoever knows the steps answers."""
         self._totals: dict[tuple[Phase, What], _Total] = {}
 
     def tally(self, what: What) -> Tally:
@@ -105,28 +168,50 @@ class Ledger:
         tally.seconds += seconds
         return tally
 
-    def close(self, phase: Phase, step: bool = True) -> None:
-        """What is pending belongs to ``phase``; ``step`` says that it was a step of it."""
+    def take(self) -> Pending:
+        """What happened since this was last asked, to be settled later."""
         pending, self.pending = self.pending, {}
-        self.settle(pending, phase, step)
+        return pending
 
-    def settle(self, pending: dict[What, Tally], phase: Phase, step: bool = True) -> None:
-        """Add a step's events, which need not be the last one's, to a phase."""
+    def close(self, phase: Phase, step: bool = True) -> None:
+        """All that is pending belongs to ``phase``."""
+        self.settle(self.take(), phase, step)
+
+    def settle(self, pending: Pending, phase: Phase, step: bool = True) -> None:
+        """What is in ``pending`` belongs to ``phase``; ``step`` says that it was a whole step of it."""
         number = self.steps[phase]
         if step:
             self.steps[phase] += 1
-        for what, tally in pending.items():
+        for what, tally in list(pending.items()):  # a list, as another thread may add to it
             total = self._totals.setdefault((phase, what), _Total())
             total.take(tally)
             total.steps += 1
             if step and phase == "train":
                 total.spread(tally, number)
 
+    def known(self, what: What, phase: Phase) -> bool:
+        """Whether it has happened in a phase before."""
+        return (phase, what) in self._totals
+
     def events(self) -> tuple[Event, ...]:
-        """Everything that was closed, in the order of the phases and then of bytes and calls."""
-        found = [self._event(phase, what, total) for (phase, what), total in self._totals.items()]
+        """Everything that happened, in the order of the phases and then of bytes and calls."""
+        whole = self._as_if_ended()
+        found = [whole._event(phase, what, total) for (phase, what), total in whole._totals.items()]
         found.sort(key=lambda event: (PHASES.index(event.phase), -event.bytes, -event.calls))
         return tuple(found)
+
+    def _as_if_ended(self) -> Ledger:
+        """A ledger in which the rest is settled, too; this one goes on."""
+        other = Ledger(self.frames, self.timed)
+        other.steps.update(self.steps)
+        other._totals.update(self._totals)
+        for share in self.rest():
+            for what in share.pending:
+                total = self._totals.get((share.phase, what))
+                if total is not None and other._totals[share.phase, what] is total:
+                    other._totals[share.phase, what] = total.copy()
+            other.settle(*share)
+        return other
 
     def _event(self, phase: Phase, what: What, total: _Total) -> Event:
         frame, via = self.frames.resolve(what.place)
@@ -160,22 +245,20 @@ class Ledger:
         steps = self.steps["train"]
         late = steps - WARM_UP
         if late > 0:
-            calls, size = Counter(total.late_calls), Counter(total.late_bytes)
-            seconds = list(total.late_seconds)
+            calls, size, seconds = Counter(total.late_calls), Counter(total.late_bytes), total.late_seconds
             missing = late - total.late
         else:
             calls = Counter(tally.calls for tally in total.early)
             size = Counter(tally.bytes for tally in total.early)
-            seconds = [tally.seconds for tally in total.early]
+            seconds = Samples()
+            for tally in total.early:
+                seconds.add(tally.seconds)
             missing = steps - len(total.early)
         # a step in which it did not happen is a zero
         calls[0] += missing
         size[0] += missing
-        seconds += [0.0] * min(missing, _SAMPLES)
         return Steady(
-            calls=_median(calls),
-            bytes=_median(size),
-            seconds=statistics.median(seconds) if self.timed and seconds else None,
+            calls=_median(calls), bytes=_median(size), seconds=seconds.median(missing) if self.timed else None
         )
 
 

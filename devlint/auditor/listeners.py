@@ -10,8 +10,18 @@ def listeners(session: Session) -> list[Listener]:
     from devlint.auditor.attribution import Attribution
     from devlint.auditor.environment import Surroundings
     from devlint.auditor.kernels import Kernels
+    from devlint.auditor.loaders import Loaders
+    from devlint.auditor.signals import Signals
     from devlint.auditor.waits import Waits
 
     attribution = Attribution(session)
     waits = Waits(session)
-    return [Surroundings(session), attribution, waits, Kernels(session, attribution, waits)]
+    loaders = Loaders(session)
+    return [
+        Surroundings(session),
+        attribution,
+        waits,
+        Kernels(session, attribution, waits),
+        loaders,
+        Signals(session, loaders),
+    ]

@@ -1,0 +1,182 @@
+"""The time between two boundaries of a loop, and which of its events belong to a step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from devlint.auditor.ledger import Pending, Share, What, merged
+from devlint.record import Phase
+
+Known = Callable[[What, Phase], bool]
+"""Whether something has happened in a phase before."""
+
+Ending = Literal["goes on", "changes", "step", "run"]
+"""Why an interval ended: the loop ``goes on``, or ``changes`` to another loader, a ``step`` was made without a loader,
+or the ``run`` is over."""
+
+
+@dataclass(slots=True)
+class Interval:
+    """The time since the last boundary.
+
+    ``kind`` is what it began with: the ``start`` of the run, a batch of a ``loader``, the time ``after`` a loop, or the
+    last step of a loop that is ``free`` of loaders.  Its events are kept apart: ``lead`` is what came before the work
+    of the loop, ``rounds`` the parts that ended with a step of the first optimizer, ``own`` what came since; what the
+    ledger holds as pending belongs to ``stage``, where ``tail`` is the time since an optimizer stepped.  ``prior`` is
+    the phase of what surrounds the loop.
+    """
+
+    kind: Literal["start", "loader", "after", "free"]
+    started: float
+    prior: Phase
+    stage: Literal["lead", "own", "tail"]
+    loader: int | None = None
+    batches: Counter[int] = field(default_factory=Counter)
+    """How many it took from each loader."""
+    lead: Pending = field(default_factory=dict)
+    rounds: list[Pending] = field(default_factory=list)
+    own: Pending = field(default_factory=dict)
+    attached: bool = False
+    """A module was called while autograd recorded."""
+    detached: bool = False
+    """A module was called while it did not."""
+    backward: bool = False
+    stepped: float | None = None
+    """When an optimizer stepped last."""
+    waited: float = 0.0
+    """How long the loop waited for its loaders."""
+    owed: int = 0
+    """So many batches of the loop that is over are still to come, since a wrapper of its loader read ahead."""
+
+    @property
+    def forward(self) -> bool:
+        """Whether a module was called."""
+        return self.attached or self.detached
+
+    @property
+    def trained(self) -> bool:
+        """Whether there was a backward or an optimizer's step."""
+        return self.backward or self.stepped is not None
+
+    def cut(self, part: Pending) -> None:
+        """What was pending goes to where it belongs by now; a tail that did not end the step is in its middle."""
+        if self.stage == "lead":
+            self.lead = merged([self.lead, part]) if self.lead else part
+        else:
+            self.own = merged([self.own, part]) if self.own else part
+
+    def whole(self, pending: Pending) -> Pending:
+        """All of its events."""
+        return merged([self.lead, *self.rounds, self.own, pending])
+
+
+class TrainStep(NamedTuple):
+    """A training step, and events before it which may belong to ``phase`` instead."""
+
+    step: Pending
+    doubtful: Pending
+    phase: Phase
+
+    def settled(self, next_step: Pending) -> list[Share]:
+        """What is doubtful belongs to the step if it happens in the next one, too."""
+        whole = self.confirmed(next_step)
+        shares = [Share(whole.step, "train", True)]
+        return [*shares, Share(whole.doubtful, whole.phase, False)] if whole.doubtful else shares
+
+    def confirmed(self, other_step: Pending) -> TrainStep:
+        """What is doubtful and happens in another step, too, is doubtful no more."""
+        recurring, doubtful = _split(self.doubtful, lambda what: what in other_step)
+        return TrainStep(merged([self.step, recurring]), doubtful, self.phase)
+
+
+def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, known: Known) -> list[Share | TrainStep]:
+    """Which step an interval was, if any, and what belongs to it; ``idle`` is the phase of what comes after it."""
+    if _is_training(interval, ending):
+        return _training(interval, pending, ending, idle, known)
+    whole = interval.whole(pending)
+    if interval.kind == "loader" and interval.forward:
+        if ending == "run" and not interval.detached:
+            # it died in its first forward, or between forward and backward
+            return _shares(Share(whole, "train", False))
+        return _evaluation(interval, pending, known)
+    if interval.owed and interval.forward:
+        last, single = _split(whole, lambda what: known(what, "eval"))
+        return [Share(last, "eval", True), *_shares(Share(single, idle, False))]
+    if ending != "run":
+        return _shares(Share(whole, interval.prior, False))
+    if interval.kind != "free":
+        return _shares(Share(whole, idle, False))
+    if interval.backward:
+        return _shares(Share(whole, "train", False))
+    recurring, single = _split(whole, lambda what: known(what, "train"))
+    return _shares(Share(recurring, "train", False), Share(single, idle, False))
+
+
+def _is_training(interval: Interval, ending: Ending) -> bool:
+    if ending == "step":
+        return True
+    if interval.kind == "loader":
+        return interval.trained
+    if interval.kind == "after":
+        return interval.backward
+    return interval.kind == "free" and interval.backward and ending != "run"
+
+
+def _training(
+    interval: Interval, pending: Pending, ending: Ending, idle: Phase, known: Known
+) -> list[Share | TrainStep]:
+    lead, rounds, own = interval.lead, interval.rounds, interval.own
+    after: Pending = {}
+    if interval.stage == "lead":
+        lead = merged([lead, pending])
+    elif interval.stage == "own" or ending in ("goes on", "step"):
+        own = merged([own, pending])
+    else:
+        middle = merged([*rounds, own])
+        recurring, after = _split(pending, lambda what: what in middle or known(what, "train"))
+        own = merged([own, recurring])
+    if ending == "step" and len(rounds) > 1:
+        # a loader was waited for, in vain: each of these was a step
+        first, *rest = [*rounds[:-1], merged([rounds[-1], own])]
+    else:
+        first, rest = merged([*rounds, own]), []
+    recurring, doubtful = _split(lead, lambda what: what in first or known(what, "train"))
+    steps = [TrainStep(merged([first, recurring]), doubtful, interval.prior)]
+    steps += [TrainStep(part, {}, interval.prior) for part in rest]
+    return [*steps, *_shares(Share(after, idle, False))]
+
+
+def _evaluation(interval: Interval, pending: Pending, known: Known) -> list[Share | TrainStep]:
+    own = merged([*interval.rounds, interval.own, pending])
+    recurring, single = _split(interval.lead, lambda what: what in own or known(what, "eval"))
+    return [Share(merged([own, recurring]), "eval", True), *_shares(Share(single, interval.prior, False))]
+
+
+def _split(part: Pending, condition: Callable[[What], bool]) -> tuple[Pending, Pending]:
+    """What fulfils a condition, and the rest."""
+    chosen = {what: tally for what, tally in list(part.items()) if condition(what)}
+    return chosen, {what: tally for what, tally in list(part.items()) if what not in chosen}
+
+
+def _shares(*shares: Share) -> list[Share | TrainStep]:
+    return [share for share in shares if share.pending]
+
+
+def book(found: Iterable[Share | TrainStep], held: TrainStep | None) -> tuple[list[Share], TrainStep | None]:
+    """What can be settled now, and the training step that waits for the next one."""
+    shares: list[Share] = []
+    for item in found:
+        if isinstance(item, Share):
+            shares.append(item)
+            continue
+        step = item
+        if held is not None:
+            shares += held.settled(merged([item.doubtful, item.step]))
+            step = item.confirmed(merged([held.doubtful, held.step]))
+        held = step if step.doubtful else None
+        if held is None:
+            shares += step.settled({})
+    return shares, held

@@ -1,0 +1,324 @@
+"""What is known of the DataLoaders of a run, and whose batch a tensor is.  Imports torch."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from devlint import record
+from devlint.auditor.frames import NOWHERE
+from devlint.auditor.patches import Patches
+from devlint.auditor.session import Session
+
+_LOOK_AT = 2
+"""So many first batches of a loader are looked at closely."""
+_REMEMBERED = 4
+"""So many latest batches of a loader are told by their storage: some wrappers read ahead."""
+_TENSORS = 256
+"""So many tensors of a batch are told by their storage."""
+_SHOWN = 6
+_DEPTH = 6
+
+
+@dataclass(slots=True)
+class _Facts:
+    """A loader that was iterated; one that takes the place of a dead one with the same settings counts as that."""
+
+    index: int
+    place: int
+    name: str
+    workers: int
+    pin_memory: bool
+    owner: Callable[[], object]
+    device: str = ""
+    pinned: bool | None = None
+    batches: int = 0
+    batch: str = ""
+    error: str = ""
+    custom: bool = False
+    latest: int = 0
+    """Which iterator it was that fed last, by identity."""
+    storages: deque[list[StorageWeakRef]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+
+
+class _Weakly:
+    """Values for objects that live on without it, told apart by identity, since they may not be hashable."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, tuple[weakref.ref[Any], Any]] = {}
+
+    def set(self, key: object, value: object, gone: Callable[[], None] = lambda: None) -> None:
+        """Remember a value until the key is freed; then ``gone`` is called."""
+        number = id(key)
+
+        def forget(reference: weakref.ref[Any]) -> None:
+            self._values.pop(number, None)
+            gone()
+
+        self._values[number] = (weakref.ref(key, forget), value)
+
+    def get(self, key: object) -> Any:
+        """The value, or ``None``."""
+        reference, value = self._values.get(id(key), (None, None))
+        return value if reference is not None and reference() is key else None
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """The objects that are still there, with their values."""
+        for reference, value in list(self._values.values()):
+            key = reference()
+            if key is not None:
+                yield key, value
+
+
+class Loaders:
+    """The listener to loaders.
+
+    It keeps no loader, iterator or batch alive, and adds nothing to them: they are pickled for workers, and refuse
+    attributes.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.training: set[int] = set()
+        """The indices of those which fed training steps."""
+        self.gone: Callable[[int], None] = lambda index: None
+        """Called when the iterator of a loader is freed while it was the one that fed last."""
+        self._patches = Patches()
+        self._places = _Weakly()
+        self._iterators = _Weakly()
+        self._facts: list[_Facts] = []
+        self._storages: dict[int, int] = {}
+
+    def install(self) -> None:
+        """Hook in."""
+        self._patches.set(DataLoader, "__init__", self._wrap_init(DataLoader.__init__))
+        self._patches.set(_BaseDataLoaderIter, "__init__", self._wrap_iterator(_BaseDataLoaderIter.__init__))
+        self.session.loader_of = self._loader_of
+        self.session.place_of_thread = self._place_of_thread
+
+    def remove(self) -> None:
+        """Unhook."""
+        self._patches.undo()
+        self.session.loader_of = lambda tensor: None
+        self.session.place_of_thread = lambda: NOWHERE
+
+    def describe(self) -> Mapping[str, object]:
+        """The loaders so far."""
+        return {"loaders": tuple(self._describe(facts) for facts in self._facts)}
+
+    def _describe(self, facts: _Facts) -> record.Loader:
+        frame, via = self.session.frames.resolve(facts.place)
+        return record.Loader(
+            name=facts.name,
+            frame=frame or via,
+            workers=facts.workers,
+            pin_memory=facts.pin_memory,
+            device=facts.device,
+            pinned=facts.pinned,
+            batches=facts.batches,
+            batch=facts.batch,
+            training=facts.index in self.training,
+            error=facts.error,
+            custom=facts.custom,
+        )
+
+    # where loaders and iterators come from
+
+    def _wrap_init(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def init(loader: Any, *args: Any, **kwargs: Any) -> None:
+            original(loader, *args, **kwargs)
+            self._guarded(self._made, loader)
+
+        return init
+
+    def _wrap_iterator(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def init(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+            # first, since the thread that pins is started by the original
+            self._guarded(self._iterated, iterator, loader)
+            original(iterator, loader, *args, **kwargs)
+
+        return init
+
+    def _made(self, loader: Any) -> None:
+        frames = self.session.frames
+        place = frames.here()
+        if frames.resolve(place)[1] is not None:
+            # made by a library: often the twin of a loader that it was given
+            dataset = getattr(loader, "dataset", None)
+            for other, known in self._places.items():
+                if other is not loader and getattr(other, "dataset", None) is dataset:
+                    place = known
+        self._places.set(loader, place)
+
+    def _iterated(self, iterator: Any, loader: Any) -> None:
+        name = f"{type(loader).__module__}.{type(loader).__qualname__}"
+        facts = self._facts_of(
+            loader,
+            self._places.get(loader) or NOWHERE,
+            name.replace("torch.utils.data.dataloader.", "torch.utils.data."),
+            int(getattr(loader, "num_workers", 0)),
+            bool(getattr(loader, "pin_memory", False)),
+        )
+        self._follow(iterator, facts)
+
+    def _facts_of(self, loader: Any, place: int, name: str, workers: int, pin_memory: bool) -> _Facts:
+        for facts in self._facts:
+            owner = facts.owner()
+            same = (facts.place, facts.name, facts.workers, facts.pin_memory) == (place, name, workers, pin_memory)
+            if owner is loader or (owner is None and same):
+                facts.owner = weakref.ref(loader)
+                return facts
+        facts = _Facts(len(self._facts), place, name, workers, pin_memory, weakref.ref(loader))
+        self._facts.append(facts)
+        return facts
+
+    def _follow(self, iterator: Any, facts: _Facts) -> None:
+        number = id(iterator)
+
+        def gone() -> None:
+            if facts.latest == number:
+                facts.latest = 0
+                self._guarded(self.gone, facts.index)
+
+        self._iterators.set(iterator, facts, gone)
+
+    def _facts_at(self, iterator: Any) -> _Facts:
+        facts: _Facts | None = self._iterators.get(iterator)
+        if facts is None:
+            # made before the audit began
+            workers, pin_memory = getattr(iterator, "_num_workers", 0), getattr(iterator, "_pin_memory", False)
+            facts = self._facts_of(iterator, NOWHERE, "torch.utils.data.DataLoader", workers, pin_memory)
+            self._follow(iterator, facts)
+        return facts
+
+    # what iterators do
+
+    def asked(self, iterator: Any) -> int:
+        """An iterator is asked for a batch; the index of its loader."""
+        facts = self._facts_at(iterator)
+        facts.latest = id(iterator)
+        return facts.index
+
+    def delivered(self, iterator: Any, batch: Any) -> None:
+        """An iterator has delivered a batch."""
+        facts = self._facts_at(iterator)
+        facts.batches += 1
+        found = [tensor for tensor, _ in tensors_in(batch)]
+        if len(facts.storages) == _REMEMBERED:
+            for reference in facts.storages[0]:
+                self._storages.pop(reference.cdata, None)
+        references = [reference for reference in map(_storage, found) if reference is not None]
+        facts.storages.append(references)
+        for reference in references:
+            self._storages[reference.cdata] = facts.index
+        if facts.batches <= _LOOK_AT:
+            self._look_at(facts, batch)
+
+    def _look_at(self, facts: _Facts, batch: Any) -> None:
+        found = list(tensors_in(batch))
+        tensors = [tensor for tensor, _ in found]
+        if not tensors:
+            return
+        hosted = [tensor for tensor in tensors if tensor.device.type == "cpu"]
+        elsewhere = [tensor for tensor in tensors if tensor.device.type != "cpu"]
+        facts.device = str((elsewhere or hosted)[0].device)
+        facts.pinned = all(map(_is_pinned, hosted)) if hosted else None
+        facts.custom = any(custom for _, custom in found)
+        more = ", ..." if len(tensors) > _SHOWN else ""
+        facts.batch = ", ".join(map(_example, tensors[:_SHOWN])) + more
+
+    def failed(self, iterator: Any, error: Exception) -> None:
+        """An iterator has raised an error."""
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        message = lines[-1] if lines else type(error).__name__
+        if len(lines) > 1 and lines[0].startswith("Caught "):
+            # the error of a worker or of the thread that pins comes with its traceback
+            message = message.partition(": ")[2] or message
+        self._facts_at(iterator).error = message
+
+    # answers
+
+    def _loader_of(self, tensor: Any) -> int | None:
+        try:
+            return self._storages.get(tensor.untyped_storage()._cdata)
+        except (RuntimeError, NotImplementedError, AttributeError):  # sparse, fake and the like
+            return None
+
+    def _place_of_thread(self) -> int:
+        # not current_thread(), which would enter a thread of C++ into the script's list of threads
+        thread = getattr(threading, "_active", {}).get(threading.get_ident())
+        if thread is None:
+            return NOWHERE
+        queues = getattr(thread, "_args", ())
+        for iterator, facts in self._iterators.items():
+            pinning = getattr(iterator, "_pin_memory_thread", None)
+            # the thread may run before the iterator knows it
+            queue = getattr(iterator, "_data_queue", None)
+            if pinning is thread or (queue is not None and any(queue is item for item in queues)):
+                return int(facts.place)
+        return NOWHERE
+
+    def _guarded(self, function: Callable[..., Any], *args: Any) -> None:
+        if not self.session.alive:
+            return
+        try:
+            function(*args)
+        except Exception as error:
+            self.session.fail(error)
+
+
+def tensors_in(batch: Any) -> Iterator[tuple[torch.Tensor, bool]]:
+    """The tensors of a batch, at most so many, each with whether it is inside an object that torch cannot pin."""
+    waiting: deque[tuple[Any, bool, int]] = deque([(batch, False, 0)])
+    found = 0
+    while waiting and found < _TENSORS:
+        value, custom, depth = waiting.popleft()
+        if isinstance(value, torch.Tensor):
+            found += 1
+            yield value, custom
+        elif depth < _DEPTH:
+            parts, opaque = _parts(value)
+            waiting.extend((part, custom or opaque, depth + 1) for part in parts)
+
+
+def _parts(value: Any) -> tuple[Sequence[Any], bool]:
+    """What a value is made of, and whether torch's ``pin_memory`` would not look into it."""
+    if value is None or isinstance(value, (str, bytes, int, float, complex, type)):
+        return (), False
+    if isinstance(value, (list, tuple)):
+        return value[:_TENSORS], False
+    if isinstance(value, Mapping):
+        return list(value.values())[:_TENSORS], False
+    if is_dataclass(value):
+        return [getattr(value, item.name, None) for item in fields(value)], True
+    return list(getattr(value, "__dict__", {}).values())[:_TENSORS], True
+
+
+def _storage(tensor: torch.Tensor) -> StorageWeakRef | None:
+    # A weak reference, as an address alone would soon belong to another storage.
+    try:
+        return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]  # torch's own
+    except (RuntimeError, NotImplementedError, AttributeError):  # sparse, fake and the like
+        return None
+
+
+def _is_pinned(tensor: torch.Tensor) -> bool:
+    if torch.cuda.is_available() and not torch.cuda._initialized:
+        return False  # nothing can be pinned yet, and asking must not be what initialises CUDA
+    return bool(tensor.is_pinned())
+
+
+def _example(tensor: torch.Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
