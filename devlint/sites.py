@@ -26,10 +26,11 @@ class Scope:
 
     ``function`` and ``owner`` (its class) are names, empty at module level.  ``module`` says that the owner is an
     ``nn.Module`` and the code can run after the module was moved; ``loop`` is the innermost loop, ``step`` says that
-    it runs the training or evaluation steps.  ``guarded`` says that the code only runs where an accelerator is
-    available, ``handler`` that it handles an exception, or that its own failure is handled, ``test`` that it belongs
-    to a test.  ``devices`` are the device expressions that the code has at hand, best first.  ``device_aware`` says
-    that the function places other tensors by device.  ``sometimes`` says that only some rounds of the loop come here.
+    every round of it is, or is a part of, a training or evaluation step, ``sometimes`` that only some of its rounds
+    come here.  ``guarded`` says that the code only runs where an accelerator is available, ``handler`` that it handles
+    an exception, or that its own failure is handled, ``test`` that it belongs to a test.  ``devices`` are the device
+    expressions that the code has at hand, best first.  ``device_aware`` says that the function places other tensors by
+    device.
     """
 
     function: str = ""

@@ -86,6 +86,8 @@ def named(frame: Frame, call: Call, path: str) -> Value:
     builtin = _BUILTINS.get(path)
     if builtin is not None:
         return builtin(frame, call)
+    if path in torch_calls.FLUSHES:
+        return torch_calls.flush(frame, call, path)
     if path.startswith("torch."):
         return torch_calls.torch_function(frame, call, path)
     frame.machine.loaders.escape(call.values())

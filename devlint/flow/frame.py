@@ -54,6 +54,10 @@ class Loop:
 
     node: ast.AST
     step: bool
+    branches: int = 0
+    """How many branches the loop itself stands in."""
+    encloses: bool = False
+    """Whether a loop inside of it runs the steps."""
     continues: list[State] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
 
@@ -72,6 +76,8 @@ class Frame:
     returns: list[Value] = field(default_factory=list)
     exits: list[State] = field(default_factory=list)
     loops: list[Loop] = field(default_factory=list)
+    branches: int = 0
+    """How many branches around the code that runs depend on a condition which is not known."""
     handler: bool = False
     tried: bool = False
     """Whether a failure of the code is caught."""
@@ -125,13 +131,14 @@ class Frame:
             owner=self.owner.name if self.owner else "",
             module=self.after_init,
             loop=loop.node if loop else None,
-            step=any(loop.step for loop in self.loops),
+            step=any(loop.step and not loop.encloses for loop in self.loops),
             guarded=self.state.accelerated,
             handler=self.handler or self.tried,
             test=self.test or self.machine.test,
             device_aware=bool(self.info and self.info.device_aware),
             # nobody reads what is found in silence
             devices=() if self.machine.muted else self.devices(),
+            sometimes=loop is not None and (self.branches > loop.branches or bool(loop.continues)),
         )
 
     def devices(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from devlint import device
 from devlint.device import Device
@@ -29,6 +29,9 @@ from devlint.sites import Load, Scope, Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
+
+
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -124,7 +127,13 @@ class Loaders:
                 tuple(known.moves.values()),
                 known.custom,
                 known.escapes,
+                _literal(known.call.keywords.get("pin_memory"), bool),
+                _literal(known.call.keywords.get("num_workers"), int),
             )
+
+
+def _literal(value: Value | None, kind: type[_T]) -> _T | None:
+    return value.value if isinstance(value, Const) and type(value.value) is kind else None
 
 
 def _dataset_device(dataset: Value | None) -> Device:

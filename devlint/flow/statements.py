@@ -181,6 +181,7 @@ def _if(frame: Frame, node: ast.If) -> None:
         return
     before = frame.state
     then, other = before.copy(), before.copy()
+    frame.branches += 1
     frame.state = then
     then.assume(flag, True)
     guards.refine(frame, node.test, True)
@@ -190,6 +191,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     other.assume(flag, False)
     guards.refine(frame, node.test, False)
     run_body(frame, node.orelse)
+    frame.branches -= 1
     other = frame.state
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(first, second, flag.key)
@@ -248,6 +250,7 @@ def _match(frame: Frame, node: ast.Match) -> None:
     evaluate(frame, node.subject)
     before = frame.state
     joined = before.copy()
+    frame.branches += 1
     for position, case in enumerate(node.cases):
         frame.state = before.copy()
         for part in ast.walk(case.pattern):
@@ -258,6 +261,7 @@ def _match(frame: Frame, node: ast.Match) -> None:
             frame.state.accelerated = True
         run_body(frame, case.body)
         joined = merge(frame.state, joined, f"case {node.lineno}:{position}")
+    frame.branches -= 1
     frame.state = joined
 
 
@@ -292,30 +296,33 @@ def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callabl
     machine = frame.machine
     guard = f"{LOOP}{node.lineno}"
     start = entry
+    for outer in frame.loops if step else ():
+        outer.encloses = True
+    loop = Loop(node, step, frame.branches)
     if not machine.muted:
         machine.muted += 1
-        once, _ = _iteration(frame, node, start.copy(), begin, step)
+        once = _iteration(frame, node, start.copy(), begin, loop)
         machine.muted -= 1
+        loop = Loop(node, step, frame.branches, loop.encloses)
         start = merge(once, entry.copy(), guard)
         start.facts = dict(entry.facts)
         start.dead = False
-    end, breaks = _iteration(frame, node, start.copy(), begin, step)
+    end = _iteration(frame, node, start.copy(), begin, loop)
     # what comes after is read as if the loop ran at least once
     frame.state = end if not end.dead else entry
     frame.state.dead = False
     run_body(frame, node.orelse)
     left = frame.state
-    for position, state in enumerate(breaks):
+    for position, state in enumerate(loop.breaks):
         left = merge(left, state, f"break {position} of loop {node.lineno}")
     frame.state = left
 
 
 def _iteration(
-    frame: Frame, node: ast.For | ast.AsyncFor | ast.While, state: State, begin: Callable[[], None], step: bool
-) -> tuple[State, list[State]]:
-    """One round: the state at its end, and those in which it left the loop."""
+    frame: Frame, node: ast.For | ast.AsyncFor | ast.While, state: State, begin: Callable[[], None], loop: Loop
+) -> State:
+    """One round: the state at its end; those in which it left the loop are kept there."""
     frame.state = state
-    loop = Loop(node, step)
     frame.loops.append(loop)
     begin()
     run_body(frame, node.body)
@@ -323,7 +330,7 @@ def _iteration(
     end = frame.state
     for position, left in enumerate(loop.continues):
         end = merge(end, left, f"continue {position} of loop {node.lineno}")
-    return end, loop.breaks
+    return end
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {

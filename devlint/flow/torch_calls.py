@@ -36,6 +36,10 @@ _MAY_BE_NUMBERS = frozenset({"other", "exponent", "repeats", "value", "min", "ma
 """Parameters which take a number (or nothing) as well as a tensor."""
 _LOADERS = frozenset({"torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader"})
 _API = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
+FLUSHES = frozenset(
+    {f"torch.{backend}.empty_cache" for backend in ("cuda", "xpu", "mps", "accelerator")} | {"gc.collect"}
+)
+"""Functions that give memory back."""
 _CPU_SOURCES = frozenset({"torch.from_numpy", "torch.frombuffer", "torch.from_file"})
 
 
@@ -130,6 +134,12 @@ def _api(frame: Frame, call: Call, path: str) -> Value:
             _purpose(frame, call),
         )
     )
+    return UNKNOWN
+
+
+def flush(frame: Frame, call: Call, path: str) -> Value:
+    """A call that gives memory back."""
+    frame.emit(ApiCall(call.node, frame.scope(), path, dict(call.keyword_nodes), len(call.positional), call.open))
     return UNKNOWN
 
 

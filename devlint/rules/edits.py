@@ -59,6 +59,20 @@ def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
     return call.with_changes(args=[*others, last, added])
 
 
+def without_keyword(call: cst.Call, keyword: str) -> cst.Call:
+    """The call without a keyword argument, laid out like before."""
+    import libcst as cst
+
+    kept = [argument for argument in call.args if argument.keyword is None or argument.keyword.value != keyword]
+    if kept and call.args[-1] not in kept:
+        # the new last argument ends as the old one did
+        last = call.args[-1]
+        kept[-1] = kept[-1].with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+        if not isinstance(last.comma, cst.Comma):
+            kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    return call.with_changes(args=kept)
+
+
 def _comma(call: cst.Call) -> cst.Comma:
     """A comma followed by what stands between the arguments of this call: a space, or a new line."""
     import libcst as cst

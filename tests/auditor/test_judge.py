@@ -412,3 +412,48 @@ def test_optimizers_are_no_finding_by_themselves(script: Script) -> None:
     frame = script.at("torch.optim.Adam(model.parameters())")
     optimizer = Optimizer(name="Adam", frame=frame, made_on=("cuda:0",), stepped_on=("cuda:0",))
     assert not findings(run(optimizers=(optimizer,)))
+
+
+# -- DVL302 ------------------------------------------------------------------------------------------------------------
+
+
+def test_batches_that_cannot_be_pinned(script: Script) -> None:
+    made = script.at("DataLoader(dataset, pin_memory=True)")
+    error = "cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned"
+    loader = Loader(name="torch.utils.data.DataLoader", frame=made, pin_memory=True, error=error)
+    finding = only(run(loaders=(loader,)))
+    assert (finding["code"], finding["severity"]) == ("DVL302", "error")
+    assert "on `cuda:0`, which raises:" in finding["message"]
+    assert finding["fix"]["edits"][0]["content"] == "DataLoader(dataset)"
+    # the same loader, whatever else it died of
+    assert not findings(run(loaders=(replace(loader, error="KeyError: 3", device="cpu", pinned=True),)))
+    assert not findings(run(loaders=(replace(loader, error="", device="cuda:0", pin_memory=False),)))
+
+
+# -- DVL404 ------------------------------------------------------------------------------------------------------------
+
+
+def flush(script: Script, **fields: Any) -> Event:
+    values = {"kind": "call", "name": "torch.cuda.empty_cache", "source": "", "target": "", "bytes": 0}
+    return copy(script.at("torch.cuda.empty_cache()"), **(values | fields))
+
+
+def test_memory_given_back_in_every_step(script: Script) -> None:
+    finding = only(run(flush(script)))
+    assert (finding["code"], finding["severity"]) == ("DVL404", "warning")
+    assert finding["fix"]["applicability"] == "unsafe"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"phase": "between"},
+        {"calls": 3, "steps": 3, "steady": Steady(calls=0)},
+        {"calls": 2, "steps": 2},
+        {"via": Frame(file="/usr/lib/python3/site-packages/transformers/trainer.py", line=3)},
+        {"name": "torch.cuda.reset_peak_memory_stats"},
+    ],
+    ids=["between epochs", "rarely", "two steps", "in a library", "another function"],
+)
+def test_memory_given_back_now_and_then(script: Script, fields: dict[str, Any]) -> None:
+    assert not findings(run(flush(script, **fields)))

@@ -1,0 +1,90 @@
+"""DVL302: pinning batches that are not in host memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.device import Device, Kind, Role
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import code, parsed, without_keyword
+from devlint.sites import Load, Site, Step
+
+
+class PinningAcceleratorTensors(Rule):
+    """A loader is told to pin batches that are on an accelerator already, which raises.
+
+    ## What it does
+    Reports `DataLoader(..., pin_memory=True)` over a data set of tensors that were put on an accelerator.
+
+    ## Why it matters
+    Only host memory can be pinned. The first batch raises "cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors
+    can be pinned". On a machine without an accelerator the same loader works.
+
+    ## Example
+    ```python
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def load(images, labels, device):
+        dataset = TensorDataset(images.to(device), labels.to(device))
+        return DataLoader(dataset, batch_size=64, pin_memory=True)
+    ```
+
+    ## Use instead
+    ```python
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def load(images, labels, device):
+        dataset = TensorDataset(images.to(device), labels.to(device))
+        return DataLoader(dataset, batch_size=64)
+    ```
+
+    ## When it stays silent
+    - `pin_memory` is anything but a literal `True`, such as `device.type == "cpu"`.
+    - Where the samples are is not known: the data set is made elsewhere, or a `collate_fn` makes the batches.
+    - The tensors are where an argument of the function is.
+
+    ## Fix safety
+    Leaving `pin_memory` out is safe: batches on an accelerator have nothing to pin.
+
+    ## References
+    - [Memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
+    """
+
+    code = "DVL302"
+    name = "pinning-accelerator-tensors"
+    severity = Severity.ERROR
+    observed = True
+    sites = (Load,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where pinning is asked for and the batches are elsewhere."""
+        if not isinstance(site, Load) or not site.pinned or not _away(site.batches) or "collate_fn" in site.keywords:
+            return
+        loader = site.loader.rpartition(".")[2]
+        when = "" if site.batches.accelerates() else " when that is an accelerator"
+        asked = site.keywords.get("pin_memory")
+        yield Report(
+            site.node,
+            f"`{loader}` pins batches that are on {site.batches}, which raises{when}: only host memory can be pinned",
+            label=f"its data set is on {site.batches}",
+            steps=() if asked is None else (Step(asked, "pinning is asked for here"),),
+            help="leave `pin_memory` out: the batches need no copy",
+            fix=self._fix(site),
+        )
+
+    def _fix(self, site: Load) -> Fix | None:
+        import libcst as cst
+
+        call = parsed(self.source, site.node) if "pin_memory" in site.keywords else None
+        if not isinstance(call, cst.Call):
+            return None
+        edit = self.replace(site.node, code(without_keyword(call, "pin_memory")))
+        return Fix("Remove `pin_memory`", (edit,), Applicability.SAFE)
+
+
+def _away(batches: Device) -> bool:
+    """Whether the batches are on an accelerator, or where the code's own device expression says."""
+    if batches.accelerates() or batches.switched:
+        return True
+    return batches.kind is Kind.SYMBOL and batches.role is Role.DEVICE

@@ -1,0 +1,1 @@
+"""DVL4: waiting for the device, and giving its memory back."""

@@ -1,0 +1,89 @@
+"""DVL404: giving cached memory back in every step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import idle_statement, removal
+from devlint.sites import ApiCall, Site
+
+_COLLECTOR = "gc.collect"
+
+
+class CacheFlush(Rule):
+    """Cached memory is given back in every step of a loop, and has to be asked for again in the next one.
+
+    ## What it does
+    Reports `torch.cuda.empty_cache()`, its kin for other accelerators, and `gc.collect()` where every training or
+    evaluation step calls them.
+
+    ## Why it matters
+    PyTorch keeps freed memory for the tensors to come. `empty_cache()` gives it back to the driver: it waits for the
+    device, and the next step has to allocate anew, which is slow. It does not make more memory available to PyTorch.
+    `gc.collect()` visits every object of the program.
+
+    ## Example
+    ```python
+    def train(loader, model, loss_fn, optimizer):
+        for images, labels in loader:
+            loss = loss_fn(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            torch.cuda.empty_cache()
+    ```
+
+    ## Use instead
+    ```python
+    def train(loader, model, loss_fn, optimizer):
+        for images, labels in loader:
+            loss = loss_fn(model(images), labels)
+            loss.backward()
+            optimizer.step()
+    ```
+
+    ## When it stays silent
+    - Only some steps call it: under an `if`, or in an audit in fewer than every second one.
+    - The call handles an exception, such as running out of memory, or may itself fail and be handled.
+    - It stands between epochs, or outside of any loop.
+    - Tests, which measure memory.
+
+    ## Fix safety
+    Removing the call is unsafe: another process on the same device may rely on the memory.
+
+    ## References
+    - [torch.cuda.empty_cache](https://docs.pytorch.org/docs/stable/generated/torch.cuda.memory.empty_cache.html)
+    - [Memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html)
+    """
+
+    code = "DVL404"
+    name = "cache-flush-in-loop"
+    severity = Severity.WARNING
+    observed = True
+    sites = (ApiCall,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where every step makes the call."""
+        if not isinstance(site, ApiCall) or not (site.function.endswith(".empty_cache") or site.function == _COLLECTOR):
+            return
+        each_step = site.repeated and (site.measured is not None or (site.scope.step and not site.scope.sometimes))
+        if not each_step or site.via or site.scope.handler or edits.in_test(self.source, site.scope):
+            return
+        collects = site.function == _COLLECTOR
+        what = "visits every object of the program" if collects else "gives back memory that the next step needs again"
+        yield Report(
+            site.node,
+            f"`{site.function}()` in every step {what}",
+            label="called in every step",
+            help="drop the call, or make it once an epoch" if collects else "drop the call: freed memory is used again",
+            fix=self._fix(site),
+        )
+
+    def _fix(self, site: ApiCall) -> Fix | None:
+        found = idle_statement(self.source, site.node) if isinstance(site.node, ast.Call) else None
+        edit = None if found is None else removal(self.source, *found)
+        name = site.function.rpartition(".")[2]
+        return None if edit is None else Fix(f"Remove `{name}()`", (edit,), Applicability.UNSAFE)
