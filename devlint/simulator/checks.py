@@ -1,7 +1,11 @@
-"""Which tensors may meet in an operation, as on CUDA."""
+"""Which tensors may meet in an operation, as on CUDA.
+
+Most of it torch says itself (``plans``).  The tables here hold what the bodies of CUDA's kernels check on their own.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,56 +14,60 @@ from devlint.simulator import errors
 from devlint.simulator.plans import Plan
 
 
-def tensors(plan: Plan, args: Any, kwargs: Any) -> list[tuple[str, torch.Tensor]]:
-    """The tensors among the arguments, those in lists too, each with its parameter's name, in the schema's order."""
-    result: list[tuple[str, torch.Tensor]] = []
+def tensors(plan: Plan, args: Any, kwargs: Any) -> dict[str, list[torch.Tensor]]:
+    """The tensors among the arguments, those in lists too, by parameter, in the schema's order."""
+    result: dict[str, list[torch.Tensor]] = {}
     for name, value in [*zip(plan.parameters, args, strict=False), *kwargs.items()]:
-        if isinstance(value, torch.Tensor):
-            result.append((name, value))
-        elif isinstance(value, (list, tuple)):
-            result.extend((name, element) for element in value if isinstance(element, torch.Tensor))
+        values = value if isinstance(value, (list, tuple)) else (value,)
+        found = [element for element in values if isinstance(element, torch.Tensor)]
+        if found:
+            result[name] = found
     return result
+
+
+def special(plan: Plan) -> bool:
+    """Whether a table says what the operation takes."""
+    return plan.name in _SPECIAL
 
 
 def refuse_mixed(plan: Plan, args: Any, kwargs: Any) -> None:
     """Raise what CUDA raises if the operation does not take its tensors, which are of several devices."""
-    special = _SPECIAL.get(plan.name)
-    if special is not None:
-        special(plan, args, kwargs)
-        return
-    if plan.rule == "any":
-        return
+    check = _SPECIAL.get(plan.name)
+    if check is not None:
+        check(plan, args, kwargs)
+    elif plan.rule == "iterator":
+        _iterator(plan, args, kwargs)
+    elif plan.rule == "exact":
+        _exact(plan.kernel, plan, args, kwargs)
+
+
+def _exact(kernel: str, plan: Plan, args: Any, kwargs: Any) -> None:
     named = tensors(plan, args, kwargs)
-    if plan.rule == "scalars":
-        _iterator(plan, args, named)
-        return
-    _exact(_KERNELS.get(plan.name, (plan.name, {})), named)
+    common: torch.device | None = None
+    for name in plan.checked:
+        for tensor in named.get(name, ()):
+            if common is None:
+                common = tensor.device
+            elif tensor.device != common:
+                raise errors.wrapper(kernel, name, tensor.device, common)
 
 
-def _exact(kernel: tuple[str, dict[str, str]], named: list[tuple[str, torch.Tensor]]) -> None:
-    method, renamed = kernel
-    common = named[0][1].device
-    for name, tensor in named:
-        if tensor.device != common:
-            raise errors.wrapper(method, renamed.get(name, name), tensor.device, common)
-
-
-def _iterator(plan: Plan, args: Any, named: list[tuple[str, torch.Tensor]]) -> None:
+def _iterator(plan: Plan, args: Any, kwargs: Any) -> None:
     """TensorIterator: 0-dim tensors on the host go with all devices, but a result on the host takes no others."""
-    if plan.written:
-        destination = args[0] if plan.written[0][0] == 0 and args else None
-        if isinstance(destination, torch.Tensor) and destination.device.type == "cpu":
-            for _, tensor in named:
-                if tensor.device != destination.device:
-                    raise errors.pointwise(destination.device, tensor.device)
-    bound = [tensor for _, tensor in named if tensor.dim() > 0 or tensor.device.type != "cpu"]
+    named = tensors(plan, args, kwargs)
+    written = [tensor for _, name in plan.written for tensor in named.pop(name, ())]
+    read = [tensor for values in named.values() for tensor in values]
+    if written and written[0].device.type == "cpu":
+        bound = [*written, *read]
+    else:
+        bound = [t for t in (*written, *read) if t.dim() > 0 or t.device.type != "cpu"]
     for tensor in bound:
         if tensor.device != bound[0].device:
-            raise errors.pointwise(bound[0].device, tensor.device)
+            raise errors.iterator(bound[0].device, tensor.device)
 
 
 def _nothing(plan: Plan, args: Any, kwargs: Any) -> None:
-    """The operation takes tensors of any device, or looks for itself."""
+    """The operation takes tensors of any device."""
 
 
 def _convolution(plan: Plan, args: Any, kwargs: Any) -> None:
@@ -68,16 +76,42 @@ def _convolution(plan: Plan, args: Any, kwargs: Any) -> None:
         raise errors.convolution(image, weight, "weight")
     if bias is not None and bias.device.type != image.device.type:
         raise errors.convolution(image, bias, "bias")
-    _exact(("cudnn_convolution", {}), tensors(plan, args, kwargs))
+    _exact("wrapper_CUDA__cudnn_convolution", plan, args, kwargs)
+
+
+def _batch_norm(plan: Plan, args: Any, kwargs: Any) -> None:
+    """cuDNN normalises images in float32; torch's own kernel does the rest."""
+    image, weight = args[0], args[1]
+    cudnn = image.dim() >= 3 and image.dtype == torch.float32 and weight is not None
+    _exact("wrapper_CUDA__cudnn_batch_norm" if cudnn else plan.kernel, plan, args, kwargs)
 
 
 def _index(plan: Plan, args: Any, kwargs: Any) -> None:
-    indexed = args[0]
+    indexed, value = args[0], args[2] if len(args) > 2 else None
     for index in args[1]:
         if isinstance(index, torch.Tensor) and index.device.type != "cpu" and index.device != indexed.device:
             raise errors.indices(indexed.device)
-    if len(args) > 2 and args[2].device != indexed.device and (args[2].device.type != "cpu" or args[2].dim()):
-        raise errors.pointwise(indexed.device, args[2].device)
+    if value is not None and value.device != indexed.device and (value.device.type != "cpu" or value.dim()):
+        raise errors.iterator(indexed.device, value.device)
+
+
+def _masked_fill(plan: Plan, args: Any, kwargs: Any) -> None:
+    filled, mask = args[0], args[1]
+    if filled.device.type == "cpu":
+        raise RuntimeError("masked_fill_: Expected inputs to be on same device")
+    if mask.device != filled.device:
+        raise RuntimeError(
+            f"expected self and mask to be on the same device, but got mask on {mask.device} "
+            f"and self on {filled.device}"
+        )
+
+
+def _grid_sampler(plan: Plan, args: Any, kwargs: Any) -> None:
+    image, grid = args[0], args[1]
+    raise RuntimeError(
+        f"grid_sampler(): expected input and grid to be on same device, but input is on {image.device} "
+        f"and grid is on {grid.device}"
+    )
 
 
 def _lengths(plan: Plan, args: Any, kwargs: Any) -> None:
@@ -85,31 +119,19 @@ def _lengths(plan: Plan, args: Any, kwargs: Any) -> None:
         raise errors.lengths(args[1])
 
 
-_SPECIAL = {
-    "convolution": _convolution,
-    "_convolution": _convolution,
-    "index": _index,
-    "_unsafe_index": _index,
-    "index_put": _index,
-    "index_put_": _index,
-    "_unsafe_index_put": _index,
-    "_index_put_impl_": _index,
+_SPECIAL: dict[str, Callable[[Plan, Any, Any], None]] = {
+    **dict.fromkeys(("convolution", "_convolution", "convolution_overrideable"), _convolution),
+    **dict.fromkeys(("native_batch_norm", "_native_batch_norm_legit"), _batch_norm),
+    **dict.fromkeys(
+        ("index", "_unsafe_index", "index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_"), _index
+    ),
+    "masked_fill_": _masked_fill,
+    **dict.fromkeys(("grid_sampler_2d", "grid_sampler_3d"), _grid_sampler),
     "_pack_padded_sequence": _lengths,
-    "set_": _nothing,
-    "lift_fresh": _nothing,
-    "record_stream": _nothing,
-    "is_same_size": _nothing,
-    "_has_compatible_shallow_copy_type": _nothing,
-    "_foreach_copy_": _nothing,
-    "_foreach_mul_": _nothing,
-    "_foreach_div_": _nothing,
-    "_amp_update_scale_": _nothing,
-    "resize_as_": _nothing,
-    "_fused_sdp_choice": _nothing,
+    **dict.fromkeys(
+        "copy_ _to_copy set_ lift_fresh record_stream resize_as_ is_same_size is_set_to _foreach_copy_ "
+        "_has_compatible_shallow_copy_type _fused_sdp_choice _has_same_storage_numel".split(),
+        _nothing,
+    ),
 }
-"""Operations that look for themselves."""
-
-_KERNELS: dict[str, tuple[str, dict[str, str]]] = {
-    "embedding": ("_index_select", {"indices": "index", "weight": "self"}),
-}
-"""Operations whose devices are checked by another one: its name, and its names of the arguments."""
+"""Operations that look for themselves, or take anything."""

@@ -32,12 +32,14 @@ def plan_of(op: Any) -> plans.Plan:
 def run(op: Any, args: Any, kwargs: Any) -> Any:
     """Check the devices, compute on the host, wrap the result."""
     plan = plan_of(op)
-    if plan.composite:
+    if plan.implicit:
         return op.decompose(*args, **kwargs)
     places: set[int] = set()
     host_args = [_host(argument, places) for argument in args]
     host_kwargs = {name: _host(argument, places) for name, argument in kwargs.items()} if kwargs else kwargs
     if len(places) > 1:
+        if plan.explicit and plan.rule == "made of others" and not checks.special(plan):
+            return taken_apart(op, args, kwargs)
         checks.refuse_mixed(plan, args, kwargs)
     index = max(places, default=-1)
     if plan.has_device:
@@ -54,6 +56,11 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         # Some operations return their argument as it is, such as ``lift_fresh``.
         return args[0] if host_args and out is host_args[0] else wrap(out, index)
     return wrap_all(out, index)
+
+
+def taken_apart(op: Any, args: Any, kwargs: Any) -> Any:
+    """Run the operations that this one is made of on every device, each with checks of its own."""
+    return op._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, *args, **kwargs)
 
 
 def _host(value: Any, places: set[int]) -> Any:

@@ -28,7 +28,7 @@ def type_name(tensor: torch.Tensor, device: str = "cuda") -> str:
     return f"torch.{infix}{_TYPES.get(tensor.dtype, '')}Tensor"
 
 
-def pointwise(first: torch.device, other: torch.device) -> RuntimeError:
+def iterator(first: torch.device, other: torch.device) -> RuntimeError:
     """TensorIterator's words, which most pointwise operations and reductions go through."""
     return RuntimeError(
         f"Expected all tensors to be on the same device, but found at least two devices, {first} and {other}!"
@@ -39,7 +39,7 @@ def wrapper(kernel: str, argument: str, device: torch.device, common: torch.devi
     """The words of the code that torch generates around each CUDA kernel, since 2.9."""
     return RuntimeError(
         f"Expected all tensors to be on the same device, but got {argument} is on {device}, different from other "
-        f"tensors on {common} (when checking argument in method wrapper_CUDA_{kernel})"
+        f"tensors on {common} (when checking argument in method {kernel})"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from devlint.simulator import checks, devices, dispatch, pinning, registration
+from devlint.simulator import devices, dispatch, pinning, registration
 from devlint.simulator.tensor import SimulatedTensor, wrap
 
 aten = torch.ops.aten
@@ -87,22 +87,6 @@ def route(op: Any, args: Any, kwargs: Any) -> Any:
         return op(*args, **kwargs)
 
 
-def index(op: Any, args: Any, kwargs: Any) -> Any:
-    """Indexing: an index on the host is copied to the device first, and that waits."""
-    plan = dispatch.plan_of(op)
-    indexed = args[0]
-    if isinstance(indexed, SimulatedTensor):
-        checks.refuse_mixed(plan, args, kwargs)
-        moved = [
-            aten._to_copy.default(entry, device=indexed.device)
-            if isinstance(entry, torch.Tensor) and not isinstance(entry, SimulatedTensor)
-            else entry
-            for entry in args[1]
-        ]
-        args = (indexed, moved, *args[2:])
-    return dispatch.run(op, args, kwargs)
-
-
 def install() -> None:
     """Register the kernels."""
     for key in ("PrivateUse1", "CUDA"):
@@ -118,15 +102,6 @@ def install() -> None:
         dispatch.HANDLERS[op] = route
     dispatch.HANDLERS[aten._to_copy.default] = lambda op, args, kwargs: to_copy(*args, **kwargs)
     dispatch.HANDLERS[aten.is_pinned.default] = lambda op, args, kwargs: False
-    for name, overload in (
-        ("index", "Tensor"),
-        ("_unsafe_index", "Tensor"),
-        ("index_put", "default"),
-        ("index_put_", "default"),
-        ("_unsafe_index_put", "default"),
-        ("_index_put_impl_", "default"),
-    ):
-        dispatch.HANDLERS[getattr(getattr(aten, name), overload)] = index
 
 
 def _fallback(op: Any, *args: Any, **kwargs: Any) -> Any:

@@ -10,9 +10,17 @@ from typing import Any, Literal
 
 import torch
 
-Rule = Literal["any", "scalars", "same"]
-"""Which tensors of another device an operation takes: any (it checks for itself or not at all), 0-dim ones on the host
-only (what goes through TensorIterator), or none."""
+Rule = Literal["made of others", "iterator", "exact"]
+"""Who looks at the devices: other operations that this one calls; TensorIterator, which takes 0-dim tensors of the host
+everywhere; or the code that torch generates around a CUDA kernel, which takes one device only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What torch says of an operation in ``native_functions.yaml``."""
+
+    rule: Rule
+    structured: bool
 
 
 @dataclass(slots=True)
@@ -20,12 +28,16 @@ class Plan:
     """One operation: its name without namespace and overload, and how its result relates to its arguments."""
 
     name: str
-    qualified: str
-    """With its namespace, without its overload: ``aten::add``."""
     parameters: tuple[str, ...]
     rule: Rule
-    composite: bool
-    """It is made of other operations, which are to run instead."""
+    kernel: str
+    """The name that the code around the CUDA kernel goes by in torch's messages, such as ``wrapper_CUDA_addmm``."""
+    checked: tuple[str, ...]
+    """The parameters whose devices that code compares, in its order."""
+    implicit: bool
+    """Autograd has no formula for it: it is taken apart everywhere."""
+    explicit: bool
+    """It has a kernel for all devices, made of other operations."""
     written: tuple[tuple[int, str], ...]
     """Position and name of the arguments that it writes and returns."""
     changes_shape: bool
@@ -37,56 +49,56 @@ def make(op: Any) -> Plan:
     schema = op._schema
     namespace, _, name = schema.name.partition("::")
     arguments = schema.arguments
-    returned = len(schema.returns)
     written = tuple(
         (position, argument.name)
         for position, argument in enumerate(arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     )
-    aliased = [r for r in schema.returns if r.alias_info is not None and r.alias_info.is_write]
+    returns_them = schema.returns and all(r.alias_info is not None and r.alias_info.is_write for r in schema.returns)
+    declared = declarations().get(f"{name}.{schema.overload_name}" if schema.overload_name else name)
+    if namespace != "aten" or declared is None:
+        declared = Declaration("made of others", False)
+    outs = [argument.name for argument in arguments if argument.is_out]
+    positional = [argument.name for argument in arguments if not argument.kwarg_only]
     return Plan(
         name=name,
-        qualified=schema.name,
         parameters=tuple(argument.name for argument in arguments),
-        rule=_rule(op, namespace, name, schema.overload_name),
-        composite=op._can_decompose() if hasattr(op, "_can_decompose") else False,
-        written=written if returned and len(aliased) == returned else (),
-        changes_shape=torch.Tag.inplace_view in op.tags or any(argument.is_out for argument in arguments),
+        rule=declared.rule,
+        kernel=_kernel_name(name, schema.overload_name, bool(outs), declared.structured),
+        checked=(*outs, *positional),
+        implicit=_has_kernel(op, "CompositeImplicitAutograd"),
+        explicit=_has_kernel(op, "CompositeExplicitAutograd"),
+        written=written if returns_them else (),
+        changes_shape=torch.Tag.inplace_view in op.tags or bool(outs),
         has_device=any(argument.name == "device" for argument in arguments),
     )
 
 
-def _rule(op: Any, namespace: str, name: str, overload: str) -> Rule:
-    if namespace != "aten":
-        return "any"
-    declared = declarations()
-    full = f"{name}.{overload}" if overload else name
-    entry = declared.get(full)
-    if entry is not None and entry == "same":
-        return "same"
-    if entry == "unchecked" or torch.Tag.pointwise in op.tags:
-        return "scalars"
-    return "scalars" if name.startswith("_foreach") else "same"
+def _has_kernel(op: Any, key: str) -> bool:
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), key))
+
+
+def _kernel_name(name: str, overload: str, out: bool, structured: bool) -> str:
+    """As torchgen's ``wrapper_kernel_sig`` and ``NativeSignature`` make it."""
+    base = f"{name}_out" if out else name
+    if structured:
+        return f"wrapper_CUDA_{base}_{overload}" if overload else f"wrapper_CUDA_{base}"
+    return f"wrapper_CUDA_{overload}_{base}"
 
 
 @functools.cache
-def declarations() -> dict[str, str]:
-    """How torch declares its operations: ``same`` (the generated code checks devices), ``unchecked``, ``composite``.
-
-    Read from ``native_functions.yaml``, which comes with torch; empty where it is missing.  By name with overload.
-    """
+def declarations() -> dict[str, Declaration]:
+    """How torch declares its operations, by name with overload; from the file that comes with it, else empty."""
     import torchgen  # type: ignore[import-untyped]  # it comes with torch, untyped
 
     path = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native" / "native_functions.yaml"
     if not path.is_file():
         return {}
-    result: dict[str, str] = {}
+    result = {}
     for block in re.split(r"(?m)^- func: ", path.read_text(encoding="utf-8"))[1:]:
-        name = block[: block.index("(")]
-        if re.search(r"(?m)^  device_check: NoCheck", block):
-            result[name] = "unchecked"
-        elif re.search(r"(?m)^    [\w, ]*\bCUDA\b[\w, ]*:|^  structured_delegate:", block):
-            result[name] = "same"
-        else:
-            result[name] = "composite"
+        structured = re.search(r"(?m)^  structured(: True|_delegate:)", block) is not None
+        rule: Rule = "made of others"
+        if structured or re.search(r"(?m)^    [\w, ]*\bCUDA\b[\w, ]*:", block):
+            rule = "iterator" if "\n  device_check: NoCheck" in block else "exact"
+        result[block[: block.index("(")]] = Declaration(rule, structured)
     return result

@@ -125,6 +125,12 @@ class SimulatedTensor(torch.Tensor):
         """Raise ``TypeError`` as for an accelerator's tensor."""
         return self.numpy()
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """As in any tensor; for CUDA, torch keeps a number on the host until it is written."""
+        if isinstance(value, (bool, int, float, complex)):
+            value = torch.scalar_tensor(value, dtype=self.dtype)
+        super().__setitem__(index, value)
+
     def new_tensor(  # type: ignore[override]  # the options pass through unseen
         self, data: Any, *, device: Any = None, **options: Any
     ) -> torch.Tensor:

@@ -1,0 +1,144 @@
+"""Copies and waits that CUDA's operations make inside, so that whoever watches the dispatch key sees them here too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from devlint.simulator import checks, dispatch
+from devlint.simulator.tensor import SimulatedTensor, wrap
+
+aten = torch.ops.aten
+_MASKS = (torch.bool, torch.uint8)
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    """The value on the device; a number becomes a 0-dim tensor first."""
+    if isinstance(value, (bool, int, float, complex)):
+        value = torch.scalar_tensor(value, dtype=torch.tensor(value).dtype)
+    if isinstance(value, torch.Tensor) and value.device != device:
+        return aten._to_copy.default(value, device=device)
+    return value
+
+
+def _read(tensor: SimulatedTensor) -> Any:
+    """The value of a 0-dim tensor, as ``item()`` reads it."""
+    return aten._local_scalar_dense.default(tensor)
+
+
+def _indexed(op: Any, args: Any, kwargs: Any) -> Any:
+    """Indexing: masks become indices, for which the host waits; indices of the host are copied to the device."""
+    indexed = args[0]
+    plan = dispatch.plan_of(op)
+    checks.refuse_mixed(plan, args, kwargs)
+    if not isinstance(indexed, SimulatedTensor):
+        return dispatch.run(op, args, kwargs)
+    if len(args) > 2 and _fills(indexed, *args[1:]):
+        return dispatch.run(op, args, kwargs)
+    indices: list[Any] = []
+    for entry in args[1]:
+        if isinstance(entry, torch.Tensor) and entry.dtype in _MASKS:
+            where = entry.nonzero()
+            indices += [_moved(where.select(1, axis), indexed.device) for axis in range(entry.dim())]
+        else:
+            indices.append(_moved(entry, indexed.device))
+    value = [_moved(args[2], indexed.device)] if len(args) > 2 else []
+    return dispatch.run(op, (indexed, indices, *value, *args[3:]), kwargs)
+
+
+def _fills(indexed: torch.Tensor, indices: Any, value: torch.Tensor, accumulate: bool = False, *rest: Any) -> bool:
+    """Whether CUDA fills the places of one mask with one number of the host, which needs no indices."""
+    given = [index for index in indices if index is not None]
+    return (
+        not accumulate
+        and value.numel() == 1
+        and not isinstance(value, SimulatedTensor)
+        and len(given) == 1
+        and given[0].dtype in _MASKS
+        and isinstance(given[0], SimulatedTensor)
+    )
+
+
+def _where(op: Any, args: Any, kwargs: Any) -> Any:
+    """``where`` copies 0-dim tensors of the host to the device."""
+    device = next((value.device for value in args if isinstance(value, SimulatedTensor)), None)
+    if device is not None:
+        args = [value if isinstance(value, torch.Tensor) and value.dim() else _moved(value, device) for value in args]
+    return dispatch.run(op, args, kwargs)
+
+
+def _masked_fill(op: Any, args: Any, kwargs: Any) -> Any:
+    """``masked_fill_`` reads its value."""
+    filled, mask, value = args
+    if not isinstance(value, SimulatedTensor) or value.dim():
+        return dispatch.run(op, args, kwargs)
+    return dispatch.run(aten.masked_fill_.Scalar, (filled, mask, _read(value)), {})
+
+
+def _foreach_copy(op: Any, args: Any, kwargs: Any) -> Any:
+    """``_foreach_copy_`` copies one after the other where the devices differ."""
+    if len({tensor.device for tensor in (*args[0], *args[1])}) < 2:
+        return dispatch.run(op, args, kwargs)
+    for target, source in zip(args[0], args[1], strict=True):
+        aten.copy_.default(target, source, *args[2:])
+    return None
+
+
+def _repeat_interleave(op: Any, args: Any, kwargs: Any) -> Any:
+    """``repeat_interleave`` reads the size of its result and whether a number is negative, unless told the size."""
+    result = dispatch.run(op, args, kwargs)
+    if isinstance(args[0], SimulatedTensor) and kwargs.get("output_size") is None and args[0].numel():
+        for host in (args[0].host.sum(), (args[0].host >= 0).all()):
+            _read(wrap(host, args[0].device.index))
+    return result
+
+
+def _bincount(op: Any, args: Any, kwargs: Any) -> Any:
+    """``bincount`` copies the smallest number to the host and reads the largest one."""
+    result = dispatch.run(op, args, kwargs)
+    counted = args[0]
+    if isinstance(counted, SimulatedTensor) and counted.numel():
+        if counted.dtype != torch.uint8:
+            aten._to_copy.default(wrap(counted.host.min(), counted.device.index), device=torch.device("cpu"))
+        _read(wrap(counted.host.max(), counted.device.index))
+    return result
+
+
+def _packed(op: Any, args: Any, kwargs: Any) -> Any:
+    """``_pack_padded_sequence``: the batch sizes stay on the host."""
+    checks.refuse_mixed(dispatch.plan_of(op), args, kwargs)
+    packed, sizes = dispatch.run(op, args, kwargs)
+    return packed, sizes.host if isinstance(sizes, SimulatedTensor) else sizes
+
+
+def _apart(op: Any, args: Any, kwargs: Any) -> Any:
+    """The operation calls others that wait for the device."""
+    return dispatch.taken_apart(op, args, kwargs)
+
+
+HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    **dict.fromkeys(
+        "index.Tensor _unsafe_index.Tensor index_put index_put_ _unsafe_index_put _index_put_impl_".split(), _indexed
+    ),
+    "where.self": _where,
+    "masked_fill_.Tensor": _masked_fill,
+    "_foreach_copy_": _foreach_copy,
+    "repeat_interleave.Tensor": _repeat_interleave,
+    "bincount": _bincount,
+    "_pack_padded_sequence": _packed,
+    **dict.fromkeys(
+        "masked_fill.Tensor index_fill.int_Tensor index_fill_.int_Tensor allclose _linalg_check_errors".split(), _apart
+    ),
+}
+"""By operation, with its overload."""
+
+
+def install() -> None:
+    """Let the dispatcher of simulated tensors use the handlers."""
+    for name, handler in HANDLERS.items():
+        packet, _, overload = name.partition(".")
+        op = getattr(getattr(aten, packet, None), overload or "default", None)
+        if op is not None:
+            dispatch.HANDLERS[op] = handler
