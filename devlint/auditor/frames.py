@@ -91,6 +91,11 @@ class Frames:
         kind = self._kinds.get(id(code))
         return (self._classify(code) if kind is None else kind) == _PROJECT
 
+    def is_internal(self, code: CodeType) -> bool:
+        """Whether the code is torch's, devlint's or the standard library's."""
+        kind = self._kinds.get(id(code))
+        return (self._classify(code) if kind is None else kind) == _INTERNAL
+
     def _classify(self, code: CodeType) -> int:
         name = code.co_filename
         if name.startswith("<") and not name.startswith(("<stdin>", "<ipython", "<string>")):
@@ -111,6 +116,11 @@ class Frames:
 def resolve_frame(frame: FrameType) -> Frame:
     """The place that a live frame is at."""
     return _frame(Spot(frame.f_code, frame.f_lasti))
+
+
+def resolve_spot(spot: Spot) -> Frame:
+    """The place of an instruction."""
+    return _frame(spot)
 
 
 def _spot(frame: FrameType | None) -> Spot | None:

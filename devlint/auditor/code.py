@@ -1,0 +1,158 @@
+"""From an instruction that was running to its expression in the source."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType
+
+from devlint.record import Frame
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
+_Span = tuple[int, int, int, int]
+
+
+@lru_cache(maxsize=64)
+def tree(file: str) -> ast.Module | None:
+    """The syntax tree of a file as Python knows it, ``None`` where there is no source."""
+    text = "".join(linecache.getlines(file))
+    try:
+        return ast.parse(text) if text else None
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def running(code: CodeType, instruction: int) -> ast.AST | None:
+    """The expression or statement which that instruction belongs to; before Python 3.11 the statement of its line."""
+    module = tree(code.co_filename)
+    if module is None:
+        return None
+    span = _span(code, instruction)
+    if span is None:
+        return _statement(module, _line(code, instruction))
+    best: ast.AST | None = None
+    parent: ast.AST | None = None
+    for node, above in _inside(module, span):
+        best, parent = node, above
+        if _exact(node, span) and isinstance(node, (ast.expr, ast.stmt)):
+            break
+    if isinstance(best, ast.Expr):
+        best = best.value
+    stored = isinstance(best, ast.Subscript) and isinstance(best.ctx, ast.Store)
+    return parent if stored and isinstance(parent, ast.stmt) else best
+
+
+def function_of(code: CodeType) -> FunctionNode | None:
+    """The definition that a code object was compiled from; the module for a script's top level."""
+    module = tree(code.co_filename)
+    if module is None or code.co_name == "<module>":
+        return module
+    found: FunctionNode | None = None
+    for node in ast.walk(module):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return node
+        elif isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno == code.co_firstlineno:
+            found = node
+    return found
+
+
+def line_of(code: CodeType, instruction: int) -> int:
+    """The line of an instruction."""
+    span = _span(code, instruction)
+    return _line(code, instruction) if span is None else span[0]
+
+
+def frame_at(file: str, node: ast.AST, function: str = "") -> Frame:
+    """The place of a node."""
+    return Frame(
+        file=file,
+        line=getattr(node, "lineno", 0),
+        function=function,
+        column=getattr(node, "col_offset", None),
+        end_line=getattr(node, "end_lineno", None),
+        end_column=getattr(node, "end_col_offset", None),
+    )
+
+
+def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function in the order of its text, without those of functions and classes in it."""
+    for child in ast.iter_child_nodes(function):
+        yield child
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            yield from own_nodes(child)
+
+
+def _span(code: CodeType, instruction: int) -> _Span | None:
+    if sys.version_info >= (3, 11) and instruction >= 0:
+        line, end_line, column, end_column = list(code.co_positions())[instruction // 2]
+        if line is not None and end_line is not None and column is not None and end_column is not None:
+            return line, column, end_line, end_column
+    return None
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    line = code.co_firstlineno
+    for start, _, number in code.co_lines():
+        if start > instruction:
+            break
+        line = number or line
+    return line
+
+
+def _inside(module: ast.Module, span: _Span) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """The nodes that contain a span, from the outermost in, each with its parent."""
+    node: ast.AST | None = module
+    while node is not None:
+        inner = None
+        for child in _positioned(node):
+            if _contains(child, span):
+                inner = child
+                yield child, node
+                break
+        node = inner
+
+
+def _positioned(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if hasattr(child, "lineno"):
+            yield child
+        else:  # an argument list, a comprehension: it has no place of its own
+            yield from _positioned(child)
+
+
+def _contains(node: ast.AST, span: _Span) -> bool:
+    start, end = (span[0], span[1]), (span[2], span[3])
+    return _start(node) <= start and end <= _end(node)
+
+
+def _exact(node: ast.AST, span: _Span) -> bool:
+    return (*_start(node), *_end(node)) == span
+
+
+def _start(node: ast.AST) -> tuple[int, int]:
+    return node.lineno, node.col_offset  # type: ignore[attr-defined]  # only nodes with a place come here
+
+
+def _end(node: ast.AST) -> tuple[int, int]:
+    return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]  # only nodes with a place come here
+
+
+def _statement(module: ast.Module, line: int) -> ast.AST | None:
+    """The innermost statement on a line; of a compound one what stands before its colon."""
+    found: ast.stmt | None = None
+    for node in ast.walk(module):
+        inside = isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+        if isinstance(node, ast.stmt) and inside and (found is None or node.lineno >= found.lineno):
+            found = node
+    if isinstance(found, (ast.For, ast.AsyncFor)):
+        return found.iter
+    if isinstance(found, (ast.If, ast.While)):
+        return found.test
+    if isinstance(found, (ast.With, ast.AsyncWith)):
+        return ast.Tuple([item.context_expr for item in found.items], ast.Load())
+    return found
