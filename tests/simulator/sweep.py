@@ -87,7 +87,9 @@ def difference(function: Any, sample: Any) -> str:
 
 
 def _takes_tensors(sample: Any) -> bool:
-    return any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves((sample.input, sample.args, sample.kwargs)))
+    return any(
+        isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves((sample.input, sample.args, sample.kwargs))
+    )
 
 
 def _samples(op: Any) -> Any:
@@ -116,7 +118,9 @@ def main() -> int:
     for op in chosen[:: options.part]:
         if op.name in NOT_DETERMINED:
             continue
-        import sys; print(op.full_name, file=sys.stderr)
+        import sys
+
+        print(op.full_name, file=sys.stderr)
         for sample in _samples(op):
             what = difference(op.op, sample)
             counts["skipped" if what == "skip" else "different" if what else "equal"] += 1

@@ -67,7 +67,8 @@ def counted(record: Record) -> str:
     if record.findings is None:
         return ""
     if not record.findings:
-        return "No problems found."
+        died = any(process.ending.kind in ("exception", "unknown") for process in record.processes)
+        return "No device problem was found up to there." if died else "No device problem was found."
     counts = Counter(Severity[str(found["severity"]).upper()] for found in record.findings)
     parts = [plural(counts[severity], noun) for severity, noun in _KINDS.items() if counts[severity]]
     return f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)})."
