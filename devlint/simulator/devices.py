@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import types
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,7 +14,10 @@ import torch
 NAME = "devlintsim"
 """The private device type: ``torch.device(NAME, 1)`` is the second virtual device."""
 
-_state = types.SimpleNamespace(count=0, current=0)
+_state = types.SimpleNamespace(count=0)
+_of_thread = threading.local()
+before_use: Callable[[], object] = bool
+"""Called before a tensor is made on a device; it may raise where the device cannot be used."""
 
 
 class DevicesError(RuntimeError):
@@ -25,14 +30,14 @@ def count() -> int:
 
 
 def current() -> int:
-    """The index of the device that a device without an index means."""
-    return int(_state.current)
+    """The index of the device that a device without an index means; each thread has its own."""
+    return getattr(_of_thread, "current", 0)
 
 
 def set_current(index: int) -> None:
     """Choose the device that a device without an index means; raises ``RuntimeError`` if there is none such."""
     check_index(index)
-    _state.current = index
+    _of_thread.current = index
 
 
 def check_index(index: int) -> int:
@@ -63,12 +68,12 @@ def register(devices: int) -> None:
     if not _state.count:
         _register_type()
     _state.count = devices
+    if devices > 1:
+        _run_backward_in_the_calling_thread()
 
 
 def _register_type() -> None:
     from torch.utils import backend_registration
-
-    from devlint.simulator.backward import stash_pending_error
 
     set_up = getattr(backend_registration, "_setup_privateuseone_for_python_backend", None)
     if set_up is None:
@@ -90,7 +95,6 @@ def _register_type() -> None:
 
     class Guard(accelerator.DeviceGuard):  # type: ignore[misc]  # as above
         def type_(self) -> Any:
-            stash_pending_error()
             return torch._C._autograd.DeviceType.PrivateUse1
 
     set_up(NAME, backend_module=_module(), hook=Hooks(), device_guard=Guard())
@@ -119,3 +123,20 @@ def _exchange(index: int) -> int:
     if index >= 0:
         set_current(index)
     return before
+
+
+def _run_backward_in_the_calling_thread() -> None:
+    """Autograd starts its device threads by a guard's number of devices, and a guard from Python always says one."""
+    original = torch.autograd.graph._engine_run_backward
+    if getattr(original, "devlint_single_thread", False):
+        return
+
+    @functools.wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with torch.autograd.set_multithreading_enabled(False):
+            return original(*args, **kwargs)
+
+    run.devlint_single_thread = True  # type: ignore[attr-defined]  # the mark that it is in place
+    modules: tuple[Any, ...] = (torch.autograd.graph, torch.autograd)
+    for module in modules:
+        module._engine_run_backward = run

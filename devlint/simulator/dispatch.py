@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from devlint.simulator.tensor import SimulatedTensor, refresh, wrap
 _PLANS: dict[Any, plans.Plan] = {}
 HANDLERS: dict[Any, Callable[..., Any]] = {}
 """What runs an overload (``torch.ops.aten.index.Tensor``) instead of :func:`run`: ``handler(op, args, kwargs)``."""
+random_numbers: Callable[[int], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
+"""Entered with the index of the device around what draws random numbers for it, which is done on the host."""
 
 
 def dispatch(op: Any, args: Any, kwargs: Any) -> Any:
@@ -47,7 +50,11 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         pinned = host_kwargs.pop("pin_memory", None)
     else:
         pinned = None
-    out = op(*host_args, **host_kwargs)
+    if plan.random and index >= 0 and host_kwargs.get("generator") is None:
+        with random_numbers(index):
+            out = op(*host_args, **host_kwargs)
+    else:
+        out = op(*host_args, **host_kwargs)
     if plan.written:
         return _written(plan, args, kwargs)
     if index < 0:
@@ -87,6 +94,7 @@ def _redirect(kwargs: dict[str, Any], index: int) -> int:
     if target.type not in (devices.NAME, "cuda"):
         return -1
     kwargs["device"] = torch.device("cpu")
+    devices.before_use()
     return devices.check_index(devices.current() if target.index is None else target.index)
 
 

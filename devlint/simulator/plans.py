@@ -15,10 +15,6 @@ Rule = Literal["made of others", "iterator", "exact"]
 everywhere; or the code that torch generates around a CUDA kernel, which takes one device only."""
 
 
-NATIVE = ("mish_backward", "silu_backward", "native_channel_shuffle")
-"""Operations that have kernels for the CPU and CUDA, and are taken apart everywhere else."""
-
-
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """What torch says of an operation in ``native_functions.yaml``."""
@@ -46,6 +42,8 @@ class Plan:
     """Position and name of the arguments that it writes and returns."""
     changes_shape: bool
     has_device: bool
+    random: bool
+    """It draws random numbers."""
 
 
 def make(op: Any) -> Plan:
@@ -70,11 +68,12 @@ def make(op: Any) -> Plan:
         rule=declared.rule,
         kernel=_kernel_name(name, schema.overload_name, bool(outs), declared.structured),
         checked=(*outs, *positional),
-        implicit=_has_kernel(op, "CompositeImplicitAutograd") and name not in NATIVE,
+        implicit=_has_kernel(op, "CompositeImplicitAutograd"),
         explicit=_has_kernel(op, "CompositeExplicitAutograd"),
-        written=written if returns_them else (),
+        written=written[: len(schema.returns)] if returns_them else (),
         changes_shape=torch.Tag.inplace_view in op.tags or bool(outs),
         has_device=any(argument.name == "device" for argument in arguments),
+        random=torch.Tag.nondeterministic_seeded in op.tags,
     )
 
 

@@ -16,6 +16,8 @@ _make = torch.Tensor._make_wrapper_subclass
 _data: Any = torch.Tensor.data
 _text: Any = torch._tensor_str._str
 _dispatch: Callable[..., Any] | None = None
+on_made: Callable[[torch.Tensor, int], object] | None = None
+"""Called with the host tensor and the device of each simulated tensor that is made."""
 
 
 def set_dispatch(function: Callable[..., Any]) -> None:
@@ -154,7 +156,9 @@ class SimulatedTensor(torch.Tensor):
 
 
 def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> SimulatedTensor:
-    """The host tensor's memory as a tensor of a virtual device."""
+    """The host tensor's memory as a tensor of a virtual device; raises ``NotImplementedError`` for a sparse one."""
+    if host.layout is not torch.strided:
+        raise NotImplementedError(f"devlint does not simulate sparse tensors, such as of {host.layout}")
     result = _make(
         SimulatedTensor,
         host.size(),
@@ -165,10 +169,8 @@ def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> Simulat
         requires_grad=requires_grad,
     )
     result.host = host
-    if host.is_neg():
-        torch._C._set_neg(result, True)
-    if host.dtype.is_complex and host.is_conj():
-        torch._C._set_conj(result, True)
+    if on_made is not None:
+        on_made(host, index)
     return result
 
 
