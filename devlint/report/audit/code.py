@@ -9,8 +9,6 @@ from devlint.record import Frame, Record
 from devlint.report.base import one_line
 from devlint.report.text import shown
 
-_LONGEST_FILE = 1_000_000
-"""Lines beyond are not believed: a record may come from anywhere."""
 _INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -21,17 +19,16 @@ class Code:
         self._sources = record.sources
         self._directory = record.directory
         self._lines: dict[str, list[str | None]] = {}
-        self._files: dict[str, str] = {}
 
     def name(self, file: str) -> str:
         """A file as people call it: from where the run started, or from where packages are installed."""
-        name = self._short(file)
-        self._files.setdefault(name, file)
-        return name
-
-    def lines_by_name(self, name: str) -> Sequence[str | None]:
-        """The lines of a file that :meth:`name` has called so."""
-        return self.lines(self._files.get(name, name))
+        # The record may come from another kind of system: both separators count, and nothing is asked of this one.
+        parts, here = _parts(file), _parts(self._directory)
+        for installed in _INSTALLED:
+            if installed in parts:
+                return one_line("/".join(parts[parts.index(installed) + 1 :]))
+        inside = self._directory and len(parts) > len(here) and parts[: len(here)] == here
+        return one_line("/".join(parts[len(here) :]) if inside else file)
 
     def place(self, frame: Frame) -> str:
         """``train.py:12``."""
@@ -41,10 +38,11 @@ class Code:
         """The lines of a file, ``None`` for those that the record lacks."""
         known = self._lines.get(file)
         if known is None:
-            found = {row: line for row, line in self._sources.get(file, {}).items() if 0 < row <= _LONGEST_FILE}
+            found = self._sources.get(file, {})
             known = [None] * max(found, default=0)
             for row, line in found.items():
-                known[row - 1] = line.rstrip("\r\n")
+                if row > 0:
+                    known[row - 1] = line.rstrip("\r\n")
             self._lines[file] = known
         return known
 
@@ -62,15 +60,6 @@ class Code:
         if start is None or end is None:
             return Span(frame.line, len(text) - len(text.lstrip()) + 1, frame.line, len(text.rstrip()) + 1)
         return Span(frame.line, start, end_row, end)
-
-    def _short(self, file: str) -> str:
-        # The record may come from another kind of system: both separators count, and nothing is asked of this one.
-        parts, here = _parts(file), _parts(self._directory)
-        for installed in _INSTALLED:
-            if installed in parts:
-                return one_line("/".join(parts[parts.index(installed) + 1 :]))
-        inside = self._directory and len(parts) > len(here) and parts[: len(here)] == here
-        return one_line("/".join(parts[len(here) :]) if inside else file)
 
     def _column(self, frame: Frame, row: int, column: int | None) -> int | None:
         if column is None:

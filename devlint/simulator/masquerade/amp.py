@@ -1,0 +1,44 @@
+"""Autocast: what is set and asked for "cuda" is that of the simulated device."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from devlint.auditor.patches import Patches
+from devlint.simulator.backend import NAME
+
+_BY_TYPE = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype")
+"""Functions of torch whose first argument is a device type."""
+_OF_CUDA = {
+    "get_autocast_gpu_dtype": "get_autocast_dtype",
+    "set_autocast_gpu_dtype": "set_autocast_dtype",
+}
+"""Their predecessors, which speak of CUDA without saying so."""
+
+
+def _translated(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("device_type") == "cuda":
+            kwargs["device_type"] = NAME
+        elif args and args[0] == "cuda":
+            args = (NAME, *args[1:])
+        elif not kwargs and not any(isinstance(argument, str) for argument in args):
+            args = (NAME, *args)  # without a device type, CUDA is meant
+        return original(*args, **kwargs)
+
+    return wrapper
+
+
+def install(patches: Patches) -> None:
+    """Translate the device type in the functions of autocast."""
+    translated = {name: _translated(getattr(torch, name)) for name in _BY_TYPE}
+    for name, function in translated.items():
+        patches.set(torch, name, function)
+    for name, successor in _OF_CUDA.items():
+        original = getattr(torch, name)
+        patches.set(torch, name, functools.wraps(original)(functools.partial(translated[successor], "cuda")))

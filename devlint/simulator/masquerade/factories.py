@@ -1,0 +1,72 @@
+"""Functions that make tensors on a device by its name, where torch's dispatcher does not get to see it first."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.jit import _builtins
+from torch.utils import _device
+
+from devlint.auditor.patches import Patches
+from devlint.simulator import pinning
+from devlint.simulator.masquerade import devices
+from devlint.simulator.masquerade.tensor_methods import with_device
+
+_jit: Any = _builtins
+_MOVING = ("tensor", "as_tensor", "asarray")
+"""Functions of torch that make a tensor on the host and move it; all others reach the device by themselves."""
+_WITH_OPTIONS = """
+tensor empty zeros ones full rand randn randint randperm arange linspace eye empty_strided
+empty_like zeros_like ones_like full_like rand_like randn_like randint_like
+""".split()
+"""Functions of torch with a keyword `pin_memory` or `generator`."""
+
+
+def _in_context(original: Callable[..., Any]) -> Callable[..., Any]:
+    constructors = _device._device_constructors()  # cached by torch, and so made before any of them is replaced
+
+    @functools.wraps(original)
+    def torch_function(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in constructors and not (kwargs and kwargs.get("device") is not None):
+            kwargs = {**(kwargs or {}), "device": devices.behind(self.device)}
+        return original(self, func, types, args, kwargs)
+
+    return torch_function
+
+
+def _checked(generator: torch.Generator, device: Any) -> None:
+    """Raise as torch does where the generator is of another device than the tensor will be."""
+    wanted = "cpu" if devices.index_of(device or torch.get_default_device()) is None else "cuda"
+    if generator.device.type != wanted:
+        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{generator.device.type}'")
+
+
+def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("generator") is not None:
+            _checked(kwargs["generator"], kwargs.get("device"))
+        if kwargs.get("pin_memory") and not kwargs.get("device"):
+            del kwargs["pin_memory"]
+            return pinning.mark(function(*args, **kwargs))
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def install(patches: Patches) -> None:
+    """Translate the device in these functions and in `with torch.device("cuda")`."""
+    context: Any = _device.DeviceContext
+    patches.set(context, "__torch_function__", _in_context(context.__torch_function__))
+    for name in sorted({*_MOVING, *_WITH_OPTIONS}):
+        original = getattr(torch, name)
+        replacement = with_device(original) if name in _MOVING else original
+        if name in _WITH_OPTIONS:
+            replacement = _with_options(replacement)
+        builtin = _jit._find_builtin(original)
+        if builtin:
+            _jit._register_builtin(replacement, builtin)  # so that scripted code finds it
+        patches.set(torch, name, replacement)

@@ -1,0 +1,155 @@
+"""Random number generators of the simulated devices.
+
+A device draws from the host's default generator as long as both were seeded alike, as by `torch.manual_seed`, so that a
+simulated run computes what the CPU computes.  Once a script seeds the device otherwise, it has a stream of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from devlint.auditor.patches import Patches
+from devlint.simulator import dispatch
+from devlint.simulator.masquerade import devices
+
+_Native: Any = torch._C.Generator
+
+
+class SimulatedGenerator(_Native):  # type: ignore[misc]  # torch's class is Any here
+    """A generator that says it is on a device; it is used where it is passed."""
+
+    def __new__(cls, index: int) -> SimulatedGenerator:
+        """A generator of the host underneath."""
+        return _Native.__new__(cls, "cpu")  # type: ignore[no-any-return]  # of this class
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    @property
+    def device(self) -> torch.device:
+        """The virtual device."""
+        return devices.cuda(self.index)
+
+    def get_offset(self) -> int:
+        """The offset of a Philox generator; what is simulated has none."""
+        return 0
+
+    def set_offset(self, offset: int) -> None:
+        """Nothing is kept."""
+
+    def __reduce__(self) -> Any:
+        return _restore, (self.index, self.get_state())
+
+
+def _restore(index: int, state: torch.Tensor) -> SimulatedGenerator:
+    generator = SimulatedGenerator(index)
+    generator.set_state(state)
+    return generator
+
+
+class _Kind(type(_Native)):  # type: ignore[misc]  # torch's class is Any here
+    """`torch.Generator`: makes a generator of the device asked for."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _Native)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, _Native)
+
+    def __call__(cls, device: Any = "cpu") -> Any:
+        """The generator."""
+        index = devices.index_of(device)
+        if index is None:
+            return _Native(device)
+        devices.use()
+        return SimulatedGenerator(index)
+
+
+class DefaultGenerator(SimulatedGenerator):
+    """The generator from which a device draws if it is given none."""
+
+    def __init__(self, index: int) -> None:
+        super().__init__(index)
+        self._alike: Callable[[], bool] | None = lambda: True
+        """Tells whether the host's generator was set as this one was; `None` once it has been seen that it was not."""
+
+    def manual_seed(self, seed: int) -> DefaultGenerator:
+        """Start a stream, the host's if that was seeded alike."""
+        super().manual_seed(seed)
+        # torch.manual_seed seeds the host last, so this can be told only at the next draw.
+        self._alike = lambda: torch.default_generator.initial_seed() == seed
+        return self
+
+    def seed(self) -> int:
+        """Start a stream anywhere."""
+        seed: int = super().seed()
+        self.manual_seed(seed)
+        return seed
+
+    def set_state(self, state: torch.Tensor) -> DefaultGenerator:
+        """Go on from a state, with the host's stream if that is, or is put, in the same."""
+        super().set_state(state)
+        state = state.clone()
+        if self._same(state):
+            self._alike = lambda: True
+        else:
+            self._alike = lambda: self._same(state)
+        return self
+
+    def get_state(self) -> torch.Tensor:
+        """The state of the stream from which the device draws."""
+        state: torch.Tensor = torch.default_generator.get_state() if self.follows() else super().get_state()
+        return state
+
+    def follows(self) -> bool:
+        """Whether the device draws from the host's stream."""
+        if self._alike is None:
+            return False
+        if not self._alike():
+            self._alike = None
+            return False
+        self._alike = lambda: True
+        return True
+
+    @staticmethod
+    def _same(state: torch.Tensor) -> bool:
+        return torch.equal(state, torch.default_generator.get_state())
+
+
+@functools.cache
+def _default(index: int) -> DefaultGenerator:
+    return DefaultGenerator(index)
+
+
+@contextlib.contextmanager
+def _random_numbers(index: int) -> Iterator[None]:
+    """Lend the host's generator to a device that has a stream of its own."""
+    own = _default(index)
+    if own.follows():
+        yield
+        return
+    host = torch.default_generator
+    before = host.get_state()
+    host.set_state(_Native.get_state(own))
+    try:
+        yield
+    finally:
+        _Native.set_state(own, host.get_state())
+        host.set_state(before)
+
+
+def defaults() -> tuple[DefaultGenerator, ...]:
+    """`torch.cuda.default_generators`."""
+    return tuple(_default(index) for index in range(devices.count()))
+
+
+def install(patches: Patches) -> None:
+    """Let `torch.Generator` make generators of simulated devices."""
+    attributes = {"__doc__": _Native.__doc__, "__module__": "torch"}
+    patches.set(dispatch, "random_numbers", _random_numbers)
+    patches.set(torch, "Generator", _Kind("Generator", (_Native,), attributes))

@@ -1,0 +1,127 @@
+"""Tensors that change their device in place: `parameter.data = ...`, and so `Module.cuda()`.
+
+On a CUDA machine a parameter stays the same object when its module moves.  A simulated tensor is of another class than
+one of the host, so its class and its implementation are exchanged together.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import parameter
+
+from devlint.auditor.patches import Patches
+from devlint.simulator.backend import SimulatedTensor
+from devlint.simulator.masquerade import devices
+
+_native: Any = torch.Tensor.data
+_Uninitialized: Any = vars(parameter)["UninitializedTensorMixin"]
+_OWN = ("host", "_is_param", "_class_on_host")
+"""What only the dictionary of a simulated tensor holds."""
+
+
+def become(tensor: torch.Tensor, value: torch.Tensor) -> None:
+    """Let a tensor hold the data of one on another kind of device; its identity and attributes stay."""
+    own: dict[str, Any] = tensor.__dict__
+    grad = tensor.grad
+    tensor.grad = None
+    fresh: Any = value.detach()
+    if fresh is value:
+        fresh = value.view_as(value)
+    fresh.requires_grad_(tensor.requires_grad)
+    if isinstance(fresh, SimulatedTensor):
+        own.update(host=fresh.host, _class_on_host=type(tensor))
+        if isinstance(tensor, torch.nn.Parameter):
+            own["_is_param"] = True
+        kind: type = SimulatedTensor
+    else:
+        kind = own.get("_class_on_host", torch.nn.Parameter if own.get("_is_param") else torch.Tensor)
+        for name in _OWN:
+            own.pop(name, None)
+    torch._C._swap_tensor_impl(tensor, fresh)
+    tensor.__class__ = kind
+    if grad is not None:
+        tensor.grad = grad.to(value.device)
+
+
+def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return isinstance(one, SimulatedTensor) != isinstance(other, SimulatedTensor)
+
+
+def _data(simulated: Any) -> property:
+    def set_data(self: torch.Tensor, value: torch.Tensor) -> None:
+        if _differ(self, value):
+            become(self, value)
+        elif isinstance(self, SimulatedTensor):
+            simulated.__set__(self, value)
+        else:
+            _native.__set__(self, value)
+
+    return property(lambda self: _native.__get__(self), set_data, doc=_native.__doc__)
+
+
+def _swap(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def swap_tensors(t1: torch.Tensor, t2: torch.Tensor) -> None:
+        if isinstance(t1, SimulatedTensor) or isinstance(t2, SimulatedTensor):
+            t1.data = t2
+        else:
+            original(t1, t2)
+
+    return swap_tensors
+
+
+def _compatible(original: Callable[..., bool]) -> Callable[..., bool]:
+    @functools.wraps(original)
+    def has_compatible_shallow_copy_type(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+        if isinstance(tensor, SimulatedTensor) or isinstance(other, SimulatedTensor):
+            return tensor.layout == other.layout
+        return original(tensor, other)
+
+    return has_compatible_shallow_copy_type
+
+
+def _materialize(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        place = self.__dict__.pop("_simulated", None) if device is None else device
+        if devices.index_of(place) is None:
+            original(self, shape, device, dtype)
+            return
+        kind = self.cls_to_become
+        self.cls_to_become = SimulatedTensor
+        original(self, shape, place, dtype)
+        del self.cls_to_become
+        self._class_on_host = kind
+
+    return materialize
+
+
+def _to(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def to(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        place = args[0] if args else kwargs.get("device")
+        if isinstance(self, _Uninitialized) and devices.index_of(place) is not None:
+            self.__dict__["_simulated"] = devices.behind(place)  # it has no memory yet that could be moved
+            return self
+        return original(self, *args, **kwargs)
+
+    return to
+
+
+def install(patches: Patches) -> None:
+    """Let `data` be set across devices, and modules move with it."""
+    data = _data(SimulatedTensor.data)
+    patches.set(torch.Tensor, "data", data)
+    patches.set(SimulatedTensor, "data", data)
+    patches.set(torch.utils, "swap_tensors", _swap(torch.utils.swap_tensors))
+    compatible = _compatible(torch._has_compatible_shallow_copy_type)
+    patches.set(torch, "_has_compatible_shallow_copy_type", compatible)
+    patches.set(torch.__future__, "_swap_module_params_on_conversion", False)
+    patches.set(_Uninitialized, "materialize", _materialize(_Uninitialized.materialize))
+    patches.set(torch.Tensor, "to", _to(torch.Tensor.to))
+    # What a parameter without a shape allows is listed by function.
+    _Uninitialized._allowed_methods.extend([torch.Tensor.to, torch.Tensor.cuda, compatible])

@@ -1,0 +1,29 @@
+"""Profilers: what they would see of CUDA is left out, as there is none to be seen."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from devlint.auditor.patches import Patches
+
+
+def _without_device(original: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        kwargs["use_device"] = None
+        kwargs.pop("use_cuda", None)
+        original(self, *args, **kwargs)
+
+    return init
+
+
+def install(patches: Patches) -> None:
+    """Let profilers run without the tools that only a CUDA build has."""
+    profiler = torch.autograd.profiler
+    patches.set(profiler.profile, "__init__", _without_device(profiler.profile.__init__))
+    patches.set(profiler.emit_nvtx, "__enter__", lambda self: self)
+    patches.set(profiler.emit_nvtx, "__exit__", lambda self, *exception: False)

@@ -1,0 +1,215 @@
+"""Streams and events: a simulated device has done its work when the call returns, so they only have to remember.
+
+torch's own classes `torch.cuda.Stream` and `torch.cuda.Event` stand on two classes of its C library, which a build
+without CUDA lacks.  They are given here, and torch's module is executed once more on top of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import threading
+import time
+from typing import Any
+
+import torch
+from typing_extensions import Self
+
+from devlint.auditor.patches import Patches
+from devlint.simulator.masquerade import devices
+
+_cuda: Any = torch.cuda
+_CUDA = 1
+"""The number of CUDA among torch's device types."""
+_PRIORITIES = (0, -5)
+_identifiers = itertools.count(1)
+_local = threading.local()
+
+
+class StreamBase(torch.Stream):
+    """What `torch.cuda.Stream` stands on; the default stream of a device has the identifier 0."""
+
+    priority: int
+    cuda_stream: int
+
+    def __new__(
+        cls,
+        priority: int = 0,
+        stream_id: int | None = None,
+        device_index: int | None = None,
+        device_type: int = _CUDA,
+        stream_ptr: int = 0,
+    ) -> Self:
+        """A new stream on the current device, or the one with an identifier."""
+        if stream_ptr:
+            raise NotImplementedError("devlint does not simulate torch.cuda.ExternalStream")
+        if stream_id is None or device_index is None:
+            stream_id, device_index = next(_identifiers), devices.current()
+        self = super().__new__(cls, stream_id=stream_id, device_index=device_index, device_type=_CUDA)
+        self.priority = max(min(priority, _PRIORITIES[0]), _PRIORITIES[1])
+        self.cuda_stream = stream_id
+        return self
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The lowest and the highest priority."""
+        return _PRIORITIES
+
+    def query(self) -> bool:
+        """Whether all work is done, which it always is."""
+        return True
+
+    def synchronize(self) -> None:
+        """Nothing is left to wait for."""
+
+    def is_capturing(self) -> bool:
+        """Whether a graph is being captured, which is not simulated."""
+        return False
+
+    def __enter__(self) -> Self:
+        entered = vars(self).setdefault("_entered", [])
+        entered.append((devices.current(), current_stream(self.device_index)))
+        devices.select(self.device_index)
+        set_stream(stream_id=self.stream_id, device_index=self.device_index)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        index, stream = vars(self)["_entered"].pop()
+        set_stream(stream_id=stream[0], device_index=stream[1])
+        devices.select(index)
+
+
+class EventBase:
+    """What `torch.cuda.Event` stands on."""
+
+    _timed: bool
+    _recorded: float | None
+    _index: int | None
+
+    def __new__(
+        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
+    ) -> Self:
+        """An event, not yet recorded."""
+        self = super().__new__(cls)
+        self._timed = enable_timing
+        self._recorded = None
+        self._index = None
+        return self
+
+    @property
+    def cuda_event(self) -> int:
+        """The handle: zero before the event was recorded."""
+        return 0 if self._recorded is None else id(self)
+
+    event_id = cuda_event
+
+    @property
+    def device(self) -> torch.device | None:
+        """The device on which it was recorded."""
+        return None if self._index is None else torch.device("cuda", self._index)
+
+    def record(self, stream: torch.Stream) -> None:
+        """Take the time."""
+        if self._index is not None and stream.device_index != self._index:
+            raise RuntimeError(
+                f"Event device {self._index} does not match recording stream's device {stream.device_index}."
+            )
+        self._index = stream.device_index
+        self._recorded = time.perf_counter()
+
+    def wait(self, stream: torch.Stream) -> None:
+        """Nothing is left to wait for."""
+
+    def query(self) -> bool:
+        """Whether all work is done, which it always is."""
+        return True
+
+    def synchronize(self) -> None:
+        """Nothing is left to wait for."""
+
+    def elapsed_time(self, end: EventBase) -> float:
+        """Milliseconds between two recorded events, as the host saw them."""
+        if not (self._timed and end._timed):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if self._recorded is None or end._recorded is None:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        return (end._recorded - self._recorded) * 1e3
+
+    def ipc_handle(self) -> bytes:
+        """Refused: there is no device to share."""
+        raise NotImplementedError("devlint does not simulate torch.cuda.Event.ipc_handle")
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, handle: Any) -> Self:
+        """Refused: there is no device to share."""
+        raise NotImplementedError("devlint does not simulate torch.cuda.Event.from_ipc_handle")
+
+
+def current_stream(index: int) -> tuple[int, int, int]:
+    """Identifier, device and device type of the calling thread's stream on a device."""
+    streams: dict[int, int] = vars(_local).setdefault("streams", {})
+    return streams.get(index, 0), index, _CUDA
+
+
+def set_stream(stream_id: int, device_index: int, device_type: int = _CUDA) -> None:
+    """Make a stream, and its device, the calling thread's current one."""
+    streams: dict[int, int] = vars(_local).setdefault("streams", {})
+    streams[device_index] = stream_id
+    devices.select(device_index)
+
+
+def default_stream(index: int) -> tuple[int, int, int]:
+    """Identifier, device and device type of the default stream of a device."""
+    return 0, index, _CUDA
+
+
+class _OfAnyDevice(type):
+    """The class of `torch.Stream` and `torch.Event`: makes a CUDA one where one is meant, and knows all of them."""
+
+    native: Any
+    known: tuple[type, ...]
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.known)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls.known)
+
+    def __call__(cls, device: Any = None, **options: Any) -> Any:
+        """The stream or event."""
+        device = "cuda" if device is None else device
+        if devices.index_of(device) is None:
+            return cls.native(device, **options)
+        return cls.make(device, **options)
+
+    def make(cls, device: Any, **options: Any) -> Any:
+        """A CUDA one."""
+        raise NotImplementedError
+
+
+class _Streams(_OfAnyDevice):
+    def make(cls, device: Any, **options: Any) -> Any:
+        return _cuda.Stream(None if "stream_id" in options else device, **options)
+
+
+class _Events(_OfAnyDevice):
+    def make(cls, device: Any, **options: Any) -> Any:
+        return _cuda.Event(**options)
+
+
+def install(patches: Patches) -> None:
+    """Put `torch.cuda.Stream`, `torch.cuda.Event`, `torch.Stream` and `torch.Event` on the simulated device."""
+    stream, event = torch.Stream, torch.Event
+    patches.set(torch._C, "_CudaStreamBase", StreamBase)
+    patches.set(torch._C, "_CudaEventBase", EventBase)
+    module = torch.cuda.streams
+    before = {name: getattr(module, name) for name in ("Stream", "ExternalStream", "Event")}
+    importlib.reload(module)
+    made = {name: getattr(module, name) for name in before}
+    for name, value in before.items():
+        setattr(module, name, value)
+        patches.set(module, name, made[name])
+        patches.set(torch.cuda, name, made[name])
+    for kind, native, known in ((_Streams, stream, (stream,)), (_Events, event, (event, EventBase))):
+        attributes = {"__doc__": native.__doc__, "__module__": "torch", "native": native, "known": known}
+        patches.set(torch, native.__name__, kind(native.__name__, (), attributes))

@@ -1,0 +1,91 @@
+"""Legacy types such as `torch.cuda.FloatTensor`, of which simulated tensors are instances."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from devlint.auditor.patches import Patches
+from devlint.simulator.backend import SimulatedTensor
+
+NAMES = tuple(f"{name}Tensor" for name in "Byte Char Short Int Long Half BFloat16 Float Double Bool".split())
+
+
+class _CudaType(type):
+    """The class of `torch.cuda.FloatTensor`: calling it makes a tensor, and `isinstance` asks for device and dtype."""
+
+    dtype: torch.dtype
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, SimulatedTensor) and instance.dtype == cls.dtype
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """A tensor of the sizes given, or of the numbers given."""
+        device = kwargs.pop("device", "cuda")
+        if len(args) == 1 and not isinstance(args[0], (int, torch.Size)):
+            return torch.tensor(args[0], dtype=cls.dtype, device=device, **kwargs)
+        size = args[0] if args and isinstance(args[0], torch.Size) else args or (0,)
+        return torch.empty(size, dtype=cls.dtype, device=device, **kwargs)
+
+
+def name_of(tensor: torch.Tensor) -> str:
+    """What `tensor.type()` says: `torch.cuda.FloatTensor`."""
+    return f"torch.cuda.{_name(tensor.dtype)}"
+
+
+@functools.cache
+def _name(dtype: torch.dtype) -> str:
+    return torch.empty(0, dtype=dtype).type().rpartition(".")[2]
+
+
+def meaning(kind: Any) -> tuple[bool, torch.dtype]:
+    """Whether a legacy type, or its name, is one of a CUDA device, and its dtype; raises what torch raises."""
+    if isinstance(kind, str):
+        place, _, name = kind.rpartition(".")
+        owner = {"torch": torch, "torch.cuda": torch.cuda}.get(place)
+        kind = getattr(owner, name, None)
+        if owner is None or not isinstance(getattr(kind, "dtype", None), torch.dtype):
+            raise ValueError(f"invalid type: '{place}.{name}'" if place else f"invalid type: '{name}'")
+    if not isinstance(getattr(kind, "dtype", None), torch.dtype):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    return isinstance(kind, _CudaType), kind.dtype
+
+
+def _default_type(original: Callable[..., None], set_device: Callable[..., None]) -> Callable[..., None]:
+    in_force = False
+
+    @functools.wraps(original)
+    def set_default_tensor_type(t: Any, /) -> None:
+        nonlocal in_force
+        on_device, dtype = meaning(t)
+        if on_device:
+            torch.set_default_dtype(dtype)
+            set_device("cuda")
+        else:
+            original(t)
+            if in_force:
+                set_device(None)
+        in_force = on_device
+
+    return set_default_tensor_type
+
+
+def install(patches: Patches) -> None:
+    """Replace the types in `torch.cuda`, which are nobody's in a build without CUDA."""
+    for name in NAMES:
+        before = getattr(torch.cuda, name)
+        attributes = {
+            "__module__": "torch.cuda",
+            "__doc__": before.__doc__,
+            "dtype": before.dtype,
+            "layout": torch.strided,
+            "is_cuda": True,
+            "is_sparse": False,
+        }
+        patches.set(torch.cuda, name, _CudaType(name, (), attributes))
+    patches.set(
+        torch, "set_default_tensor_type", _default_type(torch.set_default_tensor_type, torch.set_default_device)
+    )

@@ -1,0 +1,71 @@
+"""What of `torch.cuda` is not simulated: each raises one error that names it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import torch
+from torch.utils import dlpack
+
+from devlint.auditor.patches import Patches
+from devlint.simulator.backend import SimulatedTensor
+
+FUNCTIONS = """
+caching_allocator_alloc caching_allocator_delete change_current_allocator current_blas_handle current_solver_handle
+get_stream_from_external graph_pool_handle list_gpu_processes make_graphed_callables device_memory_used memory_usage
+utilization temperature power_draw clock_rate use_mem_pool
+""".split()
+"""Functions of `torch.cuda`."""
+
+METHODS = ("__dlpack__", "__dlpack_device__")
+"""Methods of tensors on a simulated device; the property `__cuda_array_interface__` besides."""
+
+CLASSES = "CUDAGraph GreenContext MemPool CUDAPluggableAllocator".split()
+"""Classes of `torch.cuda`: no instance can be made."""
+
+
+def _refuse(name: str, *args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError(f"devlint does not simulate {name}")
+
+
+def refusing(original: Callable[..., Any], name: str) -> Callable[..., NoReturn]:
+    """A function that looks like another and raises ``NotImplementedError``."""
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> NoReturn:
+        _refuse(name)
+
+    return wrapper
+
+
+def _to_dlpack(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def to_dlpack(tensor: torch.Tensor) -> Any:
+        return tensor.__dlpack__() if isinstance(tensor, SimulatedTensor) else original(tensor)
+
+    return to_dlpack
+
+
+def install(patches: Patches) -> None:
+    """Replace what cannot work by what says so."""
+    for name in FUNCTIONS:
+        original = getattr(torch.cuda, name, None)
+        if original is None:
+            continue
+        replacement = refusing(original, f"torch.cuda.{name}")
+        for owner in (torch.cuda, torch.cuda.memory, torch.cuda.graphs):
+            if getattr(owner, name, None) is original:
+                patches.set(owner, name, replacement)
+    for name in METHODS:
+        patches.set(SimulatedTensor, name, refusing(getattr(torch.Tensor, name), f"torch.Tensor.{name}"))
+    interface = "__cuda_array_interface__"
+    patches.set(SimulatedTensor, interface, property(functools.partial(_refuse, f"torch.Tensor.{interface}")))
+    to_dlpack = _to_dlpack(vars(dlpack)["to_dlpack"])
+    for owner in (torch, dlpack):
+        patches.set(owner, "to_dlpack", to_dlpack)
+    for name in CLASSES:
+        kind = getattr(torch.cuda, name, None)
+        if kind is not None:
+            patches.set(kind, "__new__", staticmethod(functools.partial(_refuse, f"torch.cuda.{name}")))
