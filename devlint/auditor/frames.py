@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import site
 import sys
 import sysconfig
+import threading
 from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -15,6 +17,18 @@ from devlint.record import Frame
 _INTERNAL, _LIBRARY, _PROJECT = 0, 1, 2
 NOWHERE = 0
 """The :class:`Place` of an event without any frame of the project or a library."""
+
+_TYPED = ("<stdin>", "<python-input", "<ipython-input", "<console>", "<input>", "<doctest ", "<command-")
+"""How the file of what a user typed is called; other names like these are generated code (``<string>``) or frozen."""
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!.*[/\\](?:site|dist)-packages[/\\])([^/\\.]*)")
+_TORCH = {"torch", "torchgen", "functorch"}
+_COMPILED = re.compile(r"[/\\]torchinductor_[^/\\]*[/\\]")
+"""Where torch.compile keeps the code that it generates."""
+
+try:
+    _STARTED_IN = os.getcwd()
+except OSError:  # the directory was deleted
+    _STARTED_IN = os.sep
 
 
 class Spot(NamedTuple):
@@ -35,19 +49,18 @@ class Frames:
     """Finds the place where something happens; a place is a small number until somebody wants to read it.
 
     ``roots`` are directories that are the project's even if they lie among installed packages (``-m package``).
-    torch, devlint and the standard library are nobody's code; what is installed is a library's; the rest is the
-    project's.
+    torch, devlint, the standard library and generated code are nobody's; what is installed is a library's; the rest is
+    the project's.  Where one directory lies in another (a virtual environment in the project), the inner one counts.
     """
 
     def __init__(self, roots: Iterable[str] = ()) -> None:
-        self._roots = tuple(_directory(root) for root in roots)
-        self._internal = _internal_directories()
-        self._libraries = _library_directories()
+        self._directories = _directories(roots)
         # By id, since hashing a code object takes as long as the rest; `_alive` keeps the ids from being used again.
         self._kinds: dict[int, int] = {}
         self._alive: list[CodeType] = []
         self._numbers: dict[tuple[int, int, int, int], int] = {}
         self._places: list[Place] = [Place(None, None)]
+        self._lock = threading.Lock()
 
     def here(self, depth: int = 1) -> int:
         """The number of the place that called; ``depth`` frames above this call are skipped."""
@@ -77,8 +90,9 @@ class Frames:
         )
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self._places)
-            self._places.append(Place(_spot(frame), _spot(via)))
+            with self._lock:
+                self._places.append(Place(_spot(frame), _spot(via)))
+                number = self._numbers[key] = len(self._places) - 1
         return number
 
     def resolve(self, number: int) -> tuple[Frame | None, Frame | None]:
@@ -98,19 +112,23 @@ class Frames:
 
     def _classify(self, code: CodeType) -> int:
         name = code.co_filename
-        if name.startswith("<") and not name.startswith(("<stdin>", "<ipython", "<string>")):
-            kind = _INTERNAL  # frozen modules, generated code
-        else:
-            path = os.path.abspath(name)
-            if path.startswith(self._roots):
-                kind = _PROJECT
-            elif path.startswith(self._libraries):
-                kind = _INTERNAL if path.startswith(self._internal) else _LIBRARY
-            else:
-                kind = _INTERNAL if path.startswith(self._internal) else _PROJECT
+        if name.startswith("<") and not name.startswith(_TYPED):
+            # not remembered, as such code may be generated anew in every step
+            return _INTERNAL
+        kind = _PROJECT if name.startswith("<") else self._kind(os.path.normcase(_absolute(name)))
         self._alive.append(code)
         self._kinds[id(code)] = kind
         return kind
+
+    def _kind(self, path: str) -> int:
+        """Of the directories that the file is in, the innermost one counts."""
+        found = max((len(directory), kind) for directory, kind in self._directories if path.startswith(directory))
+        installed = _INSTALLED.search(path)
+        if installed is not None and installed.start(1) >= found[0]:
+            return _INTERNAL if installed[1] in _TORCH else _LIBRARY
+        if found[1] == _PROJECT and (_COMPILED.search(path) or path.startswith(_torch())):
+            return _INTERNAL
+        return found[1]
 
 
 def resolve_frame(frame: FrameType) -> Frame:
@@ -134,7 +152,7 @@ def _resolve(spot: Spot | None) -> Frame | None:
 def _frame(spot: Spot) -> Frame:
     code, instruction = spot
     name = code.co_filename
-    file = name if name.startswith("<") else os.path.abspath(name)
+    file = name if name.startswith("<") else _absolute(name)
     function = getattr(code, "co_qualname", code.co_name)
     if sys.version_info >= (3, 11):
         positions = list(code.co_positions())[instruction // 2] if instruction >= 0 else (None,) * 4
@@ -151,22 +169,30 @@ def _frame(spot: Spot) -> Frame:
     return Frame(file=file, line=line, function=function)
 
 
-def _internal_directories() -> tuple[str, ...]:
-    import devlint
+def _absolute(name: str) -> str:
+    """The script may have changed the directory since."""
+    return os.path.normpath(os.path.join(_STARTED_IN, name))
 
+
+def _directories(roots: Iterable[str]) -> list[tuple[str, int]]:
+    """Directories and what they hold; all that is nowhere else is the project's."""
     paths = sysconfig.get_paths()
-    found = [os.path.dirname(devlint.__file__), paths["stdlib"], paths["platstdlib"], os.path.dirname(os.__file__)]
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.__file__:
-        found.append(os.path.dirname(torch.__file__))
-    return tuple(_directory(path) for path in found)
+    libraries = {paths["purelib"], paths["platlib"], site.getusersitepackages()}
+    libraries.update(getattr(site, "getsitepackages", list)())  # missing in old virtual environments
+    internal = {os.path.dirname(os.path.dirname(__file__)), os.path.dirname(os.__file__)}
+    internal |= {paths["stdlib"], paths["platstdlib"]}
+    kinds = {_INTERNAL: internal, _LIBRARY: libraries, _PROJECT: set(roots)}
+    found = {spelled: kind for kind, names in kinds.items() for name in names for spelled in _spellings(name)}
+    return [*found.items(), ("", _PROJECT)]
 
 
-def _library_directories() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    found = [paths["purelib"], paths["platlib"], *site.getsitepackages(), site.getusersitepackages()]
-    return tuple(_directory(path) for path in found)
+def _spellings(directory: str) -> set[str]:
+    """A directory as it was named, and as it is without symbolic links."""
+    named = {_absolute(directory), os.path.realpath(directory)}
+    return {os.path.join(os.path.normcase(path), "") for path in named}
 
 
-def _directory(path: str) -> str:
-    return os.path.join(os.path.abspath(path), "")
+def _torch() -> tuple[str, ...]:
+    """Where torch is, if it is not installed but used from where it was built."""
+    file = getattr(sys.modules.get("torch"), "__file__", None)
+    return tuple(_spellings(os.path.dirname(file))) if file else ()

@@ -39,10 +39,10 @@ class Interval:
     lead: Pending = field(default_factory=dict)
     rounds: list[Pending] = field(default_factory=list)
     own: Pending = field(default_factory=dict)
-    attached: bool = False
-    """A module was called while autograd recorded."""
-    detached: bool = False
-    """A module was called while it did not."""
+    attached: int = 0
+    """How often a module was called while autograd recorded."""
+    detached: int = 0
+    """How often a module was called while it did not."""
     backward: bool = False
     stepped: float | None = None
     """When an optimizer stepped last."""
@@ -50,11 +50,13 @@ class Interval:
     """How long the loop waited for its loaders."""
     owed: int = 0
     """So many batches of the loop that is over are still to come, since a wrapper of its loader read ahead."""
+    trailing: bool = False
+    """A step without a loader ended just before, so that what recurs belongs to that."""
 
     @property
-    def forward(self) -> bool:
-        """Whether a module was called."""
-        return self.attached or self.detached
+    def forward(self) -> int:
+        """How often a module was called from outside any module."""
+        return self.attached + self.detached
 
     @property
     def trained(self) -> bool:
@@ -105,14 +107,10 @@ def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, kn
     if interval.owed and interval.forward:
         last, single = _split(whole, lambda what: known(what, "eval"))
         return [Share(last, "eval", True), *_shares(Share(single, idle, False))]
-    if ending != "run":
-        return _shares(Share(whole, interval.prior, False))
-    if interval.kind != "free":
-        return _shares(Share(whole, idle, False))
-    if interval.backward:
+    if interval.kind == "free" and interval.backward:
         return _shares(Share(whole, "train", False))
-    recurring, single = _split(whole, lambda what: known(what, "train"))
-    return _shares(Share(recurring, "train", False), Share(single, idle, False))
+    recurring, single = _split(whole, lambda what: interval.trailing and known(what, "train"))
+    return _shares(Share(recurring, "train", False), Share(single, idle if ending == "run" else interval.prior, False))
 
 
 def _is_training(interval: Interval, ending: Ending) -> bool:

@@ -32,7 +32,7 @@ _DEPTH = 6
 
 @dataclass(slots=True)
 class _Facts:
-    """A loader that was iterated; one that takes the place of a dead one with the same settings counts as that."""
+    """A loader that was iterated; others may take its place, if they were made in the same place and are alike."""
 
     index: int
     place: int
@@ -156,10 +156,9 @@ class Loaders:
         place = frames.here()
         if frames.resolve(place)[1] is not None:
             # made by a library: often the twin of a loader that it was given
-            dataset = getattr(loader, "dataset", None)
-            for other, known in self._places.items():
-                if other is not loader and getattr(other, "dataset", None) is dataset:
-                    place = known
+            twins = [(other, known) for other, known in self._places.items() if _dataset(other) is _dataset(loader)]
+            sampled = [known for other, known in twins if other.batch_sampler is loader.batch_sampler]
+            place = [place, *(known for _, known in twins), *sampled][-1]
         self._places.set(loader, place)
 
     def _iterated(self, iterator: Any, loader: Any) -> None:
@@ -177,7 +176,9 @@ class Loaders:
         for facts in self._facts:
             owner = facts.owner()
             same = (facts.place, facts.name, facts.workers, facts.pin_memory) == (place, name, workers, pin_memory)
-            if owner is loader or (owner is None and same):
+            # some libraries make a loader for each evaluation, and keep them all
+            again = facts.index not in self.training and _dataset(owner) is _dataset(loader)
+            if owner is loader or (same and (owner is None or again)):
                 facts.owner = weakref.ref(loader)
                 return facts
         facts = _Facts(len(self._facts), place, name, workers, pin_memory, weakref.ref(loader))
@@ -277,6 +278,10 @@ class Loaders:
             function(*args)
         except Exception as error:
             self.session.fail(error)
+
+
+def _dataset(loader: Any) -> object:
+    return getattr(loader, "dataset", loader)
 
 
 def tensors_in(batch: Any) -> Iterator[tuple[torch.Tensor, bool]]:

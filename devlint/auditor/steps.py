@@ -79,6 +79,8 @@ class LoopSteps:
         self._opening: dict[int, int] = {}
         """How many batches the first step of a loop took from a loader: more than others, if it is read ahead."""
         self._least: dict[int, int] = {}
+        self._unseen: Counter[int] = Counter()
+        """How many more batches a loop has taken from a loader than it has called modules since."""
         self._unfed = 0
         self._patience = _PATIENCE
         self._names: dict[int, str] = {}
@@ -107,8 +109,10 @@ class LoopSteps:
             ended = self._next(loader)
             if loader not in self._active:
                 self._opening.pop(loader, None)
+                self._unseen[loader] = 0
             self._active.add(loader)
             self._interval.batches[loader] += 1
+            self._unseen[loader] += 1
             if loader in self.training_loaders:
                 self._patience = max(self._patience, min(self._unfed + 1, _MOST_PATIENCE))
             self._unfed = 0
@@ -122,12 +126,13 @@ class LoopSteps:
     def exhausted(self, loader: int) -> None:
         """A loader that was asked has no further batch."""
         with self._lock:
-            batches = self._interval.batches
-            batches[loader] -= 1
+            self._interval.batches[loader] -= 1
+            self._unseen[loader] -= 1
+            owed = self._unseen[loader]
             if loader in self._opening:
-                owed = self._opening[loader] - self._least[loader]
-            else:
-                owed = 1 if batches[loader] == 1 else 0
+                owed = max(owed, self._opening[loader] - self._least[loader])
+            elif owed > 1:
+                owed = 0  # a loop that calls no module
             self._leave(loader, owed)
 
     def gone(self, loader: int) -> None:
@@ -144,10 +149,10 @@ class LoopSteps:
         with self._lock:
             self._say_farewell()
             if recorded:
-                self._interval.attached = True
+                self._interval.attached += 1
                 self._work()
             else:
-                self._interval.detached = True
+                self._interval.detached += 1
                 if self._interval.stage == "tail":
                     self._work()
 
@@ -280,9 +285,9 @@ class LoopSteps:
         owed = self._interval.owed
         self._end("step", boundary)
         if owed > 0:
-            self._interval = Interval("after", self._clock(), self._idle(), "lead", owed=owed - 1)
+            self._interval = Interval("after", self._clock(), self._idle(), "lead", owed=owed - 1, trailing=True)
         else:
-            self._interval = Interval("free", self._clock(), self._idle(), "own")
+            self._interval = Interval("free", self._clock(), self._idle(), "own", trailing=True)
 
     # parts and ends
 
@@ -318,6 +323,7 @@ class LoopSteps:
             for loader, batches in interval.batches.items():
                 self._opening.setdefault(loader, batches)
                 self._least[loader] = min(batches, self._least.get(loader, batches))
+                self._unseen[loader] -= interval.forward
         self.train += training
         self.eval += evaluating
         shares, self._held = book(found, self._held)
