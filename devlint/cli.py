@@ -58,6 +58,52 @@ def check(**options: Any) -> None:
     sys.exit(run(Options(**options)))
 
 
+@main.command(
+    context_settings={"allow_interspersed_args": False},
+    options_metavar="[OPTIONS] [--]",
+)
+@click.argument("script", metavar="SCRIPT|MODULE")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
+@click.option("-m", "module", is_flag=True, help="Run a module, as `python -m` does.")
+@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Stop after so many training steps.")
+@click.option("--simulate", is_flag=True, help="Run on a simulated accelerator: no GPU is needed, times are not shown.")
+@click.option("--devices", type=click.IntRange(1, 16), metavar="N", help="How many devices to simulate; 1 by default.")
+@click.option("--output", metavar="FILE", help="Keep the record of the run there, as JSON for `devlint report`.")
+@_selector_option("--select", "Rules to run instead of the default ones: codes, prefixes, names, or ALL.")
+@_selector_option("--ignore", "Rules not to run.")
+@_selector_option("--extend-select", "Rules to run besides the others.")
+@click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the run fail: info, warning or error.")
+@click.option("--exit-zero", is_flag=True, help="Exit as the script does, even if something was found.")
+@click.option("--config", metavar="FILE", help="Read the configuration from this TOML file.")
+@click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the findings and nothing besides.")
+def audit(**options: Any) -> None:
+    """Run a training script, unmodified, and see where its tensors really are and what is copied.
+
+    All that follows the script's name is the script's. Its standard output is its own: the report goes to the standard
+    error, when the script has ended, however it does.
+
+    Exits as the script did if it failed; else with 1 if something was found, 0 if nothing was. It is 2 if the script
+    cannot be audited: if there is no such script, no torch, or (when the script imports torch) no accelerator.
+    """
+    from devlint.auditor.run import Options, run
+
+    sys.exit(run(Options(**options)))  # type: ignore[arg-type]  # what the script gave to sys.exit, whatever that is
+
+
+@main.command()
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("-q", "--quiet", is_flag=True, help="Print the findings and nothing besides.")
+def report(files: tuple[str, ...], quiet: bool) -> None:
+    """Show the record of an audited run again: of the files, or of the latest run; torch is not needed.
+
+    Several files, of the machines that took part in a run, become one report.
+    """
+    from devlint.auditor.show import show
+
+    sys.exit(show(files, quiet))
+
+
 @main.command()
 @click.argument("rule", required=False, metavar="[CODE|NAME]")
 @click.option("--all", "every", is_flag=True, help="List all rules.")

@@ -176,7 +176,7 @@ class Attribute(Site):
     ``kind`` is "tensor" or "module", ``container`` the type that holds it ("list", "tuple", "dict"), empty where it
     stands alone.  ``uses`` are the places where it meets the module's inputs or is moved to them; ``kept`` says that
     some use assigns the moved tensor back to the attribute.  ``registered`` says that its parameters are known to
-    the module, or to an optimizer, in some other way.
+    the module, or to an optimizer, in some other way; ``beside`` is where the module itself is.
     """
 
     owner: str
@@ -188,6 +188,7 @@ class Attribute(Site):
     kind: str = "tensor"
     container: str = ""
     registered: bool = False
+    beside: Device = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

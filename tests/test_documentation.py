@@ -20,7 +20,7 @@ ROOT = Path(devlint.__file__).parents[1]
 if not (ROOT / "docs").is_dir():
     pytest.skip("the documentation is not part of this distribution", allow_module_level=True)
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/how-it-works.md", "docs/rules.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/how-it-works.md", "docs/rules.md", "docs/audit-record.md")
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
 README, CONTRIBUTING = TEXTS["README.md"], TEXTS["CONTRIBUTING.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 from dataclasses import dataclass, replace
-from typing import TextIO
 
 import click
 
@@ -172,12 +171,13 @@ def _check_stdin(options: Options, config: Config) -> tuple[Result, dict[str, by
 def _print(options: Options, config: Config, result: Result, stdin: dict[str, bytes]) -> bool:
     """Print the report; whether it could be printed."""
     from devlint.report import Report, render
+    from devlint.report.base import silence, wants_color
 
     # A name or a line that the terminal's encoding lacks must not cost the report.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    color = _wants_color()
+    color = wants_color(sys.stdout)
     report = Report(result.findings, result.files, len(result.errors), stdin, color, options.quiet)
     try:
         for text in render(report, "statistics" if options.statistics else "", config.output_format):
@@ -185,9 +185,9 @@ def _print(options: Options, config: Config, result: Result, stdin: dict[str, by
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has seen enough (`| head`).
-        _silence(sys.stdout)
+        silence(sys.stdout)
     except OSError as error:
-        _silence(sys.stdout)
+        silence(sys.stdout)
         _say("error", f"the report cannot be written: {error.strerror}")
         return False
     return True
@@ -201,29 +201,13 @@ def _open_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # stays open until the process ends
 
 
-def _silence(stream: TextIO) -> None:
-    """Point a stream that cannot be written to nowhere; Python would complain once more when it closes it."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    except OSError:  # a stream without a file behind it
-        pass
-
-
-def _wants_color() -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
-        return True
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-
-
 def _say(kind: str, text: str) -> None:
-    from devlint.report.base import one_line
+    from devlint.report.base import one_line, silence
 
     try:
         click.echo(f"{kind}: {one_line(text)}", err=True)
     except OSError:  # nobody listens, but the exit code still tells
-        _silence(sys.stderr)
+        silence(sys.stderr)
 
 
 def _choice(option: str, value: str, choices: tuple[str, ...]) -> str:

@@ -18,6 +18,7 @@ from devlint.flow.values import (
     DeviceValue,
     Instance,
     Loader,
+    Mapping,
     Module,
     Opaque,
     Sequence,
@@ -95,6 +96,8 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         value = named_device(frame, target.attr, value, node)
     if isinstance(value, Tensor) and isinstance(base, Module) and base.text == "self" and frame.info is not None:
         value = _kept_tensor(frame, target, value, node)
+    if isinstance(value, (Sequence, Mapping)) and isinstance(base, Module) and base.text == "self":
+        frame.machine.submodules.declare(frame, target.attr, value, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
         frame.machine.loaders.escape((value,))
     if isinstance(base, Module) and base.text != "self":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role
-from devlint.flow.state import DEVICE, STORY, State
+from devlint.flow.state import CHILDREN, DEVICE, STORY, State
 from devlint.flow.values import UNKNOWN, DeviceValue, Module, Opaque, Tensor, Value, as_tensor
 from devlint.sites import Literal, Operand, Scope, Site, Step
 
@@ -192,7 +192,7 @@ class Frame:
         """Put a module, and the modules that it was made of, somewhere."""
         self.state.heap[(module.oid, DEVICE)] = place
         self.state.heap[(module.oid, STORY)] = (step,) if step else ()
-        children = self.state.heap.get((module.oid, "@children"))
+        children = self.state.heap.get((module.oid, CHILDREN))
         if isinstance(children, tuple) and depth < 8:
             for child in children:
                 self.put(child, place, step, depth + 1)

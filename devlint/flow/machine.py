@@ -20,6 +20,7 @@ from devlint.flow.frame import Call, Frame
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
 from devlint.flow.state import ARGUMENTS, DEVICE, HeapKey, State
+from devlint.flow.submodules import Submodules
 from devlint.flow.values import (
     UNKNOWN,
     Class,
@@ -58,6 +59,7 @@ class Machine:
         self.test = test
         self.loaders = Loaders()
         self.attributes = Attributes()
+        self.submodules = Submodules()
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._entered: dict[FunctionInfo, int] = {}
         self._alone: dict[FunctionInfo, list[Site]] = {}
@@ -84,6 +86,7 @@ class Machine:
                 yield from sites
         yield from self.loaders.sites()
         yield from self.attributes.sites()
+        yield from self.submodules.sites()
 
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame."""
@@ -162,6 +165,7 @@ class Machine:
             frame = self._frame(init, State({}, dict(heap)), (), inlined=False)
             statements.run_body(frame, init.node.body)
             after = statements.after(frame)
+            self.submodules.settle(info, self._oid(info), after)
             heap.update(self._settle_self(info, after))
         self._class_heaps[info] = heap
         return heap

@@ -12,7 +12,7 @@ from devlint.device import Device, Kind
 from devlint.flow import literals, names, nodes, table, tensors, transfers
 from devlint.flow.index import FunctionNode
 from devlint.flow.operations import blend, derive, is_tensor, meet
-from devlint.flow.state import DEVICE, STORY
+from devlint.flow.state import CHILDREN, DEVICE, STORY
 from devlint.flow.values import (
     ARRAY,
     UNKNOWN,
@@ -108,7 +108,7 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
     children = tuple(value for value in values if isinstance(value, Module))
     stateful = [child for child in children if child.has_state]
     complete = len(children) == len(values) and not (call.open or call.starred)
-    frame.state.heap[(module.oid, "@children")] = children
+    frame.state.heap[(module.oid, CHILDREN)] = children
     places = {frame.place_of(child) for child in stateful}
     if len(places) == 1 and complete:
         step = Step(call.node, f"`{module.text}` is created on the CPU here")
@@ -136,7 +136,7 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
         )
         frame.state.heap[(outer.oid, DEVICE)] = frame.place_of(inner)
         frame.state.heap[(outer.oid, STORY)] = frame.story_of(inner)
-        frame.state.heap[(outer.oid, "@children")] = (inner,)
+        frame.state.heap[(outer.oid, CHILDREN)] = (inner,)
         return outer
     return (
         UNKNOWN

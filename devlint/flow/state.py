@@ -17,6 +17,8 @@ from devlint.flow.values import (
     join,
 )
 
+CHILDREN = "@children"
+"""The heap field that holds the modules which a container, or a wrapper, was made of."""
 DEVICE = "@device"
 """The heap field that holds a module's device."""
 ARGUMENTS = "@arguments"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TextIO
 
 from devlint.check.source import decode, split_lines
 from devlint.finding import Finding
@@ -51,3 +53,20 @@ def plural(count: int, noun: str, many: str = "") -> str:
 def one_line(text: str) -> str:
     """Text for one line of a terminal: no line ends, no control characters."""
     return "".join(char if char.isprintable() else " " for char in text)
+
+
+def wants_color(stream: TextIO) -> bool:
+    """Whether what is written there may be coloured."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def silence(stream: TextIO) -> None:
+    """Point a stream that cannot be written to nowhere; Python would complain once more when it closes it."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):  # a stream that is closed, or has no file behind it
+        pass

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from devlint.finding import Finding, Place, Severity, Span
+from devlint.finding import Finding, Severity, Span
 from devlint.report.base import Report, one_line, plural
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
@@ -37,7 +37,7 @@ def render(report: Report) -> Iterator[str]:
     paint = Paint(report.color)
     for finding in report.findings:
         notes = [("help", finding.help)] if finding.help else []
-        yield "\n".join([*diagnostic(finding, report.lines(finding.filename), paint, notes), ""])
+        yield "\n".join([*diagnostic(finding, report.lines, paint, notes), ""])
     if not report.quiet and (report.files or report.findings):
         yield summary(report)
 
@@ -79,22 +79,18 @@ class Paint:
 
 def diagnostic(
     finding: Finding,
-    lines: Sequence[str | None],
+    lines_of: Callable[[str], Sequence[str | None]],
     paint: Paint,
     notes: Iterable[tuple[str, str]] = (),
-    elsewhere: Iterable[tuple[str, Sequence[str | None], Sequence[Place]]] = (),
 ) -> Iterator[str]:
     """Yield the lines of one finding: its message, the code with what is marked in it, and the notes below that.
 
-    ``lines`` are those of the finding's file, ``None`` where a line is not known.  A note is a title and its text.
-    ``elsewhere`` are places in other files: the file's name, its lines, the places.
+    ``lines_of`` gives the lines of a file, ``None`` where a line is not known.  A note is a title and its text.
     """
     color = _COLORS[finding.severity]
+    lines = lines_of(finding.filename)
     marks = _marks(finding, lines)
-    others = [
-        (name, known, [mark for at in places for mark in _rows_of(at.span, at.label, known, False)])
-        for name, known, places in elsewhere
-    ]
+    others = [(name, *_marks_elsewhere(finding, name, lines_of)) for name in _other_files(finding)]
     rows = [mark.row for found in (marks, *(other for *_, other in others)) for mark in found]
     gutter = len(str(max(rows, default=finding.span.row)))
     bar = paint(BLUE, " " * (gutter + 1) + "|")
@@ -147,9 +143,24 @@ def _marks(finding: Finding, lines: Sequence[str | None]) -> list[_Mark]:
     marks = list(_rows_of(finding.span, finding.label, lines, True))
     for place in finding.related:
         # Where the finding itself stands its own label says it; twice the same line would only repeat it.
-        if (place.span, place.label) != (finding.span, finding.label):
+        here = place.filename in ("", finding.filename)
+        if here and (place.span, place.label) != (finding.span, finding.label):
             marks += _rows_of(place.span, place.label, lines, False)
     return marks
+
+
+def _other_files(finding: Finding) -> list[str]:
+    """The files besides its own in which a finding has places, in their order."""
+    names = dict.fromkeys(place.filename for place in finding.related)
+    return [name for name in names if name not in ("", finding.filename)]
+
+
+def _marks_elsewhere(
+    finding: Finding, name: str, lines_of: Callable[[str], Sequence[str | None]]
+) -> tuple[Sequence[str | None], list[_Mark]]:
+    lines = lines_of(name)
+    places = [place for place in finding.related if place.filename == name]
+    return lines, [mark for place in places for mark in _rows_of(place.span, place.label, lines, False)]
 
 
 def _rows_of(span: Span, label: str, lines: Sequence[str | None], primary: bool) -> Iterator[_Mark]:

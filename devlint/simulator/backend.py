@@ -14,7 +14,7 @@ import weakref
 
 import torch
 
-from devlint.simulator import autocast, devices, dispatch, implicit, kernels, rnn, tensor
+from devlint.simulator import autocast, backward, devices, dispatch, implicit, kernels, rnn, tensor
 from devlint.simulator.devices import NAME, DevicesError
 from devlint.simulator.kernels import KERNELS
 from devlint.simulator.tensor import SimulatedTensor
@@ -45,7 +45,7 @@ def install(devices: int = 1) -> None:
     tensor.set_dispatch(dispatch.dispatch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another
-        for part in (kernels, implicit, autocast, rnn):
+        for part in (kernels, implicit, autocast, rnn, backward):
             part.install()
     _keep_parameters()
 

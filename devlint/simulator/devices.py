@@ -68,12 +68,12 @@ def register(devices: int) -> None:
     if not _state.count:
         _register_type()
     _state.count = devices
-    if devices > 1:
-        _run_backward_in_the_calling_thread()
 
 
 def _register_type() -> None:
     from torch.utils import backend_registration
+
+    from devlint.simulator.backward import stash_pending_error
 
     set_up = getattr(backend_registration, "_setup_privateuseone_for_python_backend", None)
     if set_up is None:
@@ -95,6 +95,7 @@ def _register_type() -> None:
 
     class Guard(accelerator.DeviceGuard):  # type: ignore[misc]  # as above
         def type_(self) -> Any:
+            stash_pending_error()
             return torch._C._autograd.DeviceType.PrivateUse1
 
     set_up(NAME, backend_module=_module(), hook=Hooks(), device_guard=Guard())
@@ -123,20 +124,3 @@ def _exchange(index: int) -> int:
     if index >= 0:
         set_current(index)
     return before
-
-
-def _run_backward_in_the_calling_thread() -> None:
-    """Autograd starts its device threads by a guard's number of devices, and a guard from Python always says one."""
-    original = torch.autograd.graph._engine_run_backward
-    if getattr(original, "devlint_single_thread", False):
-        return
-
-    @functools.wraps(original)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with torch.autograd.set_multithreading_enabled(False):
-            return original(*args, **kwargs)
-
-    run.devlint_single_thread = True  # type: ignore[attr-defined]  # the mark that it is in place
-    modules: tuple[Any, ...] = (torch.autograd.graph, torch.autograd)
-    for module in modules:
-        module._engine_run_backward = run

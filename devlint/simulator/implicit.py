@@ -77,6 +77,14 @@ def _masked_fill(op: Any, args: Any, kwargs: Any) -> Any:
     return dispatch.run(aten.masked_fill_.Scalar, (filled, mask, _read(value)), {})
 
 
+def _index_fill(op: Any, args: Any, kwargs: Any) -> Any:
+    """``index_fill_`` reads its value."""
+    filled, axis, index, value = args
+    if not isinstance(value, SimulatedTensor) or value.dim():
+        return dispatch.run(op, args, kwargs)
+    return dispatch.run(aten.index_fill_.int_Scalar, (filled, axis, index, _read(value)), {})
+
+
 def _foreach_copy(op: Any, args: Any, kwargs: Any) -> Any:
     """``_foreach_copy_`` copies one after the other where the devices differ."""
     if len({tensor.device for tensor in (*args[0], *args[1])}) < 2:
@@ -124,13 +132,12 @@ HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
     ),
     "where.self": _where,
     "masked_fill_.Tensor": _masked_fill,
+    "index_fill_.int_Tensor": _index_fill,
     "_foreach_copy_": _foreach_copy,
     "repeat_interleave.Tensor": _repeat_interleave,
     "bincount": _bincount,
     "_pack_padded_sequence": _packed,
-    **dict.fromkeys(
-        "masked_fill.Tensor index_fill.int_Tensor index_fill_.int_Tensor allclose _linalg_check_errors".split(), _apart
-    ),
+    **dict.fromkeys("masked_fill.Tensor index_fill.int_Tensor allclose _linalg_check_errors".split(), _apart),
 }
 """By operation, with its overload."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from devlint.simulator import devices, dispatch, pinning, registration
+from devlint.simulator import devices, dispatch, pinning, plans, registration
 from devlint.simulator.tensor import SimulatedTensor, wrap
 
 aten = torch.ops.aten
@@ -94,6 +94,8 @@ def install() -> None:
     library = registration.library()
     for name, kernel in KERNELS.items():
         library.impl(name, kernel, "CPU" if name == "_pin_memory" else "PrivateUse1")
+    for name in plans.NATIVE:
+        library.impl(name, _computed(getattr(aten, name).default), "PrivateUse1")
     library.impl("is_pinned", pinning.is_pinned, "CPU")
     library.impl("is_pinned", lambda tensor, device=None: False, "PrivateUse1")
     for key in ("PrivateUse1", "CUDA"):

@@ -15,6 +15,10 @@ Rule = Literal["made of others", "iterator", "exact"]
 everywhere; or the code that torch generates around a CUDA kernel, which takes one device only."""
 
 
+NATIVE = ("mish_backward", "silu_backward", "native_channel_shuffle")
+"""Operations that have kernels for the CPU and CUDA, and are taken apart everywhere else."""
+
+
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """What torch says of an operation in ``native_functions.yaml``."""
@@ -68,7 +72,7 @@ def make(op: Any) -> Plan:
         rule=declared.rule,
         kernel=_kernel_name(name, schema.overload_name, bool(outs), declared.structured),
         checked=(*outs, *positional),
-        implicit=_has_kernel(op, "CompositeImplicitAutograd"),
+        implicit=_has_kernel(op, "CompositeImplicitAutograd") and name not in NATIVE,
         explicit=_has_kernel(op, "CompositeExplicitAutograd"),
         written=written[: len(schema.returns)] if returns_them else (),
         changes_shape=torch.Tag.inplace_view in op.tags or bool(outs),

@@ -169,6 +169,10 @@ def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> Simulat
         requires_grad=requires_grad,
     )
     result.host = host
+    if host.is_neg():
+        torch._C._set_neg(result, True)
+    if host.dtype.is_complex and host.is_conj():
+        torch._C._set_conj(result, True)
     if on_made is not None:
         on_made(host, index)
     return result

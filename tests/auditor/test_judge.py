@@ -457,3 +457,48 @@ def test_memory_given_back_in_every_step(script: Script) -> None:
 )
 def test_memory_given_back_now_and_then(script: Script, fields: dict[str, Any]) -> None:
     assert not findings(run(flush(script, **fields)))
+
+
+# -- DVL105 ------------------------------------------------------------------------------------------------------------
+
+
+def hidden(script: Script, **fields: Any) -> Stray:
+    """Modules in a plain list, of a run that went on all the same."""
+    values: dict[str, Any] = {
+        "name": "heads",
+        "kind": "module",
+        "container": "list",
+        "parameters": 16,
+        "example": "",
+        "frame": script.at("self.heads = [nn.Linear(3, 2), nn.Linear(3, 2)]"),
+    }
+    return stray(script, **(values | fields))
+
+
+def test_modules_in_a_list(script: Script) -> None:
+    finding = only(run(strays=(hidden(script),)))
+    assert (finding["code"], finding["severity"]) == ("DVL105", "warning")
+    assert finding["fix"]["edits"][0]["content"] == "nn.ModuleList([nn.Linear(3, 2), nn.Linear(3, 2)])"
+    # two instances of the class are one mistake
+    assert only(run(strays=(hidden(script), hidden(script, path="second"))))["measured"]["calls"] == 2
+
+
+def test_modules_in_a_list_that_killed_the_run(script: Script) -> None:
+    parties = (
+        Party(text="x", device="cuda:0", example="float32[64, 3]", role="input"),
+        Party(text="heads.0.weight", device="cpu", example="float32[2, 3]", role="parameter"),
+    )
+    frame = script.at("self.heads[0](x)")
+    mismatch = Mismatch(frame=frame, module="heads.0", module_class="Linear", parties=parties, error=ERROR)
+    finding = only(run(strays=(hidden(script),), mismatches=(mismatch,)))
+    assert finding["code"] == "DVL105"
+    assert finding["related"][0]["location"]["row"] == frame.line
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"device": "cuda:0", "name": "_teacher"}, {"device": "cuda:0", "optimized": True, "name": "_heads"}],
+    ids=["hidden on purpose", "cared for"],
+)
+def test_modules_that_are_hidden_on_purpose(script: Script, fields: dict[str, Any]) -> None:
+    assert not findings(run(strays=(hidden(script, **fields),)))

@@ -115,7 +115,8 @@ def _attribute(strays: list[Stray], met: list[Step], locator: Locator) -> Iterat
             moved=bool(moved) and not met,
             kind=first.kind,
             container=first.container,
-            registered=any(stray.optimized for stray in strays) and first.device == first.owner_device,
+            registered=any(stray.optimized for stray in strays),
+            beside=place(first.owner_device),
             measured=Measurement(len(strays)),
         ),
     )

@@ -9,6 +9,8 @@ from devlint.record import Frame, Record
 from devlint.report.base import one_line
 from devlint.report.text import shown
 
+_LONGEST_FILE = 1_000_000
+"""Lines beyond are not believed: a record may come from anywhere."""
 _INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -19,16 +21,17 @@ class Code:
         self._sources = record.sources
         self._directory = record.directory
         self._lines: dict[str, list[str | None]] = {}
+        self._files: dict[str, str] = {}
 
     def name(self, file: str) -> str:
         """A file as people call it: from where the run started, or from where packages are installed."""
-        # The record may come from another kind of system: both separators count, and nothing is asked of this one.
-        parts, here = _parts(file), _parts(self._directory)
-        for installed in _INSTALLED:
-            if installed in parts:
-                return one_line("/".join(parts[parts.index(installed) + 1 :]))
-        inside = self._directory and len(parts) > len(here) and parts[: len(here)] == here
-        return one_line("/".join(parts[len(here) :]) if inside else file)
+        name = self._short(file)
+        self._files.setdefault(name, file)
+        return name
+
+    def lines_by_name(self, name: str) -> Sequence[str | None]:
+        """The lines of a file that :meth:`name` has called so."""
+        return self.lines(self._files.get(name, name))
 
     def place(self, frame: Frame) -> str:
         """``train.py:12``."""
@@ -38,11 +41,10 @@ class Code:
         """The lines of a file, ``None`` for those that the record lacks."""
         known = self._lines.get(file)
         if known is None:
-            found = self._sources.get(file, {})
+            found = {row: line for row, line in self._sources.get(file, {}).items() if 0 < row <= _LONGEST_FILE}
             known = [None] * max(found, default=0)
             for row, line in found.items():
-                if row > 0:
-                    known[row - 1] = line.rstrip("\r\n")
+                known[row - 1] = line.rstrip("\r\n")
             self._lines[file] = known
         return known
 
@@ -60,6 +62,15 @@ class Code:
         if start is None or end is None:
             return Span(frame.line, len(text) - len(text.lstrip()) + 1, frame.line, len(text.rstrip()) + 1)
         return Span(frame.line, start, end_row, end)
+
+    def _short(self, file: str) -> str:
+        # The record may come from another kind of system: both separators count, and nothing is asked of this one.
+        parts, here = _parts(file), _parts(self._directory)
+        for installed in _INSTALLED:
+            if installed in parts:
+                return one_line("/".join(parts[parts.index(installed) + 1 :]))
+        inside = self._directory and len(parts) > len(here) and parts[: len(here)] == here
+        return one_line("/".join(parts[len(here) :]) if inside else file)
 
     def _column(self, frame: Frame, row: int, column: int | None) -> int | None:
         if column is None:

@@ -37,7 +37,7 @@ def explained(record: Record, mismatch: Mismatch, code: Code, paint: Paint) -> I
     devices = listed(list(dict.fromkeys(party.device for party in mismatch.parties)))
     inside = f" in `{mismatch.module}`" if mismatch.module else ""
     inside += f" ({mismatch.module_class})" if mismatch.module_class else ""
-    places = [(party.origin, _put(party)) for party in parties if party.origin and party.origin != frame]
+    origins = [(party.origin, _put(party)) for party in parties if party.origin and party.origin != frame]
     finding = Finding(
         code=str(judged["code"]) if judged else "",
         name=str(judged["name"]) if judged else "device-mismatch",
@@ -46,20 +46,13 @@ def explained(record: Record, mismatch: Mismatch, code: Code, paint: Paint) -> I
         filename=code.name(frame.file) if frame else "?",
         span=span,
         label=", ".join(f"`{party.text}` is on {party.device}" for party in parties[:2]),
-        related=tuple(
-            Place(code.span(origin), label) for origin, label in places if frame and origin.file == frame.file
-        ),
+        related=tuple(Place(code.span(origin), label, code.name(origin.file)) for origin, label in origins),
     )
-    elsewhere: dict[str, list[Place]] = {}
-    for origin, label in places:
-        if not frame or origin.file != frame.file:
-            elsewhere.setdefault(origin.file, []).append(Place(code.span(origin), label))
     notes = [("where", "\n".join(map(_party, parties)))] if parties else []
     notes += [("via", code.place(mismatch.via))] if mismatch.via and mismatch.frame else []
     notes += [("torch", one_line(mismatch.error))]
     notes += [("help", str(judged["help"]))] if judged and judged.get("help") else []
-    others = [(code.name(file), code.lines(file), found) for file, found in elsewhere.items()]
-    yield "\n".join(diagnostic(finding, code.lines(frame.file) if frame else (), paint, notes, others))
+    yield "\n".join(diagnostic(finding, code.lines_by_name, paint, notes))
 
 
 def findings(record: Record, died_of: Mismatch | None, code: Code, paint: Paint) -> Iterator[str]:
@@ -74,7 +67,8 @@ def counted(record: Record) -> str:
     if record.findings is None:
         return ""
     if not record.findings:
-        return "No problems found."
+        died = any(process.ending.kind in ("exception", "unknown") for process in record.processes)
+        return "No device problem was found up to there." if died else "No device problem was found."
     counts = Counter(Severity[str(found["severity"]).upper()] for found in record.findings)
     parts = [plural(counts[severity], noun) for severity, noun in _KINDS.items() if counts[severity]]
     return f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)})."
@@ -100,7 +94,6 @@ def seen(measured: Mapping[str, Any]) -> str:
 
 def _shown(found: dict[str, Any], code: Code, paint: Paint) -> Iterator[str]:
     file = str(found["filename"])
-    lines = code.lines(file)
     finding = Finding(
         code=str(found["code"]),
         name=str(found["name"]),
@@ -109,12 +102,15 @@ def _shown(found: dict[str, Any], code: Code, paint: Paint) -> Iterator[str]:
         filename=code.name(file),
         span=_span(found),
         label=str(found.get("label") or ""),
-        related=tuple(Place(_span(place), str(place["message"])) for place in found.get("related") or ()),
+        related=tuple(
+            Place(_span(place), str(place["message"]), code.name(str(place.get("filename") or file)))
+            for place in found.get("related") or ()
+        ),
     )
     measured = seen(found.get("measured") or {})
     notes = [("seen", measured)] if measured else []
     notes += [("help", str(found["help"]))] if found.get("help") else []
-    yield from diagnostic(finding, lines, paint, notes)
+    yield from diagnostic(finding, code.lines_by_name, paint, notes)
 
 
 def _span(found: Mapping[str, Any]) -> Span:

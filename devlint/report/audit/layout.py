@@ -26,6 +26,7 @@ _ENOUGH = 36
 """With fewer columns left for it the code stands above the numbers."""
 _READABLE = 16
 """A beginning of code that is shorter says nothing."""
+_LEAST = 8
 _GUTTER = 6
 _DEEPER = 4
 """So much further in stand the numbers below a line of code."""
@@ -42,9 +43,10 @@ _LEGEND = {
 def lay_out(tables: Sequence[Table], code: Code, paint: Paint, width: int) -> Iterator[str]:
     """Yield the lines of tables, which share their columns and have at least one row each."""
     parts = [(table, *_foremost(table)) for table in tables]
-    columns = _Columns([(table, row) for table, shown, _ in parts for row in [*shown, *table.totals]], paint)
+    columns = _Columns([(table, row) for table, shown, _ in parts for row in [*shown, *table.totals]])
     beside = width - columns.width - 2 >= _ENOUGH
     columns.indent = 0 if beside else _DEEPER
+    columns.limit(width)
     for index, (table, shown, rest) in enumerate(parts):
         if index:
             yield ""
@@ -103,8 +105,7 @@ def _heading(table: Table, paint: Paint) -> Iterator[str]:
 class _Columns:
     """The cells of a row, aligned; ``indent`` is how far in they stand."""
 
-    def __init__(self, rows: Sequence[tuple[Table, Row]], paint: Paint) -> None:
-        self._paint = paint
+    def __init__(self, rows: Sequence[tuple[Table, Row]]) -> None:
         self.indent = 0
         texts = [("", "calls", "bytes", "blocked"), *(_cells(row) for _, row in rows)]
         self._widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
@@ -113,13 +114,17 @@ class _Columns:
         self._how = max(len(_quality(table, row)) for table, row in rows)
         self.width = _GUTTER + 2 + len(self._join(texts[0])) + 2 + self._how
 
+    def limit(self, width: int) -> None:
+        """Leave no more room for the words at the end than a terminal of this width has."""
+        self._how = max(min(self._how, self._how + width - self.width - self.indent), _LEAST)
+
     def names(self) -> str:
         """The line above the columns."""
         return f"{' ' * (_GUTTER + self.indent)}  {self._join(('', 'calls', 'bytes', 'blocked'))}".rstrip()
 
     def line(self, table: Table, lead: str, row: Row, text: str = "") -> str:
         """One row; ``lead`` takes the gutter."""
-        body = f"{self._join(_cells(row))}  {_quality(table, row):<{self._how}}"
+        body = f"{self._join(_cells(row))}  {_cut(_quality(table, row), self._how):<{self._how}}"
         return f"{lead}{' ' * self.indent}  {body}  {text}".rstrip()
 
     def _join(self, found: Sequence[str]) -> str:

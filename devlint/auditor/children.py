@@ -1,0 +1,156 @@
+"""The processes that ``multiprocessing`` starts: each is audited for itself, and leaves a record of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Literal
+
+from devlint.auditor.departures import Departures
+from devlint.auditor.importhook import when_imported
+from devlint.auditor.patches import Patches
+from devlint.auditor.recording import Plan, Recording, Role
+from devlint.record import Ending, Process
+
+_LOADER_WORKER = "torch.utils.data._utils.worker"
+
+
+class Children:
+    """Has every child that ``multiprocessing`` starts audit itself, and that child's children, too."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._patches = Patches()
+        self._cancel: list[Callable[[], None]] = []
+
+    def follow(self) -> None:
+        """Hook in, as soon as the script has ``multiprocessing``."""
+        self._cancel = [
+            when_imported("multiprocessing.spawn", self._send_along),
+            when_imported("multiprocessing.process", self._start_with),
+        ]
+
+    def forget(self) -> None:
+        """Take it back."""
+        for cancel in self._cancel:
+            cancel()
+        self._patches.undo()
+
+    def _send_along(self) -> None:
+        """A spawned child knows nothing: what it needs travels with what multiprocessing prepares for it."""
+        from multiprocessing import spawn
+
+        original = spawn.get_preparation_data
+
+        def get_preparation_data(name: str) -> dict[str, Any]:
+            data: dict[str, Any] = original(name)
+            data["devlint"] = Stowaway(self._plan)
+            return data
+
+        self._patches.set(spawn, "get_preparation_data", get_preparation_data)
+
+    def _start_with(self) -> None:
+        from multiprocessing.process import BaseProcess
+
+        original = BaseProcess._bootstrap  # type: ignore[attr-defined]  # private, the same since Python 3.4
+
+        def _bootstrap(process: BaseProcess, *arguments: Any, **keywords: Any) -> int:
+            recording = _begin(self._plan, process)
+            code: int = 1
+            try:
+                code = original(process, *arguments, **keywords)
+            finally:
+                _end(recording, code)
+            return code
+
+        self._patches.set(BaseProcess, "_bootstrap", _bootstrap)
+
+
+class Stowaway:
+    """Unpickled in a spawned child before anything else, it lets the child be audited.
+
+    It unpickles as code, since the path of imports is not yet the parent's: where devlint cannot be found, the child
+    is not audited, but it runs.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import pickle
+
+        import devlint
+
+        place = os.path.dirname(os.path.dirname(os.path.abspath(devlint.__file__)))
+        return exec, (_BOARDING.format(place=place, plan=pickle.dumps(self._plan)), {})
+
+
+_BOARDING = """\
+import sys
+sys.path.append({place!r})
+try:
+    import pickle
+    from devlint.auditor.children import Children
+    Children(pickle.loads({plan!r})).follow()
+except Exception as error:
+    sys.stderr.write(f"warning: a child process is not audited: {{type(error).__name__}}: {{error}}\\n")
+finally:
+    sys.path.remove({place!r})
+"""
+
+
+class _Child:
+    def __init__(self, plan: Plan, process: Any) -> None:
+        target = getattr(process, "_target", None)
+        role: Role = "loader worker" if getattr(target, "__module__", "") == _LOADER_WORKER else "child"
+        self.recording = Recording(plan, f"child-{os.getpid()}.json", role)
+        self.departures = Departures(self.leave, self.recording.leave)
+
+    def begin(self) -> None:
+        self.recording.begin()
+        self.departures.watch()
+
+    def leave(self, code: int) -> None:
+        kind: Literal["terminated", "finished", "exception"]
+        kind = "terminated" if code < 0 else "finished" if code == 0 else "exception"
+        self.save(Ending(kind=kind, code=code & 0xFF))
+
+    def save(self, ending: Ending) -> None:
+        record = self.recording.record(ending)
+        if any(map(_saw_something, record.processes)):
+            self.recording.save(record)
+
+
+def _begin(plan: Plan, process: Any) -> _Child | None:
+    try:
+        child = _Child(plan, process)
+        child.begin()
+    except Exception as error:
+        _say(error)
+        return None
+    return child
+
+
+def _end(child: _Child | None, code: int) -> None:
+    if child is None:
+        return
+    try:
+        child.departures.remove()
+        child.leave(code)
+        child.recording.end()
+    except Exception as error:
+        _say(error)
+
+
+def _saw_something(process: Process) -> bool:
+    """Whether a child did anything with tensors that is worth telling."""
+    seen = process.events or process.mismatches or process.models.outermost or process.failure
+    return bool(seen or process.steps.train or process.steps.eval)
+
+
+def _say(error: Exception) -> None:
+    try:
+        sys.stderr.write(f"warning: a child process is not audited: {type(error).__name__}: {error}\n")
+    except (OSError, ValueError, AttributeError):  # nobody listens
+        pass

@@ -1,0 +1,50 @@
+"""What devlint itself says during an audit: on the standard error, since the standard output is the script's."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+from devlint.record import Record
+from devlint.report.base import one_line, silence, wants_color
+
+
+def say(kind: str, text: str) -> None:
+    """One line, such as ``error: train.py: No such file or directory``."""
+    write(sys.stderr, f"{kind}: {one_line(text)}\n")
+
+
+def show(record: Record, stream: TextIO | None, quiet: bool = False) -> None:
+    """Print the report of a record."""
+    from devlint.report.audit import render
+
+    if stream is None:
+        return
+    color = wants_color(stream)
+    width = _width(stream)
+    write(stream, "".join(f"{piece}\n" for piece in render(record, color, width, quiet)).rstrip("\n") + "\n")
+
+
+def write(stream: TextIO | None, text: str) -> None:
+    """Write, whatever the stream's encoding lacks; that nobody listens is no error."""
+    if stream is None or not text.strip():
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
+    except (OSError, ValueError):
+        if stream is sys.stdout:
+            silence(stream)
+
+
+def _width(stream: TextIO) -> int:
+    """The width of the terminal that the stream is, or 100."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 100
+    except (OSError, ValueError, AttributeError):  # no terminal
+        return 100

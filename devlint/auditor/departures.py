@@ -1,0 +1,104 @@
+"""The ways to leave a process without coming back to devlint: signals, ``os._exit``, and ``fork`` into another one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from devlint.auditor.patches import Patches
+from devlint.auditor.runner import die_of
+
+_SIGNALS = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+
+
+class Departures:
+    """Calls ``leaving`` before this process dies of a signal or of ``os._exit``, and ``forked`` in a forked child.
+
+    ``leaving`` is given the signal's number, negative, or the exit code.  A signal that the script handles or ignores
+    is the script's.  Nobody can tell that devlint handles the others: who asks gets ``SIG_DFL``, since frameworks take
+    a signal over only if nobody else has.
+    """
+
+    def __init__(self, leaving: Callable[[int], object], forked: Callable[[], object]) -> None:
+        self._leaving = leaving
+        self._forked = forked
+        self._pid = os.getpid()
+        self._patches = Patches()
+        self._active = False
+
+    def watch(self) -> None:
+        """Hook in; only the main thread can."""
+        self._active = True
+        for number in _SIGNALS:
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, self._on_signal)
+        self._hide()
+        self._watch_exit()
+        _at_fork(self)
+
+    def remove(self) -> None:
+        """Put everything back."""
+        self._active = False
+        self._patches.undo()
+        self._reset()
+
+    def _watch_exit(self) -> None:
+        original = os._exit
+
+        def _exit(status: int) -> Any:
+            if self._active and os.getpid() == self._pid:
+                self._active = False
+                self._leaving(status)
+            return original(status)
+
+        self._patches.set(os, "_exit", _exit)
+
+    def _hide(self) -> None:
+        """Let ``signal.signal`` and ``signal.getsignal`` say that nobody handles what only devlint does."""
+        set_handler, get_handler = signal.signal, signal.getsignal
+
+        def own(handler: Any) -> Any:
+            return signal.SIG_DFL if handler == self._on_signal else handler
+
+        def signal_(signalnum: int, handler: Any) -> Any:
+            return own(set_handler(signalnum, handler))
+
+        def getsignal(signalnum: int) -> Any:
+            return own(get_handler(signalnum))
+
+        for replacement, name in ((signal_, "signal"), (getsignal, "getsignal")):
+            replacement.__name__ = replacement.__qualname__ = name
+            self._patches.set(signal, name, replacement)
+        self._set_handler, self._get_handler = set_handler, get_handler
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._active and os.getpid() == self._pid:
+            self._active = False
+            self._leaving(-number)
+        die_of(number)
+
+    def _reset(self) -> None:
+        for number in _SIGNALS:
+            if self._get_handler(number) == self._on_signal:
+                self._set_handler(number, signal.SIG_DFL)
+
+    def in_child(self) -> None:
+        """This process has just been forked, and is not the one that is watched."""
+        if not self._active:
+            return
+        self._active = False
+        self._reset()
+        self._forked()
+
+
+_watching: list[Departures] = []
+"""The latest one; Python never forgets what it was told to do at a fork."""
+
+
+def _at_fork(departures: Departures) -> None:
+    if not _watching and hasattr(os, "register_at_fork"):  # not on Windows
+        os.register_at_fork(after_in_child=lambda: _watching[0].in_child())
+    _watching[:] = [departures]

@@ -1,0 +1,37 @@
+"""The records of several processes, or machines, as one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from devlint.record import Process, Record
+
+_ORDER = ("main", "rank", "child", "loader worker")
+
+
+def merge(records: Sequence[Record]) -> Record:
+    """One record with all processes; what had been found in each of several has to be found anew."""
+    first = records[0]
+    if len(records) == 1:
+        return first
+    processes = [process for record in records for process in record.processes]
+    sources: dict[str, dict[int, str]] = {}
+    for record in records:
+        for file, lines in record.sources.items():
+            sources.setdefault(file, {}).update(lines)
+    return dataclasses.replace(
+        first,
+        started=min(record.started for record in records),
+        simulated=any(record.simulated for record in records),
+        complete=all(record.complete for record in records),
+        processes=tuple(sorted(processes, key=_place)),
+        findings=None,
+        advice=None,
+        sources=sources,
+    )
+
+
+def _place(process: Process) -> tuple[int, float, int]:
+    rank = float("inf") if process.rank is None else process.rank
+    return _ORDER.index(process.role), rank, process.pid

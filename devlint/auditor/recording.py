@@ -1,0 +1,238 @@
+"""The audit of one process from the import of torch to its end, and the file that keeps what it saw."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from devlint.auditor import ranks, storage
+from devlint.auditor.console import say
+from devlint.auditor.importhook import when_imported
+from devlint.auditor.session import Session, Settings
+from devlint.record import Ending, Mismatch, Process, Record
+
+SNAPSHOT_INTERVAL = 5.0
+"""Seconds from one snapshot to the next; more, if they take long."""
+_MOST_SHARE = 0.02
+"""Snapshots must not take more of the run's time than this."""
+
+Role = Literal["main", "rank", "child", "loader worker"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all processes of a run have in common; it is sent to those that are spawned.
+
+    ``directory`` is where their records go, empty if they cannot be kept.  ``header`` is a record without processes.
+    """
+
+    header: Record
+    directory: str = ""
+    devices: int = 1
+    steps: int | None = None
+    roots: tuple[str, ...] = ()
+
+
+class Refused(SystemExit):  # it ends the script; nobody is to take it for an error and go on
+    """The run cannot be audited as asked: ``line`` says why, and the script ends where it imports torch."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(2)
+        self.line = line
+
+
+_current: list[Recording] = []
+"""The one of this process, if any; a forked process finds its parent's here."""
+
+
+class Recording:
+    """Starts when torch is imported, writes snapshots, and tells at the end what this process saw.
+
+    ``file`` is the name of its file in the plan's directory, ``output`` another file for the snapshots.
+    """
+
+    def __init__(self, plan: Plan, file: str, role: Role = "main", rank: ranks.Rank | None = None) -> None:
+        self.plan = plan
+        self.session: Session | None = None
+        self.output = ""
+        self.refused: Refused | None = None
+        self._path = os.path.join(plan.directory, file) if plan.directory else ""
+        self._role: Role = role
+        self._rank = rank
+        self._number = rank and rank.number
+        self._size = rank and rank.size
+        self._pid = os.getpid()
+        self._started = time.perf_counter()
+        self._due = time.monotonic() + SNAPSHOT_INTERVAL
+        self._mismatches: list[Mismatch] = []
+        self._cancel: Callable[[], None] = lambda: None
+
+    def begin(self) -> None:
+        """Wait for torch to be imported."""
+        inherited, _current[:] = _current[:], [self]
+        for recording in inherited:  # by a fork: its hooks would be found where the original functions are expected
+            recording.end()
+        self._cancel = when_imported("torch", self._torch_imported)
+
+    def explain(self, error: BaseException) -> None:
+        """Look for the cause of a device mismatch that ended something; the variables in its traceback still live."""
+        if self.session is None or isinstance(error, SystemExit | KeyboardInterrupt):
+            return
+        from devlint.auditor.explain import explain
+
+        found = explain(error, error.__traceback__, self.session.frames)
+        if found is not None:
+            self._mismatches.append(found)
+
+    def process(self, ending: Ending) -> Process:
+        """What this process saw so far."""
+        self._find_rank()
+        fields: dict[str, Any] = {"role": self._role, "rank": self._number, "world_size": self._size}
+        if self._rank is not None:
+            fields["local_rank"] = self._rank.local
+        if self.session is None:
+            return Process(pid=self._pid, ending=ending, seconds=time.perf_counter() - self._started, **fields)
+        process = self.session.process(ending, **fields)
+        return replace(
+            process,
+            seconds=time.perf_counter() - self._started,
+            device=process.device or _device(process),
+            mismatches=(*process.mismatches, *self._mismatches),
+        )
+
+    def record(self, ending: Ending, complete: bool = True) -> Record:
+        """The same as a record of its own."""
+        return replace(self.plan.header, complete=complete, processes=(self.process(ending),))
+
+    def save(self, record: Record) -> None:
+        """Keep the record in the run's directory; if that fails it is said once."""
+        if not self._path:
+            return
+        try:
+            storage.write(record, self._path)
+        except OSError as error:
+            self._path = ""
+            say("warning", f"the record of the audit cannot be kept: {error.strerror}: {error.filename}")
+
+    def snapshot(self) -> None:
+        """Keep what there is, if the last time is long enough ago."""
+        if time.monotonic() < self._due:
+            return
+        started = time.monotonic()
+        self.save(self.record(Ending(), complete=False))
+        now = time.monotonic()
+        self._due = now + max(SNAPSHOT_INTERVAL, (now - started) / _MOST_SHARE)
+
+    def end(self) -> None:
+        """Take everything back; to be called when the process has been described for the last time."""
+        self._cancel()
+        if self.session is not None:
+            self.session.stop()
+        if self in _current:
+            _current.remove(self)
+
+    def leave(self) -> None:
+        """Do nothing any more, in a process that was forked: what is here belongs to its parent."""
+        self._cancel()
+        if self.session is not None:
+            self.session.alive = False
+
+    def _torch_imported(self) -> None:
+        try:
+            self._start()
+        except Refused as refused:
+            self.refused = refused
+            raise
+        except Exception as error:
+            (self.session or Session(Settings())).fail(error)
+
+    def _start(self) -> None:
+        header, plan = self.plan.header, self.plan
+        if header.simulated:
+            settings = Settings(
+                key="PrivateUse1", simulated=True, kernels=_simulate(plan.devices), steps=plan.steps, roots=plan.roots
+            )
+        else:
+            line = missing_accelerator()
+            if line and self._role in ("main", "rank"):
+                raise Refused(line)
+            settings = Settings(steps=plan.steps, roots=plan.roots)
+        from devlint.auditor.listeners import listeners
+
+        self.session = Session(settings)
+        self.session.snapshot = self.snapshot
+        self.session.start(listeners(self.session))
+
+    def _find_rank(self) -> None:
+        if self._number is None:
+            found = ranks.of_group()
+            if found is not None:
+                self._number, self._size = found
+
+
+def missing_accelerator() -> str:
+    """Why nothing can be audited here, empty if there may be an accelerator.
+
+    Asks the build and the driver's management library, since asking torch's runtime would initialise the device: the
+    script may still want to choose among several, or to fork.
+    """
+    import torch
+
+    from devlint.auditor.backends import find_key
+
+    key = find_key()
+    hint = "use --simulate to audit with a simulated one"
+    if not key:
+        return f"this torch ({torch.__version__}) was built without support for any accelerator: {hint}"
+    if key == "MPS" and not torch.backends.mps.is_available():
+        return f"there is no accelerator here: {hint}"
+    if key == "CUDA" and not _may_have_cuda():
+        return f"there is no accelerator here that torch can use: {hint}"
+    return ""
+
+
+_NODES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/nvhost-ctrl", "/dev/nvgpu", "/dev/kfd")
+"""What a Linux with a driver for CUDA or ROCm has, the ones of WSL and Jetson among them."""
+
+
+def _may_have_cuda() -> bool:
+    import torch
+
+    amd = getattr(torch.version, "hip", None) is not None
+    count = getattr(torch.cuda, "_device_count_amdsmi" if amd else "_device_count_nvml", lambda: -1)()
+    if count >= 0:
+        return bool(count)
+    return not sys.platform.startswith("linux") or any(map(os.path.exists, _NODES))
+
+
+def _simulate(devices: int) -> Any:
+    """Put the simulated accelerator in place, where a fork has not brought it along; its kernels by operator."""
+    try:
+        from devlint import simulator
+        from devlint.simulator import backend
+        from devlint.simulator.backend import KERNELS
+
+        if not backend.installed():
+            getattr(simulator, "install", backend.install)(devices=devices)
+    except Exception as error:
+        raise Refused(f"the simulated accelerator cannot be used: {error}") from error
+    return KERNELS
+
+
+def _device(process: Process) -> str:
+    """The accelerator that most copies went to, or the one in use if there were none."""
+    copies: Counter[str] = Counter()
+    for event in process.events:
+        for device in (event.source, event.target):
+            if event.kind == "copy" and device and device != "cpu":
+                copies[device] += event.calls
+    if copies:
+        return copies.most_common(1)[0][0]
+    torch = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    return f"cuda:{cuda.current_device()}" if cuda is not None and cuda.is_initialized() else ""

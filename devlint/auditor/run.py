@@ -1,0 +1,299 @@
+"""What ``devlint audit`` does: run the script, judge what was seen, report, and leave as the script would have."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.util
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from devlint import __version__
+from devlint.auditor import console, ranks, storage
+from devlint.auditor.children import Children
+from devlint.auditor.console import say
+from devlint.auditor.departures import Departures
+from devlint.auditor.merge import merge
+from devlint.auditor.recording import Plan, Recording
+from devlint.auditor.runner import Script, ScriptError, die_of, prepare_path
+from devlint.auditor.runner import run as run_script
+from devlint.auditor.show import judged
+from devlint.config import Config, ConfigError, Resolver
+from devlint.record import Ending, Process, Record
+
+EXIT_FOUND, EXIT_FAILED = 1, 2
+PATIENCE = 30.0
+"""Seconds that the first rank of a machine waits for the others to finish, as long as they live."""
+_PATIENCE_WHEN_KILLED = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of ``devlint audit`` as the user gave them."""
+
+    script: str
+    arguments: tuple[str, ...] = ()
+    module: bool = False
+    steps: int | None = None
+    simulate: bool = False
+    devices: int | None = None
+    output: str | None = None
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] | None = None
+    fail_on: str | None = None
+    exit_zero: bool = False
+    config: str | None = None
+    isolated: bool = False
+    quiet: bool = False
+
+
+def run(options: Options) -> object:
+    """Run the script under audit; the result is for ``sys.exit``."""
+    script = Script(options.script, options.arguments, options.module)
+    paths = list(sys.path)
+    try:
+        resolver, config = _configure(options)
+        if options.devices is not None and not options.simulate:
+            raise ConfigError("--devices says how many devices to simulate, and needs --simulate")
+        prepare_path(script)
+        script.check()
+        _check_torch()
+        _check_output(options.output)
+    except (ConfigError, ScriptError) as error:
+        say("error", str(error))
+        return EXIT_FAILED
+    audit = Audit(options, resolver, config, paths)
+    return audit.run(script)
+
+
+class Audit:
+    """One run of a script, as the process sees it in which the script itself runs."""
+
+    def __init__(self, options: Options, resolver: Resolver, config: Config, paths: list[str]) -> None:
+        self._options = options
+        self._resolver = resolver
+        self._config = config
+        self._paths = paths
+        self._pid = os.getpid()
+        self._rank = ranks.find()
+        self._plan = _plan(options, _directory(self._rank))
+        file = f"rank-{self._rank.number}.json" if self._rank else "main.json"
+        self._recording = Recording(self._plan, file, "rank" if self._rank else "main", self._rank)
+        self._children = Children(self._plan)
+        self._departures = Departures(self._leave, self._recording.leave)
+        self._failing = False
+        self._reported = False
+
+    def run(self, script: Script) -> object:
+        """Run the script and report; the result is for ``sys.exit``."""
+        if self._rank is not None:  # so that the others know of this one however it ends
+            self._recording.save(self._recording.record(Ending(), complete=False))
+        self._recording.begin()
+        self._children.follow()
+        self._departures.watch()
+        ending, code = run_script(script, self._recording.explain)
+        if os.getpid() != self._pid:
+            return code
+        refused = self._recording.refused
+        if refused is not None:
+            self._departures.remove()
+            say("error", refused.line)
+            return EXIT_FAILED
+        self._report(ending)
+        self._departures.remove()
+        if ending.kind == "interrupted":
+            die_of(signal.SIGINT)
+        return EXIT_FOUND if self._failing and not ending.code else code
+
+    def _leave(self, code: int) -> None:
+        """The process ends without coming back to :meth:`run`."""
+        if code < 0:
+            self._report(Ending(kind="terminated", code=128 - code, error=signal.Signals(-code).name))
+        else:
+            self._report(Ending(kind="exit", code=code & 0xFF))
+
+    def _report(self, ending: Ending) -> None:
+        """Whatever goes wrong here, the script has run and shall end as it would have ended."""
+        if self._reported:
+            return
+        self._reported = True
+        try:
+            self._write_report(ending)
+        except Exception as error:
+            say("error", f"devlint failed to report: {type(error).__name__}: {error}")
+
+    def _write_report(self, ending: Ending) -> None:
+        if ending.kind == "exit" and _limited(self._recording):
+            ending = replace(ending, kind="steps")
+        record = self._recording.record(ending)
+        self._recording.save(record)
+        self._recording.end()
+        self._children.forget()
+        if self._rank is not None and not self._rank.leads:
+            return
+        patience = PATIENCE if ending.kind != "terminated" else _PATIENCE_WHEN_KILLED
+        record = judged(merge([record, *self._others(patience)]), self._resolver)
+        self._keep(record)
+        for stream in (sys.stdout, sys.stderr):
+            _flush(stream)
+        console.show(record, sys.stderr, self._options.quiet)
+        self._failing = not self._options.exit_zero and _fails(record, self._config)
+
+    def _others(self, patience: float) -> list[Record]:
+        """The records of the run's other processes on this machine; ranks are waited for."""
+        if not self._plan.directory:
+            return []
+        own = os.getpid()
+        deadline = time.monotonic() + patience
+        while True:
+            found = [part for part in storage.parts(self._plan.directory) if _pid(part) != own]
+            missing = self._missing(found)
+            running = missing or any(not part.complete and _alive(_pid(part)) for part in found)
+            if self._rank is None or not running or time.monotonic() > deadline:
+                return found + missing
+            time.sleep(0.05)
+
+    def _missing(self, found: list[Record]) -> list[Record]:
+        """For each rank that has left no record at all, one that says so."""
+        rank = self._rank
+        if rank is None:
+            return []
+        first = rank.number - rank.local
+        there = {process.rank for part in found for process in part.processes if process.role == "rank"}
+        there.add(rank.number)
+        absent = [number for number in range(first, first + rank.local_size) if number not in there]
+        header = replace(self._plan.header, complete=False)
+        return [
+            replace(header, processes=(Process(pid=0, role="rank", rank=number, notes=("left no record",)),))
+            for number in absent
+        ]
+
+    def _keep(self, record: Record) -> None:
+        """Write the whole record: to the run's directory, and to where the user wants it."""
+        paths = [os.path.join(self._plan.directory, storage.WHOLE)] if self._plan.directory else []
+        if self._options.output:
+            paths.append(_for_node(self._options.output, self._rank))
+        for path in paths:
+            try:
+                storage.write(record, path)
+            except OSError as error:
+                say("error", f"{path}: the record cannot be written: {error.strerror}")
+
+
+def header(command: tuple[str, ...] = (), simulated: bool = False) -> Record:
+    """A record of a run that begins now."""
+    started = dt.datetime.now().astimezone().isoformat(timespec="seconds")
+    return Record(devlint=__version__, simulated=simulated, command=command, directory=os.getcwd(), started=started)
+
+
+def _configure(options: Options) -> tuple[Resolver, Config]:
+    from devlint.check.run import Options as CheckOptions
+    from devlint.check.run import configure
+
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
+    return configure(
+        CheckOptions(
+            paths=() if options.module else (options.script,),
+            select=options.select,
+            ignore=options.ignore,
+            extend_select=options.extend_select,
+            fail_on=options.fail_on,
+            config=options.config,
+            isolated=options.isolated,
+        )
+    )
+
+
+def _check_torch() -> None:
+    try:
+        found = "torch" in sys.modules or importlib.util.find_spec("torch") is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise ScriptError("torch is not installed for this Python: pip install 'devlint[audit]'")
+
+
+def _check_output(output: str | None) -> None:
+    """Three days of training later would be late to find out."""
+    if output is None:
+        return
+    directory = os.path.dirname(os.path.abspath(output))
+    if os.path.isdir(output):
+        raise ConfigError(f"--output: {output}: Is a directory")
+    if not os.path.isdir(directory):
+        raise ConfigError(f"--output: {directory}: No such directory")
+    if not os.access(directory, os.W_OK):
+        raise ConfigError(f"--output: {directory}: Permission denied")
+
+
+def _plan(options: Options, directory: str) -> Plan:
+    module = ("-m",) if options.module else ()
+    return Plan(
+        header=header((*module, options.script, *options.arguments), options.simulate),
+        directory=directory,
+        devices=options.devices or 1,
+        steps=options.steps,
+        roots=_roots(options.script) if options.module else (),
+    )
+
+
+def _roots(module: str) -> tuple[str, ...]:
+    """The directories of the package that is run, which is the project even where it is installed."""
+    spec = importlib.util.find_spec(module.partition(".")[0])
+    return tuple(spec.submodule_search_locations or ()) if spec is not None else ()
+
+
+def _directory(rank: ranks.Rank | None) -> str:
+    try:
+        return storage.new_run() if rank is None else storage.shared_run(rank.key)
+    except OSError as error:
+        say("warning", f"no record of the run is kept: {error.filename}: {error.strerror}")
+        return ""
+
+
+def _for_node(output: str, rank: ranks.Rank | None) -> str:
+    """Each machine writes its own file, since they may share the disk."""
+    if rank is None or rank.node == 0:
+        return output
+    stem, suffix = os.path.splitext(output)
+    return f"{stem}.node{rank.node}{suffix}"
+
+
+def _limited(recording: Recording) -> bool:
+    return recording.process(Ending()).steps.limited
+
+
+def _fails(record: Record, config: Config) -> bool:
+    from devlint.config import FAIL_ON
+
+    return any(FAIL_ON[finding["severity"]] >= config.fail_on for finding in record.findings or ())
+
+
+def _pid(record: Record) -> int:
+    return record.processes[0].pid if record.processes else 0
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _flush(stream: object) -> None:
+    flush: Callable[[], object] | None = getattr(stream, "flush", None)
+    try:
+        if flush is not None:
+            flush()
+    except (OSError, ValueError):  # for Python to complain of
+        pass

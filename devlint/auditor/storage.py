@@ -1,0 +1,155 @@
+"""Records as files: where those of a run are kept, how they are written, and what is wrong with one that is read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+
+from devlint.record import FORMAT, Record
+
+KEPT = 20
+"""So many runs are kept for each user."""
+SUFFIX = ".json"
+WHOLE = "record" + SUFFIX
+"""The record of a run as a whole, in the run's directory; the others there are those of single processes."""
+
+
+class RecordError(Exception):
+    """A record cannot be read; the text is the one line that the user sees."""
+
+
+def write(record: Record, path: str) -> None:
+    """Write a record so that there is never a half of one under that name; an OSError says why it could not be."""
+    import msgspec
+
+    data = msgspec.json.format(msgspec.json.encode(record), indent=1)
+    directory, name = os.path.split(os.path.abspath(path))
+    temporary = os.path.join(directory, f".{name}.{os.getpid()}")
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def read(path: str) -> Record:
+    """Read a record, or raise a :class:`RecordError`."""
+    import msgspec
+
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        raise RecordError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        cut = " (it ends too early)" if "truncated" in str(error) else ""
+        raise RecordError(f"{path}: not a record of devlint: not valid JSON{cut}") from error
+    number = found.get("format") if isinstance(found, dict) and "processes" in found else None
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise RecordError(f"{path}: not a record of devlint")
+    if number > FORMAT:
+        raise RecordError(f"{path}: written by a newer devlint (format {number}, this one reads up to {FORMAT})")
+    try:
+        return msgspec.convert(found, Record, str_keys=True)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{path}: not a record of devlint: {error}") from error
+
+
+def home() -> str:
+    """The directory of this user's runs, made if need be; nobody else may write there, or it is an OSError."""
+    owner = str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    path = os.path.join(_temporary_directory(), f"devlint-{owner}")
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        found = os.lstat(path)
+        ours = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+        if not stat.S_ISDIR(found.st_mode) or not ours:
+            raise PermissionError(13, "is not a directory of this user alone", path) from None
+    return path
+
+
+def new_run() -> str:
+    """A new directory for the records of a run; what is older than the latest runs goes."""
+    parent = home()
+    prune(parent)
+    return tempfile.mkdtemp(prefix=time.strftime("run-%Y%m%d-%H%M%S-"), dir=parent)
+
+
+def shared_run(key: str) -> str:
+    """The directory that all processes share which know the key."""
+    parent = home()
+    path = os.path.join(parent, f"run-{key}")
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+        prune(parent)
+    return path
+
+
+def prune(parent: str, kept: int = KEPT) -> None:
+    """Remove all but the latest runs, and never one of the last hour, which may still be running."""
+    runs = sorted(_runs(parent), key=lambda path: _changed(path), reverse=True)
+    for path in runs[kept:]:
+        if time.time() - _changed(path) > 3600:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def parts(directory: str) -> list[Record]:
+    """The records of the processes in a run's directory; one that is just being written does not count."""
+    found: list[Record] = []
+    for name in sorted(os.listdir(directory)):
+        if name.endswith(SUFFIX) and not name.startswith(".") and name != WHOLE:
+            with contextlib.suppress(RecordError):
+                found.append(read(os.path.join(directory, name)))
+    return found
+
+
+def latest() -> list[Record]:
+    """The record of this user's latest run: one, or those of its processes where the run was killed."""
+    try:
+        runs = [path for path in _runs(home()) if any(name.endswith(SUFFIX) for name in os.listdir(path))]
+    except OSError as error:
+        raise RecordError(f"the runs of this user cannot be read: {error}") from error
+    if not runs:
+        raise RecordError("there is no record of a run yet: `devlint audit SCRIPT` makes one")
+    directory = max(runs, key=_changed)
+    whole = os.path.join(directory, WHOLE)
+    found = [read(whole)] if os.path.exists(whole) else parts(directory)
+    if not found:
+        raise RecordError(f"{directory}: none of the records there can be read")
+    return found
+
+
+def _runs(parent: str) -> Iterator[str]:
+    with os.scandir(parent) as entries:
+        for entry in entries:
+            if entry.name.startswith("run-") and entry.is_dir(follow_symlinks=False):
+                yield entry.path
+
+
+def _changed(path: str) -> float:
+    try:
+        return max(os.stat(path).st_mtime, *(os.stat(os.path.join(path, name)).st_mtime for name in os.listdir(path)))
+    except (OSError, TypeError):  # gone meanwhile, or empty
+        with contextlib.suppress(OSError):
+            return os.stat(path).st_mtime
+        return 0.0
+
+
+def _temporary_directory() -> str:
+    """As :func:`tempfile.gettempdir`, which must not remember it: the script may set TMPDIR before it asks."""
+    before = tempfile.tempdir
+    try:
+        return tempfile.gettempdir()
+    finally:
+        tempfile.tempdir = before

@@ -1,0 +1,135 @@
+"""Modules kept in plain lists, tuples and dicts of a module, which does not know of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devlint.device import IMPLIED_CPU
+from devlint.flow import names
+from devlint.flow.state import CHILDREN, State
+from devlint.flow.values import Mapping, Module, Sequence, Value
+from devlint.sites import Attribute, Operand, Scope
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+    from devlint.flow.index import ClassInfo
+
+_OWN_WAYS = frozenset(
+    """parameters named_parameters children named_children modules named_modules state_dict _apply to cuda
+    __setattr__""".split()
+)
+"""Methods with which a class can take care of modules that it has not registered."""
+_REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
+_LOOKS = frozenset("len range enumerate zip reversed print isinstance id list tuple iter".split())
+"""Functions that register nothing that they are given."""
+_DEEPEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    owner: str
+    name: str
+    node: ast.expr
+    scope: Scope
+    container: str
+    modules: frozenset[int]
+
+
+class Submodules:
+    """The plain containers of a file's modules that hold modules."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], _Kept] = {}
+        self._empty: dict[tuple[str, str], _Kept] = {}
+
+    def declare(self, frame: Frame, name: str, value: Value, node: ast.AST) -> None:
+        """``__init__`` keeps a container under ``name``."""
+        if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not isinstance(node, ast.expr):
+            return
+        key = frame.owner.name, name
+        found = frozenset(_modules(value))
+        kept = _Kept(*key, node, frame.scope(), _container(value, node), found)
+        if found:
+            self._known.setdefault(key, kept)
+        elif isinstance(node, ast.List) and not node.elts:
+            self._empty.setdefault(key, kept)
+
+    def append(self, frame: Frame, target: ast.expr, value: Value) -> None:
+        """``__init__`` puts something into a list of ``self``."""
+        name = names.dotted(target)
+        if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not name.startswith("self."):
+            return
+        key = frame.owner.name, name.removeprefix("self.")
+        kept = self._known.get(key) or self._empty.get(key)
+        found = frozenset(_modules(value))
+        if kept is not None and found:
+            self._known[key] = _Kept(kept.owner, kept.name, kept.node, kept.scope, kept.container, kept.modules | found)
+
+    def settle(self, info: ClassInfo, self_oid: int, state: State) -> None:
+        """``__init__`` of a class is over: what is registered in some other way is nobody's concern."""
+        held = [value for key, value in state.heap.items() if key[0] == self_oid and isinstance(value, Module)]
+        registered = set(_below(held, state))
+        cared_for = _cares(info)
+        for key, kept in list(self._known.items()):
+            if key[0] == info.name and (cared_for or kept.modules & registered or _handed_on(info, kept)):
+                del self._known[key]
+
+    def sites(self) -> Iterator[Attribute]:
+        """A site for each container whose modules nobody registers."""
+        for kept in self._known.values():
+            value = Operand(kept.node, f"self.{kept.name}", IMPLIED_CPU)
+            yield Attribute(
+                kept.node, kept.scope, kept.owner, kept.name, value, (), kind="module", container=kept.container
+            )
+
+
+def _container(value: Value, node: ast.expr) -> str:
+    if isinstance(value, Mapping):
+        return "dict"
+    if isinstance(node, ast.Tuple):
+        return "tuple"
+    return "list" if isinstance(node, (ast.List, ast.ListComp)) else "container"
+
+
+def _modules(value: Value, depth: int = 0) -> Iterator[int]:
+    """The identities of the modules with parameters in a container."""
+    if isinstance(value, Module):
+        if value.has_state and (value.cls is None or value.cls.has_state is not False):
+            yield value.oid
+    elif depth < _DEEPEST and isinstance(value, Sequence):
+        for item in value.items if value.items is not None else (value.item,):
+            yield from _modules(item, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, Mapping):
+        for item in (*(held for _, held in value.items), value.other):
+            yield from _modules(item, depth + 1)
+
+
+def _below(modules: list[Module], state: State, depth: int = 0) -> Iterator[int]:
+    """The identities of modules and of what they were made of."""
+    for module in modules:
+        yield module.oid
+        children = state.heap.get((module.oid, CHILDREN))
+        if isinstance(children, tuple) and depth < _DEEPEST:
+            yield from _below(list(children), state, depth + 1)
+
+
+def _cares(info: ClassInfo) -> bool:
+    """Whether a class registers modules by name, or has ways of its own to reach them."""
+    if any(info.method(name) is not None for name in _OWN_WAYS):
+        return True
+    called = (names.dotted(node.func) for node in info.nodes if isinstance(node, ast.Call))
+    return any(name.rpartition(".")[2] in _REGISTERS for name in called)
+
+
+def _handed_on(info: ClassInfo, kept: _Kept) -> bool:
+    """Whether the file hands the container to a call that may register what it holds: `nn.Sequential(*self.layers)`."""
+    for node in ast.walk(info.index.tree):
+        if isinstance(node, ast.Call) and names.dotted(node.func) not in _LOOKS:
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            plain = (part.value if isinstance(part, ast.Starred) else part for part in given)
+            if any(isinstance(part, ast.Attribute) and part.attr == kept.name for part in plain):
+                return True
+    return False

@@ -1,0 +1,130 @@
+"""DVL105: modules in a plain list of a module."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Fix, Severity
+from devlint.flow.names import imported
+from devlint.rules.base import Report, Rule
+from devlint.sites import Attribute, Site
+
+_CONTAINERS = {"container": "nn.ModuleList", "list": "nn.ModuleList", "tuple": "nn.ModuleList", "dict": "nn.ModuleDict"}
+
+
+class UnregisteredSubmodule(Rule):
+    """Modules in a plain list, tuple or dict of a module are no submodules: neither moved, nor trained, nor saved.
+
+    ## What it does
+    Reports `self.layers = [nn.Linear(8, 8), ...]`, a dict of modules, and modules appended to a plain list, in
+    `__init__` of an `nn.Module`.
+
+    ## Why it matters
+    A module knows the modules that are its attributes, not those in its lists. `Module.to()` leaves them on the CPU,
+    where the first batch on an accelerator raises. `parameters()` leaves them out, so that no optimizer trains them,
+    and `state_dict()` does, so that they are not saved.
+
+    ## Example
+    ```python
+    class Net(nn.Module):
+        def __init__(self, depth):
+            super().__init__()
+            self.layers = [nn.Linear(8, 8) for _ in range(depth)]
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+    ```
+
+    ## Use instead
+    ```python
+    class Net(nn.Module):
+        def __init__(self, depth):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(depth)])
+
+        def forward(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+    ```
+
+    ## When it stays silent
+    - The modules are registered in some other way: as attributes of their own, by `nn.Sequential(*self.layers)`, by
+      `add_module`.
+    - The container is handed to a call that may register them.
+    - The class overrides `parameters`, `to`, `_apply`, `state_dict` or the like.
+    - A list that hides a module on purpose: `self._teacher = [teacher]`, of which the module was made elsewhere.
+    - The modules have no parameters.
+
+    ## Fix safety
+    Wrapping the container in `nn.ModuleList` or `nn.ModuleDict` is unsafe: `parameters()` and the keys of the state
+    dict change, as they should, and a checkpoint that was saved before lacks them.
+
+    ## References
+    - [torch.nn.ModuleList](https://docs.pytorch.org/docs/stable/generated/torch.nn.ModuleList.html)
+    - [torch.nn.Module](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html)
+    """
+
+    code = "DVL105"
+    name = "unregistered-submodule"
+    severity = Severity.WARNING
+    observed = True
+    sites = (Attribute,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where modules are kept out of sight of their owner."""
+        if not isinstance(site, Attribute) or site.kind != "module" or (site.measured is not None and _harmless(site)):
+            return
+        name = f"self.{site.name}"
+        holder = f"a plain {site.container}" if site.container else "no submodule"
+        lost = "`.to()` does not move them, `parameters()` and `state_dict()` leave them out"
+        if site.registered:
+            lost = "`.to()` does not move them, `state_dict()` leaves them out"
+        wrapper = _CONTAINERS.get(site.container, "")
+        yield Report(
+            site.value.node,
+            f"`{name}` is {holder}, whose modules `{site.owner}` does not know: {lost}",
+            label="modules, but no submodules",
+            steps=site.uses,
+            help=f"keep them in an `{wrapper}`" if wrapper else "assign the module as an attribute",
+            fix=self._fix(site, wrapper),
+        )
+
+    def _fix(self, site: Attribute, wrapper: str) -> Fix | None:
+        node = site.value.node
+        text = self.source.segment(node)
+        listed = isinstance(node, ast.List | ast.ListComp) or (isinstance(node, ast.Tuple) and text.startswith("("))
+        named = isinstance(node, ast.Dict) and all(_is_text(key) for key in node.keys)
+        prefix = self._prefix()
+        if prefix is None or not (listed or named):
+            return None
+        edit = self.replace(node, f"{prefix}{wrapper.removeprefix('nn.')}({text})")
+        return Fix(f"Wrap in `{wrapper}`", (edit,), Applicability.UNSAFE)
+
+    def _prefix(self) -> str | None:
+        """How the top level of the file reaches ``torch.nn``, ``None`` where it does not."""
+        found: str | None = None
+        for name, path in self._imports():
+            if path == "torch.nn" and name != "torch":
+                return f"{name}."
+            if name == "torch":
+                found = "torch.nn."
+        return found
+
+    def _imports(self) -> Iterable[tuple[str, str]]:
+        for node in self.source.tree.body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield from imported(node).items()
+
+
+def _is_text(key: ast.expr | None) -> bool:
+    return isinstance(key, ast.Constant) and isinstance(key.value, str)
+
+
+def _harmless(site: Attribute) -> bool:
+    """Whether what an audit saw looks like a choice: the modules are in place, and trained or hidden on purpose."""
+    there = site.value.device.same(site.beside) is True and not site.uses
+    return there and (site.registered or site.name.startswith("_"))

@@ -1,0 +1,54 @@
+"""Autograd on virtual devices: what its engine in C++ expects of a device guard and a guard from Python cannot give."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import torch
+
+from devlint.simulator import devices
+
+_lost: list[BaseException] = []
+"""Exceptions of a backward pass that are on their way through the engine."""
+
+
+def stash_pending_error() -> None:
+    """Put aside the exception that is being raised in C++ right now, if there is one.
+
+    While an exception from Python unwinds the engine, the engine asks the device guard for its type, in a destructor
+    that must not fail; but a call into Python with an exception pending fails, and the process would be aborted.
+    """
+    try:
+        operator.not_(*(None,))  # CPython turns what is pending into the cause of this call's failure
+    except SystemError as error:
+        if error.__cause__ is None:
+            raise
+        _lost.append(error.__cause__)
+
+
+def install() -> None:
+    """Raise what was put aside where the pass was started; run it in one thread where there are several devices.
+
+    Autograd starts its device threads by the number of devices of a guard, and a guard from Python always says one.
+    """
+    original = torch.autograd.graph._engine_run_backward
+
+    @functools.wraps(original)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            if devices.count() == 1:
+                return original(*args, **kwargs)
+            with torch.autograd.set_multithreading_enabled(False):
+                return original(*args, **kwargs)
+        except SystemError:
+            if not _lost:
+                raise
+            error = _lost.pop()
+            _lost.clear()
+        raise error
+
+    modules: tuple[Any, ...] = (torch.autograd.graph, torch.autograd)
+    for module in modules:
+        module._engine_run_backward = run

@@ -1,0 +1,134 @@
+"""Holds the simulated device against the host over torch's own list of operations and their samples.
+
+    python -m tests.simulator.sweep             every operation, its first sample: result and gradients equal the host's
+    python -m tests.simulator.sweep --part 8    every eighth operation
+
+Prints one line for each difference and a summary as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import warnings
+from collections import Counter
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from devlint.simulator import backend
+
+backend.install()
+DEVICE = torch.device(backend.NAME, 0)
+
+NOT_DENSE = re.compile(r"sparse|quantized|nested|jagged|_c10d|to_mkldnn")
+"""Operations on what the simulated device does not have."""
+
+NOT_DETERMINED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
+"""Operations whose result is whatever was in memory."""
+
+
+def _moved(value: Any) -> Any:
+    """The sample on the device; leaves stay leaves."""
+
+    def move(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.detach().to(DEVICE).requires_grad_(tensor.requires_grad)
+
+    return pytree.tree_map_only(torch.Tensor, move, value)
+
+
+def _kept(value: Any) -> Any:
+    return pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone().requires_grad_(t.requires_grad), value)
+
+
+def _computed(function: Any, sample: Any) -> list[Any]:
+    """The tensors in the result, and the gradients of its floating sum, on the host."""
+    torch.manual_seed(0)
+    out = function(sample.input, *sample.args, **sample.kwargs)
+    results = [leaf for leaf in pytree.tree_leaves(out) if isinstance(leaf, torch.Tensor)]
+    leaves = [leaf for leaf in pytree.tree_leaves((sample.input, sample.args, sample.kwargs)) if _wants_grad(leaf)]
+    used = [r for r in results if r.requires_grad]
+    if leaves and used:
+        total = sum((r.abs() if r.is_complex() else r).sum() for r in used)
+        results += [g for g in torch.autograd.grad(total, leaves, allow_unused=True) if g is not None]
+    return results
+
+
+def _wants_grad(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def _host(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().host if isinstance(tensor, backend.SimulatedTensor) else tensor.detach()
+
+
+def difference(function: Any, sample: Any) -> str:
+    """What differs between the device and the host; empty if nothing does, ``skip`` if the host refuses."""
+    moved = sample.transform(lambda v: _moved(v) if isinstance(v, torch.Tensor) else v)
+    host = sample.transform(lambda v: _kept(v) if isinstance(v, torch.Tensor) else v)
+    try:
+        expected = _computed(function, host)
+    except Exception:
+        return "skip"
+    try:
+        got = _computed(function, moved)
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
+    if len(got) != len(expected):
+        return f"{len(got)} tensors instead of {len(expected)}"
+    for ours, theirs in zip(got, expected, strict=True):
+        try:
+            torch.testing.assert_close(_host(ours), theirs.detach(), rtol=0, atol=0, equal_nan=True)
+        except AssertionError as error:
+            return "values: " + str(error).splitlines()[0]
+    return ""
+
+
+def _takes_tensors(sample: Any) -> bool:
+    return any(
+        isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves((sample.input, sample.args, sample.kwargs))
+    )
+
+
+def _samples(op: Any) -> Any:
+    dtype = next((d for d in (torch.float32, torch.int64, torch.bool, torch.complex64) if d in op.dtypes), None)
+    if dtype is None:
+        return
+    gradients = op.supports_autograd and dtype.is_floating_point
+    try:
+        samples = list(op.sample_inputs("cpu", dtype, requires_grad=gradients))
+    except Exception:
+        return  # needs a package that is not here
+    yield from [sample for sample in samples if _takes_tensors(sample)][:2]
+
+
+def main() -> int:
+    """Compare, print, and return how many differ."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--part", type=int, default=1, help="take every so manieth operation")
+    parser.add_argument("--only", default="", help="operations whose name contains this")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    counts: Counter[str] = Counter()
+    chosen = [op for op in op_db if options.only in op.full_name and not NOT_DENSE.search(op.full_name)]
+    for op in chosen[:: options.part]:
+        if op.name in NOT_DETERMINED:
+            continue
+        import sys
+
+        print(op.full_name, file=sys.stderr)
+        for sample in _samples(op):
+            what = difference(op.op, sample)
+            counts["skipped" if what == "skip" else "different" if what else "equal"] += 1
+            if what and what != "skip":
+                print(f"{op.full_name}: {what}")  # noqa: T201  # the program's output
+    print(json.dumps(counts))  # noqa: T201  # the program's output
+    return counts["different"]
+
+
+if __name__ == "__main__":
+    raise SystemExit(min(main(), 1))
