@@ -28,26 +28,19 @@ class Origin(NamedTuple):
     backward: bool = False
 
 
-class _Forward(NamedTuple):
-    """Where an operation was called that autograd may reverse later, and in which thread."""
-
-    place: int
-    thread: int
-
-
 class Attribution:
     """Finds the origin of an event in the calling thread.
 
     What autograd runs is blamed on the operation which it reverses: the forward operation is remembered by the number
     that autograd gave it (:meth:`remember`), and the node that runs in backward bears the same number.  Those numbers
-    count from zero in each thread, so one that two threads used says nothing.  Where the operation is not known, the
-    line that started the latest backward is blamed.
+    count from zero in each thread, so one that two places were given says nothing.  Where the operation is not known,
+    the line that started the latest backward is blamed.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._patches = Patches()
-        self._forward: dict[int, _Forward] = {}
+        self._forward: dict[int, int] = {}
         self._running: list[int] = []
         self._local = threading.local()
         self._engine: CodeType | None = None
@@ -90,15 +83,14 @@ class Attribution:
     def remember(self, place: int) -> None:
         """The operation that runs, at ``place``, is one that autograd will reverse: its number has just been given."""
         number = torch._C._autograd._get_sequence_nr() - 1
-        thread = threading.get_ident()
         known = self._forward.get(number)
         if known is None:
             if len(self._forward) >= _REMEMBERED:
                 for old in list(islice(self._forward, _REMEMBERED // 4)):
                     self._forward.pop(old, None)
-        elif known.thread != thread:
+        elif known != place:
             place = NOWHERE
-        self._forward[number] = _Forward(place, thread)
+        self._forward[number] = place
 
     def thread(self) -> str:
         """The name of the calling thread."""
@@ -120,9 +112,9 @@ class Attribution:
             # a thread of the project, a hook on a tensor, the backward of a function of the project
             return Origin(frames.at(frame), node is not None)
         if node is not None:
-            known = self._forward.get(node._sequence_nr())
-            if known is not None and known.place != NOWHERE:
-                return Origin(known.place, True)
+            place = self._forward.get(node._sequence_nr(), NOWHERE)
+            if place != NOWHERE:
+                return Origin(place, True)
         elif within == "" and self.thread() != _NATIVE:
             return Origin(frames.at(frame) or self._session.place_of_thread())
         return Origin(frames.at(frame) or (self._running or [NOWHERE])[-1], True)

@@ -145,6 +145,8 @@ class Kernels:
     def _count_copy(
         self, target: torch.Tensor, source: torch.Tensor, non_blocking: bool, outer: torch.Tensor | None, seconds: float
     ) -> None:
+        if target.numel() == 0:  # there is nothing to copy, and torch does not
+            return
         session, whole = self._session, source if outer is None else outer
         transfer = transfer_of(target, source, non_blocking)
         origin = self._attribution.origin()

@@ -12,6 +12,7 @@ def listeners(session: Session) -> list[Listener]:
     from devlint.auditor.kernels import Kernels
     from devlint.auditor.loaders import Loaders
     from devlint.auditor.signals import Signals
+    from devlint.auditor.uncompiled import Uncompiled
     from devlint.auditor.waits import Waits
 
     attribution = Attribution(session)
@@ -24,4 +25,5 @@ def listeners(session: Session) -> list[Listener]:
         Kernels(session, attribution, waits),
         loaders,
         Signals(session, loaders),
+        Uncompiled(),  # last, when all functions of the audit are there
     ]

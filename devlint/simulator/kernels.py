@@ -21,9 +21,47 @@ def host(value: Any) -> Any:
 def copy_(target: torch.Tensor, source: Any, non_blocking: bool = False) -> torch.Tensor:
     """``aten::copy_`` with a simulated tensor on either side or on both; the source may be a number."""
     if not isinstance(source, torch.Tensor):
-        source = torch.scalar_tensor(source)  # a boxed call hands wrapped numbers over as what they wrap
-    host(target).copy_(host(source))
+        # a boxed call hands wrapped numbers over as what they wrap
+        source = torch.scalar_tensor(source, dtype=_NUMBERS[type(source)], device="cpu")
+    if isinstance(target, SimulatedTensor) != isinstance(source, SimulatedTensor) and _needs_parts(target, source):
+        _copy_by_parts(target, source, non_blocking)
+    else:
+        host(target).copy_(host(source))
     return target
+
+
+_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+
+
+def _needs_parts(target: torch.Tensor, source: torch.Tensor) -> bool:
+    """Whether CUDA could not copy the memory as it is: the dtype changes, or there are gaps, or another order."""
+    target, source = host(target), host(source)
+    if target.dtype != source.dtype or target.shape != source.shape:
+        return target.numel() > 0
+    order = sorted(range(target.dim()), key=target.stride, reverse=True)
+    return not (target.permute(order).is_contiguous() and source.permute(order).is_contiguous())
+
+
+def _copy_by_parts(target: torch.Tensor, source: torch.Tensor, non_blocking: bool) -> None:
+    """Copy as CUDA does what it cannot at once: only dense memory crosses, and the dtype changes on one side.
+
+    That is the device for an asynchronous copy, to save the host's time, else the host, to save the device's memory.
+    """
+    converts_first = isinstance(source, SimulatedTensor) == bool(non_blocking)
+    end = host(target)
+    dtype = target.dtype if converts_first else source.dtype
+    crossing = _like(source, host(source).to(dtype).expand_as(end).contiguous())
+    landing = target
+    if not end.is_contiguous() or end.dtype != dtype:
+        landing = _like(target, torch.empty_like(end, dtype=dtype, memory_format=torch.contiguous_format))
+    aten.copy_.default(landing, crossing, non_blocking)
+    if landing is not target:
+        end.copy_(host(landing))
+
+
+def _like(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """A tensor of the host, taken to where ``tensor`` is."""
+    return wrap(value, tensor.device.index) if isinstance(tensor, SimulatedTensor) else value
 
 
 def local_scalar_dense(tensor: SimulatedTensor) -> Any:

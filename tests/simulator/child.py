@@ -1,8 +1,8 @@
 """Runs case files on the simulated backend, in a process of its own since the backend cannot be taken away again.
 
-A case file is a module in `tests/simulator/cases/` whose functions `case_*` fail by raising; `DEVICES` is the number of
-virtual devices that it needs.  As a program: `child.py DEVICES NAME...` prints the traceback of each case, or null, as
-JSON.
+A case file is a module in a folder of the tests whose functions `case_*` fail by raising; `DEVICES` is the number of
+virtual devices that it needs.  As a program: `child.py DEVICES FOLDER NAME...` prints the traceback of each case, or
+null, as JSON.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = Path(__file__).parent / "cases"
+CASES = "tests/simulator/cases"
 
 
-def files() -> dict[str, int]:
-    """The case files' names and the number of devices each needs."""
+def files(folder: str = CASES) -> dict[str, int]:
+    """The names of the case files in a folder, and the number of devices each needs."""
     found = {}
-    for path in sorted(CASES.glob("*.py")):
+    for path in sorted((ROOT / folder).glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "DEVICES":
                 found[path.stem] = ast.literal_eval(node.value)
     return found
 
 
-def names(stem: str) -> list[str]:
+def names(stem: str, folder: str = CASES) -> list[str]:
     """The cases in a file."""
-    tree = ast.parse((CASES / f"{stem}.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / folder / f"{stem}.py").read_text(encoding="utf-8"))
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("case_")]
 
 
 @functools.cache
-def outcomes(devices: int) -> dict[str, str | None]:
+def outcomes(devices: int, folder: str = CASES) -> dict[str, str | None]:
     """The traceback of each case that needs so many devices, by `file.case`; `None` for those that passed."""
-    chosen = [stem for stem, needed in files().items() if needed == devices]
+    chosen = [stem for stem, needed in files(folder).items() if needed == devices]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.simulator.child", str(devices), *chosen],
+        [sys.executable, "-m", "tests.simulator.child", str(devices), folder, *chosen],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -54,7 +54,7 @@ def outcomes(devices: int) -> dict[str, str | None]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def main(devices: int, stems: list[str]) -> None:
+def main(devices: int, folder: str, stems: list[str]) -> None:
     """Run the cases of the files and print what became of them."""
     import torch
 
@@ -63,8 +63,8 @@ def main(devices: int, stems: list[str]) -> None:
     backend.install(devices)
     results: dict[str, str | None] = {}
     for stem in stems:
-        module = importlib.import_module(f"tests.simulator.cases.{stem}")
-        for name in names(stem):
+        module = importlib.import_module(f"{folder.replace('/', '.')}.{stem}")
+        for name in names(stem, folder):
             torch.manual_seed(0)
             try:
                 getattr(module, name)()
@@ -76,4 +76,4 @@ def main(devices: int, stems: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
