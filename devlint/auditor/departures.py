@@ -28,6 +28,7 @@ class Departures:
         self._pid = os.getpid()
         self._patches = Patches()
         self._active = False
+        self._masks: list[set[Any]] = []
 
     def watch(self) -> None:
         """Hook in; only the main thread can."""
@@ -85,13 +86,23 @@ class Departures:
             if self._get_handler(number) == self._on_signal:
                 self._set_handler(number, signal.SIG_DFL)
 
+    def before_fork(self) -> None:
+        """Hold signals back: Python forgets those that reach the child before it is ready for them."""
+        if self._active and hasattr(signal, "pthread_sigmask"):
+            self._masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS))
+
+    def after_fork(self) -> None:
+        """Let them through again, in parent and child."""
+        if self._masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._masks.pop())
+
     def in_child(self) -> None:
         """This process has just been forked, and is not the one that is watched."""
-        if not self._active:
-            return
-        self._active = False
-        self._reset()
-        self._forked()
+        if self._active:
+            self._active = False
+            self._reset()
+            self._forked()
+        self.after_fork()
 
 
 _watching: list[Departures] = []
@@ -100,5 +111,9 @@ _watching: list[Departures] = []
 
 def _at_fork(departures: Departures) -> None:
     if not _watching and hasattr(os, "register_at_fork"):  # not on Windows
-        os.register_at_fork(after_in_child=lambda: _watching[0].in_child())
+        os.register_at_fork(
+            before=lambda: _watching[0].before_fork(),
+            after_in_parent=lambda: _watching[0].after_fork(),
+            after_in_child=lambda: _watching[0].in_child(),
+        )
     _watching[:] = [departures]

@@ -20,6 +20,8 @@ from typing import Any
 
 from devlint.record import Ending
 
+_OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+
 
 class ScriptError(Exception):
     """The script cannot be run at all; the text is the one line that the user sees."""
@@ -67,19 +69,15 @@ def run(script: Script, on_error: Callable[[BaseException], object]) -> tuple[En
     """
     sys.argv = ["-m" if script.module else script.target, *script.arguments]
     sys.modules["__main__"] = _fresh_main()
-    limit = sys.getrecursionlimit()
     # what devlint has on the stack is not to be at the expense of the script
-    sys.setrecursionlimit(limit + _depth())
-    try:
-        _execute(script)
-        ending, code = Ending(kind="finished"), None
-    except SystemExit as error:
+    sys.setrecursionlimit(sys.getrecursionlimit() + _depth())
+    error = _attempt(script)
+    ending, code = Ending(kind="finished"), None
+    if error is not None:
+        _clean(error)
         _tell(on_error, error)
-        ending, code = _exit(error)
-    except BaseException as error:
-        _strip(error)
-        _tell(on_error, error)
-        ending, code = _died(error)
+        ending, code = _exit(error) if isinstance(error, SystemExit) else _died(error)
+    del error  # with the script's variables
     _finish()
     return ending, code
 
@@ -107,6 +105,15 @@ def flush(stream: Any) -> None:
         stream.flush()
     except (OSError, ValueError, AttributeError):  # closed, or None
         pass
+
+
+def _attempt(script: Script) -> BaseException | None:
+    """Run the script; the exception that ended it is for the caller, when it is no longer being handled."""
+    try:
+        _execute(script)
+    except BaseException as error:
+        return error
+    return None
 
 
 def _execute(script: Script) -> None:
@@ -158,15 +165,33 @@ def _depth() -> int:
     depth, frame = 0, sys._getframe(1).f_back
     while frame is not None:
         depth, frame = depth + 1, frame.f_back
-    return depth + 2  # those of run() and _execute()
+    return depth + 6  # two are still to come; C code in between counts in some versions, so rather more than less
 
 
-def _strip(error: BaseException) -> None:
-    """Take devlint's frames off the traceback; they are its first."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+def _clean(error: BaseException) -> None:
+    """Take devlint's frames off the traceback, and off those of the exceptions that led there."""
+    seen: set[int] = set()
+    left: list[BaseException | None] = [error]
+    while left:
+        found = left.pop()
+        if found is None or id(found) in seen:
+            continue
+        seen.add(id(found))
+        found.__traceback__ = _without_own(found.__traceback__)
+        left += [found.__cause__, found.__context__, *getattr(found, "exceptions", ())]
+
+
+def _without_own(trace: TracebackType | None) -> TracebackType | None:
+    entries = []
+    while trace is not None:
+        entries.append(trace)
         trace = trace.tb_next
-    error.__traceback__ = trace
+    kept = [entry for entry in entries if not entry.tb_frame.f_code.co_filename.startswith(_OWN)]
+    if len(kept) == len(entries):
+        return entries[0] if entries else None
+    for entry in reversed(kept):
+        trace = TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return trace
 
 
 def _tell(on_error: Callable[[BaseException], object], error: BaseException) -> None:
@@ -210,7 +235,7 @@ def _died(error: BaseException) -> tuple[Ending, object]:
     except SystemExit as left:
         return _exit(left)
     except BaseException as failure:
-        _strip(failure)
+        _clean(failure)
         _print_failed_hook(failure, error)
     line = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
     if isinstance(error, KeyboardInterrupt):
@@ -233,7 +258,7 @@ def _finish() -> None:
     try:
         threading._shutdown()  # type: ignore[attr-defined]  # private, but what multiprocessing calls for its children
     except BaseException as error:
-        _strip(error)
+        _clean(error)
         _unraisable(error, error.__traceback__, threading)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
