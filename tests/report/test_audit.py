@@ -161,3 +161,19 @@ def test_control_characters_of_the_run_do_not_reach_the_terminal() -> None:
     sources = {records.TRAIN: {row: line + " # " + evil for row, line in records.SOURCES[records.TRAIN].items()}}
     text = report(replace(records.cnn(), command=(evil,), processes=(process,), sources=sources, advice=(evil,)))
     assert "\x1b" not in text
+
+
+def test_several_copies_in_one_line_are_told_apart_by_their_expressions() -> None:
+    text = report(records.cnn(), 100)
+    assert re.search(r"H2D +1 +196 KiB +900 us  pageable, blocking  images\.to\(device\)\n", text)
+    assert re.search(r"H2D +1 +512 B +30 us  pageable, blocking  labels\.to\(device\)\n", text)
+
+
+def test_copies_of_what_had_not_changed_are_called_repeated() -> None:
+    again = replace(records.copy(records.at(12, "labels.to(device)"), 1, 40, 0.001), repeats=39)
+    (process,) = records.cnn().processes
+    text = report(replace(records.cnn(), processes=(replace(process, events=(again,)),)))
+    assert "pageable, blocking, repeated" in text
+    seldom = replace(again, repeats=19)  # of 40
+    text = report(replace(records.cnn(), processes=(replace(process, events=(seldom,)),)))
+    assert "repeated" not in text

@@ -54,6 +54,15 @@ class Code:
         line = lines[frame.line - 1] if 0 < frame.line <= len(lines) else None
         return shown((line or "").strip())
 
+    def expression(self, frame: Frame) -> str:
+        """The expression at a frame, or as much of it as stands on its first line; empty where that is not known."""
+        text = self._text(frame, frame.line)
+        if frame.column is None or not text:
+            return ""
+        end = frame.end_column if frame.end_line in (None, frame.line) else None
+        part = text.encode("utf-8", "surrogatepass")[frame.column : end]
+        return shown(part.decode("utf-8", "replace").strip())
+
     def span(self, frame: Frame) -> Span:
         """Where a frame is, in characters; the whole line where its columns are not known."""
         end_row = max(frame.end_line or frame.line, frame.line)

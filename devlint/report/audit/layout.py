@@ -150,7 +150,8 @@ def _quality(table: Table, row: Row) -> str:
     steps = max(table.steps, default=0) if table.per_step else 0
     rare = 0 < row.steps * 2 < steps
     seldom = f"in {row.steps:,} of {plural(steps, 'step')}" if rare else ""
-    return ", ".join(filter(None, [row.kind.how, seldom]))
+    again = "repeated" if row.repeats * 2 >= row.calls > 0 else ""
+    return ", ".join(filter(None, [row.kind.how, again, seldom]))
 
 
 def _group(
@@ -160,17 +161,20 @@ def _group(
     number_ = paint(BLUE, f"{group.line.row or '':>{_GUTTER}}")
     text = code.line(group.frame) if group.frame else ""
     blank = " " * _GUTTER
-    through_library = any(row.via for row in group.rows)
-    if text and (through_library or not beside):
+    several = len({row.kind.start for row in group.rows}) > 1
+    if text and (not beside or several or any(row.via for row in group.rows)):
         yield f"{number_}  {_cut(text, width - _GUTTER - 2)}"
         number_, text = blank, ""
+    room = width - columns.width - columns.indent - 2
     for row in group.rows:
-        room = width - (columns.width if beside else _GUTTER) - 2
-        via = _via(row, code, room)
-        if via and not beside:
-            yield f"{number_}  {via}"
-            number_, via = blank, ""
-        yield columns.line(table, number_, row, via or _cut(text, room))
+        if row.via and not beside:
+            yield f"{number_}  {_via(row, code, width - _GUTTER - 2)}"
+            number_ = blank
+        elif row.via:
+            text = _via(row, code, room)
+        elif several and row.frame:
+            text = _cut_before(code.expression(row.frame), room) if room >= _READABLE else ""
+        yield columns.line(table, number_, row, _cut(text, room))
         number_, text = blank, ""
 
 
@@ -224,3 +228,8 @@ def _cut(text: str, room: int) -> str:
             break
         kept += char
     return f"{kept.rstrip()}..." if room > 3 else ""
+
+
+def _cut_before(text: str, room: int) -> str:
+    """The same with the end kept, where the call stands that was running."""
+    return text if cells(text) <= room else _cut(text[::-1], room)[::-1]

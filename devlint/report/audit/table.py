@@ -38,8 +38,10 @@ class Kind(NamedTuple):
     """What makes a row of its own within a line of code."""
 
     direction: str
-    how: str
-    via: tuple[str, int] | None
+    how: str = ""
+    via: tuple[str, int] | None = None
+    start: int = -1
+    """The column of the expression in the line; several expressions are several rows."""
 
 
 class Line(NamedTuple):
@@ -55,9 +57,13 @@ class Row:
 
     kind: Kind
     costs: list[Cost]
+    frame: Frame | None = None
     via: Frame | None = None
     steps: int = 0
     """In how many steps it happened, in the process where it did most often."""
+    calls: int = 0
+    repeats: int = 0
+    """How many of all calls copied what had been copied there before."""
 
     def weight(self) -> float:
         """What rows are sorted by: the process where it cost most."""
@@ -106,14 +112,19 @@ def table(processes: Sequence[Process], phase: Phase) -> Table:
             if event.phase != phase or event.kind == "move" or not event.calls:
                 continue
             cost = _cost(event, steps[index])
-            line, kind = _line(event), Kind(direction(event), _how(event, several), _via(event))
+            start = event.frame.column if event.frame and event.frame.column is not None else -1
+            line, kind = _line(event), Kind(direction(event), _how(event, several), _via(event), start)
             group = groups.setdefault(line, Group(line, event.frame or event.via))
             row = rows.get((line, kind))
             if row is None:
-                row = rows[line, kind] = Row(kind, [Cost()] * len(processes), event.via if kind.via else None)
+                row = rows[line, kind] = Row(
+                    kind, [Cost()] * len(processes), event.frame, event.via if kind.via else None
+                )
                 group.rows.append(row)
             row.steps = max(row.steps, event.steps)
-            total = totals.setdefault(kind.direction, Row(Kind(kind.direction, "", None), [Cost()] * len(processes)))
+            row.calls += event.calls
+            row.repeats += event.repeats
+            total = totals.setdefault(kind.direction, Row(Kind(kind.direction), [Cost()] * len(processes)))
             for each in (row, total):
                 each.costs[index] = each.costs[index].plus(cost)
     for group in groups.values():
