@@ -13,11 +13,11 @@ from torch import nn
 
 from devlint.auditor.code import running as running_code
 from devlint.auditor.frames import Frames
+from devlint.auditor.held import Held, home
 from devlint.auditor.lookup import look_up
 from devlint.auditor.messages import argument_in, demand, devices_in, is_mismatch
 from devlint.auditor.operands import Operand, operands
 from devlint.auditor.reasons import Reasons
-from devlint.auditor.strays import Held
 from devlint.auditor.tensors import device_of, is_managed, is_scalar, leaves, own_tensors, walk
 from devlint.auditor.trail import Stop, Trail, follow, is_wrapper, owner_of, path_of
 from devlint.auditor.transfers import describe
@@ -32,7 +32,8 @@ class Explanation(NamedTuple):
     """A mismatch, and what took part in it although the module that holds it never registered it."""
 
     mismatch: Mismatch
-    held: tuple[Held, ...] = ()
+    held: tuple[tuple[Held, str], ...] = ()
+    """Each with the device of the module that holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,12 @@ class _Examination:
             parties=tuple(parties[:_PARTIES]) or self._from_text(),
             error=_said(self.text),
         )
-        return Explanation(mismatch, tuple(held))
+        return Explanation(mismatch, tuple((one, home(one.owner) or self._around()) for one in held))
+
+    def _around(self) -> str:
+        """Where the outermost module is, for an owner without parameters of its own."""
+        root = self.trail.root
+        return home(root) if root is not None else ""
 
     def _module(self) -> tuple[str, str]:
         """The path of the running module from the outermost one, and its class."""

@@ -62,6 +62,7 @@ class Kernels:
     def install(self) -> None:
         """Override the kernels; raises :class:`~devlint.auditor.backends.NoBackendError` where that cannot be done."""
         settings = self._session.settings
+        self._session.copied = self._repeats.places
         self.key = settings.key or find_key()
         if not self.key:
             raise NoBackendError(

@@ -9,11 +9,14 @@ def listeners(session: Session) -> list[Listener]:
     """The listeners for a session; torch has been imported."""
     from devlint.auditor.attribution import Attribution
     from devlint.auditor.environment import Surroundings
+    from devlint.auditor.forward import ForwardCheck
     from devlint.auditor.kernels import Kernels
     from devlint.auditor.loaders import Loaders
+    from devlint.auditor.optimizers import Optimizers
     from devlint.auditor.signals import Signals
     from devlint.auditor.uncompiled import Uncompiled
     from devlint.auditor.waits import Waits
+    from devlint.auditor.wrappers import Wrappers
 
     attribution = Attribution(session)
     waits = Waits(session)
@@ -25,5 +28,8 @@ def listeners(session: Session) -> list[Listener]:
         Kernels(session, attribution, waits),
         loaders,
         Signals(session, loaders),
+        Optimizers(session),
+        Wrappers(session),
+        ForwardCheck(session),
         Uncompiled(),  # last, when all functions of the audit are there
     ]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from devlint.auditor.held import home
 from devlint.auditor.lookup import MISSING, dotted, look_up
-from devlint.auditor.strays import home
 from devlint.auditor.tensors import device_of, is_scalar, leaves
 from devlint.flow import table
 

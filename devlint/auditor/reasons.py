@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from devlint.auditor.code import frame_at
+from devlint.auditor.held import Held, home, unregistered
 from devlint.auditor.operands import Operand
 from devlint.auditor.origins import (
     Origin,
@@ -23,7 +24,6 @@ from devlint.auditor.origins import (
     of_binding,
     of_name,
 )
-from devlint.auditor.strays import Held, home, unregistered
 from devlint.auditor.tensors import fields, leaves, walk
 from devlint.auditor.trail import Stop, Trail, owner_of, path_of
 from devlint.record import Frame

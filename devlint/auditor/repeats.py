@@ -30,6 +30,7 @@ class _Seen(NamedTuple):
     storage: Any
     version: int
     checksum: int
+    again: bool = False
 
 
 class Repeats:
@@ -63,8 +64,12 @@ class Repeats:
             return False
         # written again, so that it is the latest
         same = known.version == version and known.checksum == checksum
-        self._seen[key] = known if same else _Seen(known.storage, version, checksum)
+        self._seen[key] = _Seen(known.storage, version, checksum, known.again or same)
         return same
+
+    def places(self, storage: int) -> set[int]:
+        """The places that copied this storage (its ``_cdata``) again without need."""
+        return {key.place for key, seen in list(self._seen.items()) if key.storage == storage and seen.again}
 
 
 def _checksum(tensor: torch.Tensor, storage: torch.UntypedStorage) -> int | None:

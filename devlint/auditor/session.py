@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -68,6 +68,14 @@ class Session:
         """The place to blame for what a thread without any frame of the project does, such as a loader's."""
         self.forward_seen: Callable[[], None] = lambda: None
         """Called when a module is called from outside any module; the listener to steps wants to know."""
+        self.next_forward: Callable[[], None] = lambda: None
+        """Asks for the next such call to be told: called whenever a loop has got as far as that one may follow."""
+        self.copied: Callable[[int], Collection[int]] = lambda storage: ()
+        """The places which copied a storage (its ``_cdata``) again although it had not changed."""
+        self.optimized: Callable[[Any], bool] = lambda parameter: False
+        """Whether an optimizer has the parameter."""
+        self.took_part: Callable[[Any], None] = lambda found: None
+        """Told what was not registered and took part in a mismatch that the run died of."""
         self.snapshot: Callable[[], None] = lambda: None
         """Called when a step has ended; whoever writes records decides whether it is time for one."""
         self.started = time.perf_counter()

@@ -99,6 +99,7 @@ class Signals:
                 self._fetching = False
             self.steps.waited(time.perf_counter() - started)
             self._guarded(self.loaders.delivered, iterator, batch)
+            self._guarded(self.session.next_forward)
             return batch
 
         return following
@@ -135,6 +136,7 @@ class Signals:
                 self._backwards -= 1
             if trains:
                 self._guarded(self._backward_done)
+                self._guarded(self.session.next_forward)
                 self.steps.stop_if_due()
             return result
 
@@ -157,6 +159,7 @@ class Signals:
         if not self.session.alive:
             return
         self._guarded(self._count_step, optimizer)
+        self._guarded(self.session.next_forward)
         if self._in_loop() and not self._backwards:
             self.steps.stop_if_due()
 

@@ -1,120 +1,99 @@
-"""Tensors and modules that a module holds without having registered them, so that ``.to()`` leaves them alone."""
+"""Which tensors and modules did harm because a module holds them without having registered them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-import torch
 from torch import nn
 
-from devlint.auditor.tensors import (
-    device_of,
-    fields,
-    is_managed,
-    is_scalar,
-    members,
-    own_tensors,
-    walk,
-)
-
-_OWN = frozenset(vars(nn.Module()))
-_DEPTH = 2
-"""Lists of lists are looked into, not deeper."""
+from devlint.auditor.held import Held, home, storage_of, unregistered
+from devlint.auditor.origins import of_attribute
+from devlint.auditor.session import Session
+from devlint.auditor.tensors import own_tensors, walk
+from devlint.auditor.transfers import describe
+from devlint.record import Stray
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Something that ``owner`` holds in its attribute ``name``, or in a container there."""
+@dataclass(slots=True)
+class _Seen:
+    """A stray as last seen; ``proven`` says that it took part in a mismatch, or was trained by nobody."""
 
-    owner: nn.Module
-    path: str
-    """The path of the owner from the outermost module."""
-    name: str
-    keys: tuple[object, ...]
-    """Where it is in the container, empty if it is in none."""
-    container: str
-    value: torch.Tensor | nn.Module
-
-    @property
-    def text(self) -> str:
-        """Its path as torch would write it if it were registered: ``encoder.heads.0``."""
-        return ".".join([part for part in (self.path, self.name) if part] + [str(key) for key in self.keys])
-
-    @property
-    def tensors(self) -> list[torch.Tensor]:
-        """Itself, or the parameters and buffers of the module."""
-        if isinstance(self.value, torch.Tensor):
-            return [self.value]
-        return [tensor for _, module in walk(self.value) for _, tensor in own_tensors(module)]
-
-    @property
-    def device(self) -> str:
-        """Where it is, by its first tensor."""
-        return device_of(self.tensors[0])
-
-    @property
-    def owner_device(self) -> str:
-        """Where the parameters and buffers of the owner are, empty if that is not one place."""
-        return home(self.owner)
+    stray: Stray
+    storages: set[int] = field(default_factory=set)
+    sizes: dict[tuple[object, ...], int] = field(default_factory=dict)
+    proven: bool = False
 
 
-def home(module: nn.Module) -> str:
-    """The one device of what a module and the modules in it register, empty if there is none or more than one."""
-    found = {
-        device_of(tensor)
-        for _, inner in walk(module)
-        for _, tensor in own_tensors(inner)
-        if not is_managed(tensor) and not is_scalar(tensor)
-    }
-    return found.pop() if len(found) == 1 else ""
+class Strays:
+    """Collects what the modules of a run hold unregistered, and tells of what did harm.
 
-
-def unregistered(root: nn.Module) -> Iterator[Held]:
-    """Everything with tensors that a module of ``root`` holds and none of them registers.
-
-    A view of a registered tensor and a second reference to a registered module are none; nor are tensors without
-    dimensions on the CPU.
+    That is: what took part in a mismatch, what is copied again and again, and a module whose parameters get gradients
+    although no optimizer has them while one has those of its owner.  Neither tensors nor modules are kept alive.
     """
-    modules = list(walk(root))
-    known = {id(module) for _, module in modules}
-    storages = {_storage(tensor) for _, module in modules for _, tensor in own_tensors(module)}
-    for path, module in modules:
-        for name, value in list(fields(module).items()):
-            if name not in _OWN:
-                yield from _held(Held(module, path, name, (), "", nn.Identity()), value, known, storages, _DEPTH)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._seen: dict[tuple[str, str, str, str], _Seen] = {}
+
+    def scan(self, root: nn.Module) -> None:
+        """Look through a model that has just run."""
+        trained = any(self._session.optimized(one) for _, inner in walk(root) for _, one in own_tensors(inner))
+        for held in unregistered(root):
+            seen = self._note(held, home(held.owner) or home(root))
+            gradients = isinstance(held.value, nn.Module) and any(one.grad is not None for one in held.tensors)
+            seen.proven |= gradients and trained and not seen.stray.optimized
+
+    def took_part(self, found: Iterable[tuple[Held, str]]) -> None:
+        """These took part in a mismatch, each with the device of its owner."""
+        for held, owner_device in found:
+            self._note(held, owner_device).proven = True
+
+    def describe(self) -> tuple[Stray, ...]:
+        """What did harm so far."""
+        found = []
+        for seen in self._seen.values():
+            places = sorted({place for storage in seen.storages for place in self._session.copied(storage)})
+            frames = [self._session.frames.resolve(place) for place in places]
+            moved = tuple(project or via for project, via in frames if project or via)
+            if moved or seen.proven:
+                found.append(replace(seen.stray, moved=tuple(frame for frame in moved if frame is not None)))
+        return tuple(found)
+
+    def _note(self, held: Held, owner_device: str) -> _Seen:
+        kind: Literal["tensor", "module"] = "module" if isinstance(held.value, nn.Module) else "tensor"
+        owner = type(held.owner).__name__
+        key = (owner, held.path, held.name, kind)
+        tensors = held.tensors
+        optimized = any(self._session.optimized(one) for one in tensors)
+        seen = self._seen.get(key)
+        if seen is None:
+            stray = Stray(
+                owner=owner,
+                path=held.path,
+                name=held.name,
+                kind=kind,
+                container=_container(held.container),
+                device=held.device,
+                owner_device=owner_device,
+                example=describe(tensors[0]),
+                frame=of_attribute(held.owner, held.name)[0],
+            )
+            seen = self._seen[key] = _Seen(stray)
+        if kind == "tensor":
+            seen.storages.add(storage_of(tensors[0]))
+        else:
+            seen.sizes[held.keys] = sum(one.numel() for one in tensors if isinstance(one, nn.Parameter))
+        seen.stray = replace(
+            seen.stray,
+            device=held.device,
+            owner_device=owner_device,
+            parameters=sum(seen.sizes.values()),
+            optimized=optimized,
+        )
+        return seen
 
 
-def _held(at: Held, value: object, known: set[int], storages: set[int], depth: int) -> Iterator[Held]:
-    if isinstance(value, torch.Tensor):
-        if not (is_managed(value) or is_scalar(value)) and _storage(value) not in storages:
-            yield _at(at, value)
-    elif isinstance(value, nn.Module):
-        if id(value) not in known and _has_tensors(value) and not _knows(value, known):
-            yield _at(at, value)
-    elif depth > 0 and isinstance(value, (list, tuple, dict)):
-        kind = next(base.__name__ for base in (list, tuple, dict) if isinstance(value, base))
-        for key, _, item in members(value):
-            inner = Held(at.owner, at.path, at.name, (*at.keys, key), at.container or kind, at.value)
-            yield from _held(inner, item, known, storages, depth - 1)
-
-
-def _at(at: Held, value: torch.Tensor | nn.Module) -> Held:
-    return Held(at.owner, at.path, at.name, at.keys, at.container, value)
-
-
-def _has_tensors(module: nn.Module) -> bool:
-    tensors = [tensor for _, inner in walk(module) for _, tensor in own_tensors(inner)]
-    return bool(tensors) and not all(is_managed(tensor) for tensor in tensors)
-
-
-def _knows(module: nn.Module, known: set[int]) -> bool:
-    """Whether it is the parent of what refers to it, such as the trainer's wrapper around the model."""
-    return any(id(inner) in known for _, inner in walk(module))
-
-
-def _storage(tensor: torch.Tensor) -> int:
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (RuntimeError, NotImplementedError, AttributeError):  # sparse, or a wrapper without storage
-        return id(tensor)
+def _container(name: str) -> Literal["", "list", "tuple", "dict"]:
+    return name if name in ("list", "tuple", "dict") else ""  # type: ignore[return-value]  # these very names

@@ -1,0 +1,92 @@
+"""What an audit notes of the models."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402 -- needs torch
+
+from devlint.auditor.forward import ForwardCheck  # noqa: E402 -- needs torch
+from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
+
+
+def test_the_largest_model_comes_first_and_losses_do_not_count() -> None:
+    with watching(ForwardCheck) as session:
+        small, large, loss = nn.Linear(2, 2), nn.Sequential(nn.Linear(4, 4)), nn.CrossEntropyLoss(torch.ones(2))
+        loss(small(torch.ones(1, 2)), torch.tensor([1]))
+        large(torch.ones(1, 4))
+        models = seen(session).models
+    assert models.outermost == ("Sequential", "Linear")
+    assert (models.devices, models.dtypes) == (("cpu",), ("float32",))
+    assert models.parameters == 4 * 4 + 4
+
+
+def test_a_wrapper_is_seen_through_and_tied_weights_count_once() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(10, 4)
+            self.head = nn.Linear(4, 10, bias=False)
+            self.head.weight = self.embed.weight
+
+        def forward(self, x):
+            return self.head(self.embed(x))
+
+    with watching(ForwardCheck) as session:
+        nn.DataParallel(Tied())(torch.tensor([1]))
+        models = seen(session).models
+    assert models.outermost == ("Tied",)
+    assert models.parameters == 40
+
+
+def test_autocast_is_seen_where_a_layer_runs_under_it() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(16, 10_001)
+
+        def forward(self, x):
+            with torch.autocast("cpu", torch.bfloat16):
+                return self.head(x)
+
+    with watching(ForwardCheck) as session:
+        Net()(torch.ones(1, 16))
+        models = seen(session).models
+    assert models.autocast == "bfloat16"
+    # 10,001 is 1 more than a multiple of 8
+    assert models.unaligned == ("head (Linear 16 -> 10,001, bfloat16)",)
+
+
+def test_full_precision_has_no_alignment() -> None:
+    with watching(ForwardCheck) as session:
+        nn.Linear(16, 10_001)(torch.ones(1, 16))
+        models = seen(session).models
+    assert (models.autocast, models.unaligned) == ("", ())
+
+
+def test_unaligned_layers_of_low_precision() -> None:
+    with watching(ForwardCheck) as session:
+        nn.Sequential(
+            nn.Conv2d(3, 16, 1),  # the three channels of an image
+            nn.Conv2d(16, 20, 1),
+            nn.Conv2d(20, 20, 1, groups=20),  # no matmul
+            nn.Flatten(),
+            nn.Linear(20, 100),
+            nn.Linear(100, 1),
+        ).to(torch.bfloat16)(torch.ones(1, 3, 1, 1, dtype=torch.bfloat16))
+        found = seen(session).models.unaligned
+    assert found == (
+        "4 (Linear 20 -> 100, bfloat16)",
+        "1 (Conv2d 16 -> 20, bfloat16)",
+        "5 (Linear 100 -> 1, bfloat16)",
+    )
+
+
+def test_models_placed_by_accelerate() -> None:
+    with watching(ForwardCheck) as session:
+        net = nn.Linear(2, 2)
+        net.hf_device_map = {"": "cpu"}
+        net(torch.ones(1, 2))
+        assert seen(session).models.managed == "accelerate"

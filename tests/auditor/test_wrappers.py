@@ -1,0 +1,39 @@
+"""DataParallel and DistributedDataParallel, seen as they are made."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402 -- needs torch
+
+from devlint.auditor.wrappers import Wrappers, _ids  # noqa: E402 -- needs torch
+from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
+
+
+def test_a_wrapper_and_where_it_was_made() -> None:
+    with watching(Wrappers) as session:
+        at = sys._getframe().f_lineno + 1
+        wrapped = nn.DataParallel(nn.Linear(2, 2))
+        (wrapper,) = seen(session).wrappers
+    assert isinstance(wrapped.module, nn.Linear)
+    assert (wrapper.name, wrapper.module_device, wrapper.error) == ("DataParallel", "cpu", "")
+    assert wrapper.frame is not None
+    assert (wrapper.frame.file, wrapper.frame.line) == (__file__, at)
+
+
+def test_a_constructor_that_raises() -> None:
+    with watching(Wrappers) as session:
+        with pytest.raises(ValueError, match="init_process_group"):
+            nn.parallel.DistributedDataParallel(nn.Linear(2, 2), device_ids=[1])
+        (wrapper,) = seen(session).wrappers
+    assert (wrapper.name, wrapper.device_ids) == ("DistributedDataParallel", (1,))
+    assert "init_process_group" in wrapper.error
+
+
+def test_ids() -> None:
+    assert _ids([0, torch.device("cuda", 1), "cuda:2"]) == (0, 1, 2)
+    assert _ids(None) is None
