@@ -22,7 +22,7 @@ import pytest
 from devlint.check.engine import check_source
 from devlint.check.source import split_lines
 from devlint.config import Config, Selection
-from devlint.finding import Edit, Finding, Span
+from devlint.finding import Edit, Finding, Severity, Span
 from devlint.rules import registry
 
 RULES = registry()
@@ -133,6 +133,11 @@ def codes(reports: Iterable[Finding]) -> Counter[str]:
     return Counter(finding.code for finding in reports)
 
 
+def defects(reports: Iterable[Finding]) -> Counter[str]:
+    """Without the hints: memory that is pinned now may be copied better still."""
+    return codes(finding for finding in reports if finding.severity > Severity.INFO)
+
+
 def snippet(code: str, heading: str) -> str:
     """The code under a heading of a rule's documentation."""
     section = sections(code)[heading]
@@ -215,7 +220,8 @@ def test_every_fix_silences_its_finding_and_adds_none(fixture: Path) -> None:
         ast.parse(fixed)
         after = codes(findings(fixed))
         assert after[finding.code] < before[finding.code], f"{where}: {finding.code} still fires"
-        assert after <= before, f"{where}: adds {after - before}"
+        added = defects(findings(fixed)) - defects(findings(text))
+        assert not added, f"{where}: adds {added}"
 
 
 @pytest.mark.parametrize("fixture", named("bad"), ids=name_of)

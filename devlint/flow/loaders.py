@@ -25,7 +25,7 @@ from devlint.flow.values import (
     Value,
     identity,
 )
-from devlint.sites import Load, Scope, Transfer
+from devlint.sites import Load, Scope, Step, Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -92,6 +92,14 @@ class Loaders:
         return (
             known is not None and not known.custom and not known.call.open and "collate_fn" not in known.call.keywords
         )
+
+    def pins(self, oid: int) -> Step | None:
+        """Where the loader is told to pin its batches, ``None`` where it is not, or not surely."""
+        known = self._by_oid.get(oid)
+        asked = known.call.keywords.get("pin_memory") if known is not None and self.collates(oid) else None
+        if known is None or not isinstance(asked, Const) or asked.value is not True:
+            return None
+        return Step(known.node, "pinned by this loader")
 
     def escape(self, values: Iterable[Value]) -> None:
         """Loaders among ``values`` go where they cannot be followed."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import literals, names
+from devlint.flow import literals, names, timing
 from devlint.flow.operations import stranded
 from devlint.flow.values import (
     UNKNOWN,
@@ -132,6 +132,9 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         discarded,
         target.non_blocking,
         foreign,
+        *_memory(frame, receiver),
+        _invariant(frame, node.value, operand, target),
+        timing.read_early(frame, call.node) if _arrives_late(target) else None,
     )
     frame.emit(site)
     if target.device is None:
@@ -153,6 +156,24 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
         return _moved_stranger(frame, call, receiver, target.device)
     return _moved(frame, call, tensor, target.device)
+
+
+def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:
+    """Whether what is copied is pinned, and by whom: known of the batches of loaders."""
+    on_host = isinstance(receiver, Batches) and receiver.device == device.CPU
+    by = frame.machine.loaders.pins(receiver.loader) if isinstance(receiver, Batches) and on_host else None
+    return (None if by is None else True), by
+
+
+def _invariant(frame: Frame, node: ast.expr, value: Operand, target: Target) -> bool:
+    """Whether every step copies the same tensor, made on the CPU before the loop, to the same device."""
+    scope = frame.scope()
+    known = value.certain and value.device.kind is Kind.CPU and target.device is not None and not frame.machine.muted
+    return known and scope.step and not scope.sometimes and timing.invariant(frame, node, target.node)
+
+
+def _arrives_late(target: Target) -> bool:
+    return target.non_blocking and target.device is not None and target.device.kind is Kind.CPU
 
 
 def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:

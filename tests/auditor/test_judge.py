@@ -502,3 +502,88 @@ def test_modules_in_a_list_that_killed_the_run(script: Script) -> None:
 )
 def test_modules_that_are_hidden_on_purpose(script: Script, fields: dict[str, Any]) -> None:
     assert not findings(run(strays=(hidden(script, **fields),)))
+
+
+# -- DVL202, DVL204 and DVL205 -----------------------------------------------------------------------------------------
+
+
+def test_the_same_tensor_in_every_step(script: Script) -> None:
+    # the first of ten copies was new
+    finding = only(run(copy(script.at("weights.to(device)"), repeats=9)))
+    assert (finding["code"], finding["severity"]) == ("DVL202", "warning")
+    assert finding["message"].startswith("`weights` had not changed, but is copied to `cuda:0` again")
+    assert finding["measured"]["repeats"] == 9
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"repeats": 0},
+        # two batches that are kept on the host, copied five times each
+        {"repeats": 8},
+        {"repeats": 9, "phase": "setup"},
+        {"repeats": 2, "calls": 3, "steps": 3},
+        {"repeats": 4, "calls": 5, "steps": 5, "steady": Steady(calls=0)},
+        {"repeats": 9, "backward": True},
+    ],
+    ids=["new each time", "several in turn", "set-up", "three times", "rarely", "by autograd"],
+)
+def test_tensors_that_need_their_copies(script: Script, fields: dict[str, Any]) -> None:
+    assert not findings(run(copy(script.at("weights.to(device)"), **fields)))
+
+
+def test_what_comes_back_is_moved_to_save_memory(tmp_path: Path) -> None:
+    script = Script(tmp_path / "offload.py", "while True:\n    w.to(device)\n    w.to('cpu')\n")
+    there = copy(script.at("w.to(device)"), repeats=9)
+    back = copy(script.at("w.to('cpu')"), source="cuda:0", target="cpu")
+    assert [finding["code"] for finding in findings(run(there))] == ["DVL202"]
+    assert "DVL202" not in codes(run(there, back))
+
+
+def test_pinned_batches_that_are_waited_for(script: Script) -> None:
+    made = "DataLoader(dataset, pin_memory=True)"
+    finding = only(loading(script, made, {"pinned": True}, pinned=True, pin_memory=True))
+    assert (finding["code"], finding["severity"]) == ("DVL204", "info")
+    assert finding["location"]["row"] == script.at("images.to(device)").line
+    assert finding["related"][0]["location"]["row"] == script.at(made).line
+    assert finding["fix"]["edits"][0]["content"] == "images.to(device, non_blocking=True)"
+
+
+@pytest.mark.parametrize(
+    ("library", "expected"),
+    [("transformers/trainer.py", "TrainingArguments"), ("accelerate/utils/operations.py", "DataLoaderConfiguration")],
+)
+def test_a_library_that_can_be_told_not_to_wait(script: Script, library: str, expected: str) -> None:
+    via = Frame(file=f"/usr/lib/python3/site-packages/{library}", line=3810)
+    finding = only(run(copy(script.at("model(images)"), pinned=True, via=via)))
+    assert (finding["code"], finding["severity"]) == ("DVL204", "info")
+    assert f"in `{library}:3810`" in finding["message"]
+    assert expected in finding["help"]
+    assert finding["fix"] is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pinned": False},
+        {"pinned": True, "non_blocking": True, "blocking": False},
+        {"pinned": True, "steps": 2, "calls": 2},
+        {"pinned": True, "target": "cpu", "source": "cuda:0"},
+        {"pinned": True, "via": Frame(file="/usr/lib/python3/site-packages/ignite/utils.py", line=3)},
+    ],
+    ids=["pageable", "asynchronous", "two steps", "to the host", "a library of its own mind"],
+)
+def test_copies_that_are_as_they_should_be(script: Script, fields: dict[str, Any]) -> None:
+    assert "DVL204" not in codes(run(copy(script.at("images.to(device)"), **fields)))
+
+
+def test_a_copy_to_the_host_that_was_read_too_early(script: Script) -> None:
+    values = {"source": "cuda:0", "target": "cpu", "pinned": True, "blocking": False, "non_blocking": True}
+    frame = script.at('loss.to("cpu", non_blocking=True)')
+    finding = only(run(copy(frame, unwaited=1, **values)))
+    assert (finding["code"], finding["severity"]) == ("DVL205", "error")
+    assert finding["fix"]["edits"][0]["content"] == 'loss.to("cpu")'
+    assert not findings(run(copy(frame, **values)))
+    # garbage is garbage, however rare
+    assert codes(run(copy(frame, unwaited=1, calls=1, steps=1, **values))) == ["DVL205"]
+    assert codes(run(copy(frame, unwaited=1, phase="setup", steady=None, **values))) == ["DVL205"]

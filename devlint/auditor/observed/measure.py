@@ -40,12 +40,15 @@ class Spot(NamedTuple):
 
 
 def stepping(record: Record) -> list[Seen]:
-    """What happened in training and evaluation steps, but for what autograd did by itself."""
+    """What happened in training and evaluation steps, but for what autograd did by itself.
+
+    What makes results wrong counts whenever it happened.
+    """
     return [
         Seen(process, event)
         for process in record.processes
         for event in process.events
-        if event.phase in _STEPS and event.frame is not None and not event.backward
+        if (event.phase in _STEPS or event.unwaited) and event.frame is not None and not event.backward
     ]
 
 

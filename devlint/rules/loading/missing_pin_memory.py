@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.device import Device, Kind
+from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import code, parsed, with_keyword
+from devlint.rules.transfers.pinned import reads_pinned
 from devlint.sites import Load, Site, Step, Transfer
 
 _PIN_MEMORY_POSITION = 7
-_PINNABLE_FOR = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")
 
 
 class MissingPinMemory(Rule):
@@ -77,7 +77,7 @@ class MissingPinMemory(Rule):
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""
         if not isinstance(site, Load) or _decided(site) or not _pinnable(site):
             return
-        moves = [move for move in site.moves if move.repeated and _pins_help(move.target)]
+        moves = [move for move in site.moves if move.repeated and reads_pinned(move.target)]
         if not moves and (site.moves or not site.escapes or site.scope.test):
             return
         if site.pinned:
@@ -119,13 +119,6 @@ def _decided(site: Load) -> bool:
 
 def _pinnable(site: Load) -> bool:
     return not site.custom_batches and site.batches.kind in (Kind.CPU, Kind.UNKNOWN)
-
-
-def _pins_help(target: Device | None) -> bool:
-    """Whether a copy to ``target`` may go to an accelerator that reads pinned memory."""
-    if target is None or not target.known:
-        return False
-    return any(leaf.kind is Kind.SYMBOL or leaf.type in _PINNABLE_FOR for leaf in target.leaves())
 
 
 def _where(move: Transfer) -> str:

@@ -1,0 +1,95 @@
+"""DVL205: reading a copy to the host that may not have arrived."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.device import Kind, Role
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import code, parsed, short, without_keyword
+from devlint.sites import Site, Transfer
+
+_FLAG = "non_blocking"
+
+
+class AsyncCopyToHost(Rule):
+    """A tensor that is being copied to the host asynchronously is read before anything has waited for it.
+
+    ## What it does
+    Reports `.to("cpu", non_blocking=True)` whose result is read, by `.numpy()`, `.item()`, an operation or `print`,
+    with nothing in between that waits for the device.
+
+    ## Why it matters
+    The call returns at once, and the device fills in the values later. Until something waits for that, the host tensor
+    holds whatever was in its memory: results are wrong now and then, and nothing raises.
+
+    ## Example
+    ```python
+    def sample(count, device):
+        noise = torch.randn(count, device=device)
+        values = noise.to("cpu", non_blocking=True)
+        return values.numpy()
+    ```
+
+    ## Use instead
+    ```python
+    def sample(count, device):
+        noise = torch.randn(count, device=device)
+        values = noise.to("cpu")
+        return values.numpy()
+    ```
+
+    ## When it stays silent
+    - Any call that may wait stands between the copy and the read: `synchronize()`, `wait()`, a function of the
+      program's own.
+    - The result is only kept or returned.
+    - The source is on the CPU, or nothing is known of it. Where it comes from an argument, it is a warning.
+
+    ## Fix safety
+    Removing `non_blocking=True` is safe: the call then waits for its copy.
+
+    ## References
+    - [pin_memory and non_blocking](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
+    """
+
+    code = "DVL205"
+    name = "async-copy-to-host"
+    severity = Severity.ERROR
+    observed = True
+    sites = (Transfer,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where a copy's result is read too early."""
+        if not isinstance(site, Transfer) or site.unwaited is None or not site.non_blocking:
+            return
+        source = site.value.device
+        if site.target is None or site.target.kind is not Kind.CPU or not source.known or source.accelerates() is False:
+            return
+        guessed = site.value.derived or any(leaf.role is Role.INPUT for leaf in source.leaves())
+        text = short(site.value.text, "")
+        what = f"the copy of `{text}`" if text else "this copy"
+        yield Report(
+            site.node,
+            f"{what} to the CPU may still be under way when it is read: nothing waits for it",
+            label="returns before the values are there",
+            severity=Severity.WARNING if guessed else None,
+            steps=(site.unwaited,),
+            help="leave `non_blocking` out, or wait: `torch.cuda.synchronize()`",
+            fix=self._fix(site),
+        )
+
+    def _fix(self, site: Transfer) -> Fix | None:
+        import libcst as cst
+
+        node = site.node
+        if site.via or not isinstance(node, ast.Call) or not any(keyword.arg == _FLAG for keyword in node.keywords):
+            return None
+        call = parsed(self.source, node)
+        if not isinstance(call, cst.Call):
+            return None
+        return Fix(
+            "Remove `non_blocking`", (self.replace(node, code(without_keyword(call, _FLAG))),), Applicability.SAFE
+        )

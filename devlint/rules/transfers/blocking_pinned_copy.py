@@ -1,0 +1,109 @@
+"""DVL204: a copy from pinned memory for which the host waits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.device import Kind
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import code, parsed, short, with_keyword
+from devlint.rules.transfers.pinned import reads_pinned
+from devlint.sites import Site, Transfer
+
+_METHODS = frozenset({"to", "cuda", "copy_"})
+_SETTINGS = {
+    "accelerate": "`DataLoaderConfiguration(non_blocking=True)` makes accelerate's copies asynchronous",
+    "transformers": '`TrainingArguments(accelerator_config={"non_blocking": True})` makes its copies asynchronous',
+}
+"""Libraries which copy batches and can be told not to wait."""
+
+
+class BlockingPinnedCopy(Rule):
+    """A batch is copied from pinned memory, but the host waits for the copy.
+
+    ## What it does
+    Reports `.to(device)` and `.cuda()` without `non_blocking=True` on the batches of a loader with `pin_memory=True`,
+    in a loop. In an audit also copies by accelerate and transformers, which can be told not to wait.
+
+    ## Why it matters
+    Pinning is half of it: a copy from pinned memory can run while Python goes on, but only if the code does not ask to
+    wait. Without `non_blocking=True` the host stands still until each batch has arrived.
+
+    ## Example
+    ```python
+    def train(dataset, model, device):
+        loader = DataLoader(dataset, batch_size=64, pin_memory=True)
+        for images in loader:
+            model(images.to(device))
+    ```
+
+    ## Use instead
+    ```python
+    def train(dataset, model, device):
+        loader = DataLoader(dataset, batch_size=64, pin_memory=True)
+        for images in loader:
+            model(images.to(device, non_blocking=True))
+    ```
+
+    ## When it stays silent
+    - `non_blocking` is given, whatever its value.
+    - The copy is not made at every step, or not to a device that reads pinned memory.
+    - Whether the memory is pinned is not known.
+
+    ## Fix safety
+    Adding `non_blocking=True` is unsafe: code that writes to the host tensor before the copy has ended would change
+    what arrives, and on MPS the copy is not ordered with what follows.
+
+    ## References
+    - [Use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html)
+    - [pin_memory and non_blocking](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    """
+
+    code = "DVL204"
+    name = "blocking-copy-from-pinned"
+    severity = Severity.INFO
+    observed = True
+    sites = (Transfer,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where every step waits for a copy that need not be waited for."""
+        if not isinstance(site, Transfer) or not site.pinned or site.non_blocking or not site.repeated:
+            return
+        if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target) or not self._can_change(site):
+            return
+        text = short(site.value.text, "")
+        what = "its batches" if site.via else f"`{text}`" if text else "the tensor"
+        place = f"in `{site.via}`, " if site.via else ""
+        yield Report(
+            site.node,
+            f"{place}the host waits for each copy of {what} to {site.target}, though its memory is pinned",
+            label="waits for the copy",
+            steps=() if site.pinned_by is None else (site.pinned_by,),
+            help=_setting(site) or f"let it go on: `.{site.spelled}(..., non_blocking=True)`",
+            fix=None if site.via else self._fix(site),
+        )
+
+    def _can_change(self, site: Transfer) -> bool:
+        """Whether the copy is one that the code can ask not to wait for."""
+        if site.via:
+            return bool(_setting(site))
+        if not isinstance(site.node, ast.Call):
+            return site.spelled in _METHODS
+        asked = any(keyword.arg in ("non_blocking", None) for keyword in site.node.keywords)
+        return site.spelled in _METHODS and not asked and not any(isinstance(a, ast.Starred) for a in site.node.args)
+
+    def _fix(self, site: Transfer) -> Fix | None:
+        import libcst as cst
+
+        call = parsed(self.source, site.node) if isinstance(site.node, ast.Call) else None
+        if not isinstance(call, cst.Call):
+            return None
+        edit = self.replace(site.node, code(with_keyword(call, "non_blocking", "True")))
+        return Fix("Add `non_blocking=True`", (edit,), Applicability.UNSAFE)
+
+
+def _setting(site: Transfer) -> str:
+    """How the library that makes the copy is told not to wait, empty where it cannot be told."""
+    return _SETTINGS.get(site.via.partition("/")[0], "")
