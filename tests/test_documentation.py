@@ -20,7 +20,14 @@ ROOT = Path(devlint.__file__).parents[1]
 if not (ROOT / "docs").is_dir():
     pytest.skip("the documentation is not part of this distribution", allow_module_level=True)
 
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/how-it-works.md", "docs/rules.md", "docs/audit-record.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/how-it-works.md",
+    "docs/rules.md",
+    "docs/audit.md",
+    "docs/audit-record.md",
+)
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
 README, CONTRIBUTING = TEXTS["README.md"], TEXTS["CONTRIBUTING.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -79,7 +86,27 @@ def test_the_sample_output_is_what_devlint_prints() -> None:
     assert blocks(README, "python")[0] == snippet
     done = run([sys.executable, "-m", "devlint", "check", "--isolated", "docs/train.py"], ROOT)
     assert done.returncode == 1
-    assert blocks(README, "text") == [done.stdout]
+    assert blocks(README, "text")[0] == done.stdout
+
+
+def test_the_sample_report_is_what_the_audit_prints() -> None:
+    """But for versions, the machine and the date; see docs/sample.py."""
+    torch = pytest.importorskip("torch", reason="an audit needs torch")
+    if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
+        pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
+    if torch.cuda.is_available():
+        pytest.skip("a machine with a GPU does not simulate one")
+    done = run([sys.executable, "-m", "docs.sample", "--check"], ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_option_of_the_audit_is_documented() -> None:
+    from devlint.cli import audit
+
+    text = TEXTS["docs/audit.md"]
+    options = {name for parameter in audit.params for name in parameter.opts if name.startswith("-")}
+    missing = [name for name in options if f"`{name}" not in text]
+    assert missing == ["--quiet"]  # as `-q`
 
 
 @pytest.mark.parametrize("command", devlint_commands())

@@ -111,7 +111,7 @@ def test_the_median_counts_for_what_happens_in_every_step_and_the_mean_for_what_
     assert [(group.line.row, group.rows[0].costs[0][:2]) for group in found.groups] == [(12, (1, 100)), (17, (0.2, 10))]
     assert found.totals[0].costs[0][:2] == (1.2, 110)
     shown = report(Record(processes=(Process(pid=1, steps=Steps(train=10), events=(steady, rare)),)))
-    assert "0.2   10 B  in 2 of 10 steps" in shown
+    assert "0.2   10 B  2 of 10 steps" in shown
 
 
 def test_the_costliest_line_comes_first() -> None:

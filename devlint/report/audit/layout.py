@@ -22,7 +22,7 @@ _TITLES = {
 _MOST = {"train": 15}
 _MOST_ELSEWHERE = 5
 """So many rows of a phase are shown; the rest is summed up in a line."""
-_ENOUGH = 36
+_ENOUGH = 28
 """With fewer columns left for it the code stands above the numbers."""
 _READABLE = 16
 """A beginning of code that is shorter says nothing."""
@@ -149,7 +149,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _quality(table: Table, row: Row) -> str:
     steps = max(table.steps, default=0) if table.per_step else 0
     rare = 0 < row.steps * 2 < steps
-    seldom = f"in {row.steps:,} of {plural(steps, 'step')}" if rare else ""
+    seldom = f"{row.steps:,} of {plural(steps, 'step')}" if rare else ""
     again = "repeated" if row.repeats * 2 >= row.calls > 0 else ""
     return ", ".join(filter(None, [row.kind.how, again, seldom]))
 

@@ -1,0 +1,60 @@
+"""Write the report of a run of docs/digits.py into README.md, as `devlint audit --simulate` prints it.
+
+    python -m docs.sample            run it, and write its report
+    python -m docs.sample --check    write nothing; fail if it is another one, but for versions, machine and date
+
+It takes a torch that the accelerator can be simulated on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+COMMAND = ["audit", "--simulate", "--isolated", "docs/digits.py"]
+BEGIN, END = "<!-- report: written by docs/sample.py -->\n```text\n", "```\n<!-- end of report -->"
+_OF_THE_MACHINE = re.compile(r"^  (torch|system|started) .*$", re.MULTILINE)
+
+
+def report() -> str:
+    """What the audit prints."""
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment.pop("FORCE_COLOR", None)
+    done = subprocess.run(
+        [sys.executable, "-m", "devlint", *COMMAND],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=300,
+    )
+    if done.returncode != 1:  # it finds something
+        raise SystemExit(f"error: the audit ended with {done.returncode}:\n{done.stderr}")
+    return done.stderr
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check the report; the exit code is 1 if ``--check`` finds a difference."""
+    text = README.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    written, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"error: README.md lacks the lines {BEGIN!r} and {END!r}")
+    printed = report()
+    if _OF_THE_MACHINE.sub("", written) == _OF_THE_MACHINE.sub("", printed):
+        return 0
+    if "--check" in arguments:
+        sys.stderr.write("the report in README.md is stale: run `python -m docs.sample`\n")
+        return 1
+    README.write_text(f"{before}{begin}{printed}{end}{after}", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
