@@ -75,7 +75,7 @@ def counted(record: Record) -> str:
 
 
 def seen(measured: Mapping[str, Any]) -> str:
-    """What was measured at a site, on one line: ``16 calls, 1 per step, 16.0 KiB per step, 1.20 ms blocked``."""
+    """What was measured at a site, on one line: ``16 calls, 1 per step, 4.00 KiB per step, 1.20 ms blocked``."""
     calls, per_step = int(measured.get("calls") or 0), float(measured.get("per_step") or 0)
     parts = [plural(calls, "call")] if calls else []
     parts += [f"{number(per_step)} per step"] if per_step else []
@@ -86,7 +86,7 @@ def seen(measured: Mapping[str, Any]) -> str:
     if measured.get("seconds"):
         parts.append(f"{duration(measured['seconds'])} blocked")
     repeats = int(measured.get("repeats") or 0)
-    parts += [f"{repeats:,} of what had not changed since"] if repeats else []
+    parts += [f"{repeats:,} repeated"] if repeats else []
     ranks = measured.get("ranks") or ()
     parts += [f"on {rank_list(ranks)}"] if len(ranks) > 1 else []
     return ", ".join(parts)
