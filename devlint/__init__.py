@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from devlint.auditor.api import Audit as audit  # noqa: N813  # it is used as a function is
+    from devlint.auditor.api import AuditError
     from devlint.check.engine import check_paths, check_source
 
-__all__ = ["__version__", "check_paths", "check_source"]
+__all__ = ["AuditError", "__version__", "audit", "check_paths", "check_source"]
 __version__ = "0.1.0"
 
 
@@ -17,4 +19,8 @@ def __getattr__(name: str) -> object:
         from devlint.check import engine
 
         return getattr(engine, name)
+    if name in ("audit", "AuditError"):
+        from devlint.auditor import api
+
+        return api.Audit if name == "audit" else api.AuditError
     raise AttributeError(f"module 'devlint' has no attribute {name!r}")

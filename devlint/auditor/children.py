@@ -105,13 +105,16 @@ class _Child:
         target = getattr(process, "_target", None)
         role: Role = "loader worker" if getattr(target, "__module__", "") == _LOADER_WORKER else "child"
         self.recording = Recording(plan, f"child-{os.getpid()}.json", role)
-        self.departures = Departures(self.leave, self.recording.leave)
+        self.departures = Departures(self.leave)
 
     def begin(self) -> None:
         self.recording.begin()
         self.departures.watch()
 
-    def leave(self, code: int) -> None:
+    def leave(self, code: int | None) -> None:
+        if code is None:
+            self.recording.save(self.recording.record(Ending(), complete=False))
+            return
         kind: Literal["terminated", "finished", "exception"]
         kind = "terminated" if code < 0 else "finished" if code == 0 else "exception"
         self.save(Ending(kind=kind, code=code & 0xFF))

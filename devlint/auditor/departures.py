@@ -15,16 +15,15 @@ _SIGNALS = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signa
 
 
 class Departures:
-    """Calls ``leaving`` before this process dies of a signal or of ``os._exit``, and ``forked`` in a forked child.
+    """Calls ``leaving`` before this process dies of a signal, of ``os._exit`` or ``os.exec*``.
 
-    ``leaving`` is given the signal's number, negative, or the exit code.  A signal that the script handles or ignores
-    is the script's.  Nobody can tell that devlint handles the others: who asks gets ``SIG_DFL``, since frameworks take
-    a signal over only if nobody else has.
+    It is given the signal's number, negative, or the exit code, or ``None`` where another program takes over.  A signal
+    that the script handles or ignores is the script's.  Nobody can tell that devlint handles the others: who asks gets
+    ``SIG_DFL``, since frameworks take a signal over only if nobody else has.
     """
 
-    def __init__(self, leaving: Callable[[int], object], forked: Callable[[], object]) -> None:
+    def __init__(self, leaving: Callable[[int | None], object]) -> None:
         self._leaving = leaving
-        self._forked = forked
         self._pid = os.getpid()
         self._patches = Patches()
         self._active = False
@@ -56,6 +55,18 @@ class Departures:
             return original(status)
 
         self._patches.set(os, "_exit", _exit)
+        for name in ("execv", "execve"):  # all others are made of these
+            self._patches.set(os, name, self._announced(getattr(os, name)))
+
+    def _announced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def exec_(*arguments: Any) -> Any:
+            # it may fail, and the script go on
+            if self._active and os.getpid() == self._pid:
+                self._leaving(None)
+            return function(*arguments)
+
+        exec_.__name__ = exec_.__qualname__ = function.__name__
+        return exec_
 
     def _hide(self) -> None:
         """Let ``signal.signal`` and ``signal.getsignal`` say that nobody handles what only devlint does."""
@@ -101,7 +112,6 @@ class Departures:
         if self._active:
             self._active = False
             self._reset()
-            self._forked()
         self.after_fork()
 
 

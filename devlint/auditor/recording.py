@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
 from collections import Counter
@@ -53,24 +54,37 @@ _current: list[Recording] = []
 class Recording:
     """Starts when torch is imported, writes snapshots, and tells at the end what this process saw.
 
-    ``file`` is the name of its file in the plan's directory, ``output`` another file for the snapshots.
+    ``file`` is the name of its file in the plan's directory; ``output`` is another one, empty for none.
     """
 
-    def __init__(self, plan: Plan, file: str, role: Role = "main", rank: ranks.Rank | None = None) -> None:
+    def __init__(
+        self, plan: Plan, file: str = "", role: Role = "main", rank: ranks.Rank | None = None, output: str = ""
+    ) -> None:
         self.plan = plan
         self.session: Session | None = None
-        self.output = ""
         self.refused: Refused | None = None
-        self._path = os.path.join(plan.directory, file) if plan.directory else ""
+        self._paths = [os.path.join(plan.directory, file)] if plan.directory else []
+        if output:
+            self._paths.append(os.path.abspath(output))  # the script may go elsewhere
         self._role: Role = role
         self._rank = rank
         self._number = rank and rank.number
         self._size = rank and rank.size
         self._pid = os.getpid()
         self._started = time.perf_counter()
-        self._due = time.monotonic() + SNAPSHOT_INTERVAL
+        self._due = 0.0
         self._mismatches: list[Mismatch] = []
         self._cancel: Callable[[], None] = lambda: None
+
+    @staticmethod
+    def current() -> Recording | None:
+        """The one that this process has begun and not ended."""
+        return next((recording for recording in _current if recording.is_of_this_process), None)
+
+    @property
+    def is_of_this_process(self) -> bool:
+        """Whether this process began it, rather than one that was forked since."""
+        return self._pid == os.getpid()
 
     def begin(self) -> None:
         """Wait for torch to be imported."""
@@ -94,15 +108,19 @@ class Recording:
         """What this process saw so far."""
         self._find_rank()
         fields: dict[str, Any] = {"role": self._role, "rank": self._number, "world_size": self._size}
+        host = ""
         if self._rank is not None:
             fields["local_rank"] = self._rank.local
+            host = socket.gethostname()
         if self.session is None:
-            return Process(pid=self._pid, ending=ending, seconds=time.perf_counter() - self._started, **fields)
-        process = self.session.process(ending, **fields)
+            process = Process(pid=self._pid, ending=ending, **fields)
+        else:
+            process = self.session.process(ending, **fields)
         return replace(
             process,
             seconds=time.perf_counter() - self._started,
             device=process.device or _device(process),
+            environment=replace(process.environment, host=process.environment.host or host),
             mismatches=(*process.mismatches, *self._mismatches),
         )
 
@@ -111,17 +129,17 @@ class Recording:
         return replace(self.plan.header, complete=complete, processes=(self.process(ending),))
 
     def save(self, record: Record) -> None:
-        """Keep the record in the run's directory; if that fails it is said once."""
-        if not self._path:
-            return
-        try:
-            storage.write(record, self._path)
-        except OSError as error:
-            self._path = ""
-            say("warning", f"the record of the audit cannot be kept: {error.strerror}: {error.filename}")
+        """Keep the record where it is to be kept; what fails is said once."""
+        for path in list(self._paths):
+            try:
+                storage.write(record, path)
+            except OSError as error:
+                self._paths.remove(path)
+                say("warning", f"{path}: the record of the audit cannot be kept: {error.strerror}")
 
     def snapshot(self) -> None:
         """Keep what there is, if the last time is long enough ago."""
+        self._find_rank()  # which may be known only for as long as the loop runs
         if time.monotonic() < self._due:
             return
         started = time.monotonic()
@@ -137,17 +155,15 @@ class Recording:
         if self in _current:
             _current.remove(self)
 
-    def leave(self) -> None:
-        """Do nothing any more, in a process that was forked: what is here belongs to its parent."""
-        self._cancel()
-        if self.session is not None:
-            self.session.alive = False
-
     def _torch_imported(self) -> None:
+        if not self.is_of_this_process:
+            return
         try:
             self._start()
         except Refused as refused:
             self.refused = refused
+            if self._role in ("child", "loader worker"):
+                say("error", refused.line)
             raise
         except Exception as error:
             (self.session or Session(Settings())).fail(error)
@@ -159,8 +175,8 @@ class Recording:
                 key="PrivateUse1", simulated=True, kernels=_simulate(plan.devices), steps=plan.steps, roots=plan.roots
             )
         else:
-            line = missing_accelerator()
-            if line and self._role in ("main", "rank"):
+            line = missing_accelerator() if self._role in ("main", "rank") else ""
+            if line:
                 raise Refused(line)
             settings = Settings(steps=plan.steps, roots=plan.roots)
         from devlint.auditor.listeners import listeners
@@ -215,11 +231,9 @@ def _simulate(devices: int) -> Any:
     """Put the simulated accelerator in place, where a fork has not brought it along; its kernels by operator."""
     try:
         from devlint import simulator
-        from devlint.simulator import backend
         from devlint.simulator.backend import KERNELS
 
-        if not backend.installed():
-            getattr(simulator, "install", backend.install)(devices=devices)
+        simulator.install(devices=devices)
     except Exception as error:
         raise Refused(f"the simulated accelerator cannot be used: {error}") from error
     return KERNELS

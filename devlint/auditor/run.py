@@ -6,6 +6,7 @@ import datetime as dt
 import importlib.util
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -17,12 +18,12 @@ from devlint.auditor.children import Children
 from devlint.auditor.console import say
 from devlint.auditor.departures import Departures
 from devlint.auditor.merge import merge
-from devlint.auditor.recording import Plan, Recording
+from devlint.auditor.recording import Plan, Recording, Refused
 from devlint.auditor.runner import Script, ScriptError, die_of, prepare_path
 from devlint.auditor.runner import run as run_script
 from devlint.auditor.show import judged
 from devlint.config import Config, ConfigError, Resolver
-from devlint.record import Ending, Process, Record
+from devlint.record import Ending, Environment, Process, Record
 
 EXIT_FOUND, EXIT_FAILED = 1, 2
 PATIENCE = 30.0
@@ -82,9 +83,13 @@ class Audit:
         self._rank = ranks.find()
         self._plan = _plan(options, _directory(self._rank))
         file = f"rank-{self._rank.number}.json" if self._rank else "main.json"
-        self._recording = Recording(self._plan, file, "rank" if self._rank else "main", self._rank)
+        leads = self._rank is None or self._rank.leads
+        self._output = _for_node(options.output, self._rank) if options.output and leads else ""
+        self._recording = Recording(self._plan, file, "rank" if self._rank else "main", self._rank, self._output)
         self._children = Children(self._plan)
-        self._departures = Departures(self._leave, self._recording.leave)
+        self._departures = Departures(self._leave)
+        self._ending: Ending | None = None
+        self._limited = False
         self._failing = False
         self._reported = False
 
@@ -95,23 +100,43 @@ class Audit:
         self._recording.begin()
         self._children.follow()
         self._departures.watch()
-        ending, code = run_script(script, self._recording.explain)
+        ending, code = run_script(script, self._script_ended)
         if os.getpid() != self._pid:
             return code
-        refused = self._recording.refused
-        if refused is not None:
-            self._departures.remove()
-            say("error", refused.line)
-            return EXIT_FAILED
+        if self._recording.refused is not None:
+            return self._refuse(self._recording.refused)
         self._report(ending)
         self._departures.remove()
         if ending.kind == "interrupted":
             die_of(signal.SIGINT)
         return EXIT_FOUND if self._failing and not ending.code else code
 
-    def _leave(self, code: int) -> None:
+    def _refuse(self, refused: Refused) -> int:
+        self._departures.remove()
+        self._recording.end()
+        if self._rank is None or self._rank.leads:
+            say("error", refused.line)
+        return EXIT_FAILED
+
+    def _script_ended(self, ending: Ending, error: BaseException | None) -> None:
+        """The script has ended, but for its threads and exit functions, which may take time, or for ever."""
+        if os.getpid() != self._pid:
+            return
+        self._ending = ending
+        if error is not None:
+            self._limited = _is_limit(error)
+            self._recording.explain(error)
+
+    def _leave(self, code: int | None) -> None:
         """The process ends without coming back to :meth:`run`."""
-        if code < 0:
+        if code is None:
+            self._recording.save(self._recording.record(Ending(), complete=False))
+            say("warning", "the script lets another program take its place (os.exec), which is not audited")
+            return
+        died = self._ending is not None and self._ending.kind != "finished"
+        if died and self._ending is not None:
+            self._report(replace(self._ending, code=128 - code if code < 0 else code & 0xFF))
+        elif code < 0:
             self._report(Ending(kind="terminated", code=128 - code, error=signal.Signals(-code).name))
         else:
             self._report(Ending(kind="exit", code=code & 0xFF))
@@ -123,11 +148,13 @@ class Audit:
         self._reported = True
         try:
             self._write_report(ending)
+        except KeyboardInterrupt:
+            die_of(signal.SIGINT)
         except Exception as error:
             say("error", f"devlint failed to report: {type(error).__name__}: {error}")
 
     def _write_report(self, ending: Ending) -> None:
-        if ending.kind == "exit" and _limited(self._recording):
+        if self._limited:
             ending = replace(ending, kind="steps")
         record = self._recording.record(ending)
         self._recording.save(record)
@@ -167,17 +194,16 @@ class Audit:
         there.add(rank.number)
         absent = [number for number in range(first, first + rank.local_size) if number not in there]
         header = replace(self._plan.header, complete=False)
+        environment = Environment(host=socket.gethostname())
         return [
-            replace(header, processes=(Process(pid=0, role="rank", rank=number, notes=("left no record",)),))
+            replace(header, processes=(Process(pid=0, role="rank", rank=number, environment=environment),))
             for number in absent
         ]
 
     def _keep(self, record: Record) -> None:
         """Write the whole record: to the run's directory, and to where the user wants it."""
         paths = [os.path.join(self._plan.directory, storage.WHOLE)] if self._plan.directory else []
-        if self._options.output:
-            paths.append(_for_node(self._options.output, self._rank))
-        for path in paths:
+        for path in filter(None, [*paths, self._output]):
             try:
                 storage.write(record, path)
             except OSError as error:
@@ -260,14 +286,17 @@ def _directory(rank: ranks.Rank | None) -> str:
 
 def _for_node(output: str, rank: ranks.Rank | None) -> str:
     """Each machine writes its own file, since they may share the disk."""
+    output = os.path.abspath(output)  # the script may go elsewhere
     if rank is None or rank.node == 0:
         return output
     stem, suffix = os.path.splitext(output)
     return f"{stem}.node{rank.node}{suffix}"
 
 
-def _limited(recording: Recording) -> bool:
-    return recording.process(Ending()).steps.limited
+def _is_limit(error: BaseException) -> bool:
+    """Whether devlint itself ended the script, since it had made the steps that it was to make."""
+    steps = sys.modules.get("devlint.auditor.steps")
+    return steps is not None and isinstance(error, steps.StepsReached)
 
 
 def _fails(record: Record, config: Config) -> bool:
@@ -281,6 +310,8 @@ def _pid(record: Record) -> int:
 
 
 def _alive(pid: int) -> bool:
+    if os.name != "posix":  # where asking like this would end the process
+        return True
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

@@ -13,11 +13,12 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFileLoader
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
+from devlint.auditor.console import say
 from devlint.record import Ending
 
 _OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
@@ -61,22 +62,30 @@ class Script:
         return os.path.dirname(os.path.realpath(self.target))
 
 
-def run(script: Script, on_error: Callable[[BaseException], object]) -> tuple[Ending, object]:
+def run(script: Script, on_end: Callable[[Ending, BaseException | None], object]) -> tuple[Ending, object]:
     """Run the script to the end of its threads and its ``atexit`` functions.
 
-    Returns how it ended, and what to give to ``sys.exit``.  ``on_error`` sees the exception that ended it, while the
-    script's variables still live.  The path of imports has been set; see :func:`prepare_path`.
+    Returns how it ended, and what to give to ``sys.exit``.  ``on_end`` hears of it before the threads and functions
+    do, and sees the exception while the script's variables still live.  The path of imports has been set; see
+    :func:`prepare_path`.
     """
     sys.argv = ["-m" if script.module else script.target, *script.arguments]
     sys.modules["__main__"] = _fresh_main()
     # what devlint has on the stack is not to be at the expense of the script
     sys.setrecursionlimit(sys.getrecursionlimit() + _depth())
     error = _attempt(script)
-    ending, code = Ending(kind="finished"), None
     if error is not None:
         _clean(error)
-        _tell(on_error, error)
-        ending, code = _exit(error) if isinstance(error, SystemExit) else _died(error)
+    ending = _describe(error)
+    try:
+        on_end(ending, error)
+    except Exception as failure:
+        say("error", f"devlint failed at the end of the script: {type(failure).__name__}: {failure}")
+    code = None
+    if error is not None:
+        code = _exit_code(error) if isinstance(error, SystemExit) else _print(error)
+        if ending.kind != "interrupted":
+            ending = replace(ending, code=_status(code))
     del error  # with the script's variables
     _finish()
     return ending, code
@@ -194,26 +203,28 @@ def _without_own(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def _tell(on_error: Callable[[BaseException], object], error: BaseException) -> None:
-    try:
-        on_error(error)
-    except Exception as failure:
-        from devlint.auditor.console import say
+def _describe(error: BaseException | None) -> Ending:
+    if error is None:
+        return Ending(kind="finished")
+    if isinstance(error, SystemExit):
+        return Ending(kind="exit", error="" if error.code is None or isinstance(error.code, int) else str(error.code))
+    line = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
+    if isinstance(error, KeyboardInterrupt):
+        return Ending(kind="interrupted", code=128 + signal.SIGINT, error=line)
+    return Ending(kind="exception", code=1, error=line)
 
-        say("error", f"devlint failed to explain the exception: {type(failure).__name__}: {failure}")
 
-
-def _exit(error: SystemExit) -> tuple[Ending, object]:
-    """Do what Python does with a SystemExit, but for leaving."""
+def _exit_code(error: SystemExit) -> int | None:
+    """Do what Python does with a SystemExit, but for leaving: say what there is to say."""
     flush(sys.stdout)
     code = error.code
     if code is None or isinstance(code, int):
-        return Ending(kind="exit", code=_status(code)), code
+        return code
     try:
         sys.stderr.write(f"{code}\n")
     except (OSError, ValueError, AttributeError):  # as in Python, nobody hears of that
         pass
-    return Ending(kind="exit", code=1, error=str(code)), 1
+    return 1
 
 
 def _status(code: int | None) -> int:
@@ -221,26 +232,22 @@ def _status(code: int | None) -> int:
     return (code or 0) & 0xFF
 
 
-def _died(error: BaseException) -> tuple[Ending, object]:
-    """Print the exception as Python does: by the script's own hook, if it has set one."""
+def _print(error: BaseException) -> int | None:
+    """Print an exception as Python does: by the script's own hook, if it has set one."""
     trace = error.__traceback__
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
     if sys.version_info >= (3, 12):
         sys.last_exc = error
-    code: object = 1
     flush(sys.stdout)
     try:
         hook = sys.excepthook
         hook(type(error), error, trace)
     except SystemExit as left:
-        return _exit(left)
+        return _exit_code(left)
     except BaseException as failure:
         _clean(failure)
         _print_failed_hook(failure, error)
-    line = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
-    if isinstance(error, KeyboardInterrupt):
-        return Ending(kind="interrupted", code=128 + signal.SIGINT, error=line), code
-    return Ending(kind="exception", code=1, error=line), code
+    return 1
 
 
 def _print_failed_hook(failure: BaseException, error: BaseException) -> None:

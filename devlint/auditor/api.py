@@ -1,0 +1,102 @@
+"""``devlint.audit()``: an audit of some lines of Python, for notebooks and tests."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+from devlint.auditor.recording import Plan, Recording, Refused
+from devlint.auditor.run import header
+from devlint.auditor.show import judged
+from devlint.auditor.steps import StepsReached
+from devlint.config import Resolver
+from devlint.record import Ending, Record
+
+
+class AuditError(RuntimeError):
+    """The audit cannot be made here; the message is one line that says why."""
+
+
+class Audit:
+    """What happens between the host and its accelerator while the block runs.
+
+        with devlint.audit() as run:
+            train(model, loader)
+        print(run.report())
+        assert not run.findings
+
+    ``simulate`` gives this process ``devices`` simulated accelerators, for as long as it lives; there must be no real
+    one.  ``steps`` ends the block after so many training steps.  The configuration is that of the directory of each
+    file, as for ``devlint check``.
+
+    Exceptions pass through; a device mismatch is explained in the record.  Entering raises an :class:`AuditError` where
+    there is no accelerator, or another audit is running.  Afterwards nothing of the audit is left in torch.
+    """
+
+    def __init__(self, *, simulate: bool = False, devices: int = 1, steps: int | None = None) -> None:
+        self._simulate = simulate
+        self._devices = devices
+        self._steps = steps
+        self._recording: Recording | None = None
+        self._record: Record | None = None
+
+    @property
+    def record(self) -> Record:
+        """All that was seen, judged; of the latest block, if there were several."""
+        if self._record is None:
+            raise AuditError("there is no record before the block has ended")
+        return self._record
+
+    @property
+    def findings(self) -> tuple[dict[str, Any], ...]:
+        """What the rules say, as in the JSON of ``devlint check``, with a ``measured`` besides."""
+        return self.record.findings or ()
+
+    def report(self, *, color: bool = False, width: int = 100, quiet: bool = False) -> str:
+        """The report as text; ``quiet`` leaves all out but what was found."""
+        from devlint.report.audit import render
+
+        return "\n".join(render(self.record, color, width, quiet)).rstrip("\n")
+
+    def __enter__(self) -> Audit:
+        if Recording.current() is not None:
+            raise AuditError("another audit is running in this process")
+        self._record = None
+        plan = Plan(header(simulated=self._simulate or _is_simulated()), devices=self._devices, steps=self._steps)
+        recording = Recording(plan)
+        import torch  # noqa: F401  # it is there when the block begins, so that nothing of it is missed
+
+        try:
+            recording.begin()
+        except Refused as refused:
+            recording.end()
+            raise AuditError(refused.line.replace("--simulate", "simulate=True")) from None
+        self._recording = recording
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        recording, self._recording = self._recording, None
+        if recording is None or not recording.is_of_this_process:
+            return False
+        if isinstance(error, Exception):
+            recording.explain(error)
+        record = recording.record(_ending(error))
+        recording.end()
+        self._record = judged(record, Resolver())
+        return isinstance(error, StepsReached)
+
+
+def _ending(error: BaseException | None) -> Ending:
+    if error is None:
+        return Ending(kind="finished")
+    if isinstance(error, StepsReached):
+        return Ending(kind="steps")
+    return Ending(kind="exception", error=" ".join(f"{type(error).__name__}: {error}".split()))
+
+
+def _is_simulated() -> bool:
+    backend = sys.modules.get("devlint.simulator.backend")
+    return backend is not None and bool(backend.installed())
