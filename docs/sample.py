@@ -36,7 +36,7 @@ def report() -> str:
     )
     if done.returncode != 1:  # it finds something
         raise SystemExit(f"error: the audit ended with {done.returncode}:\n{done.stderr}")
-    return done.stderr
+    return done.stderr.lstrip()
 
 
 def main(arguments: list[str]) -> int:

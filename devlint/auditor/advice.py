@@ -71,9 +71,9 @@ def _unused_devices(record: Record) -> Iterator[str]:
 def _sharing(record: Record) -> Iterator[str]:
     for device, users in shared(record):
         peaks = [each.peak for process in users for each in process.environment.devices if each.name == device]
-        took = f", where they took {size(sum(peaks))} together" if any(peaks) else ""
+        took = f", and took {size(sum(peaks))} of its memory together" if any(peaks) else ""
         there = max(len(process.environment.devices) for process in users)
-        others = f" of {there}" if there > 1 else ""
+        others = f", though there are {there} devices" if there > 1 else ""
         yield (
             f"{rank_list(process.rank or 0 for process in users)} share {device}{others}{took}: give each its own, "
             "with `torch.cuda.set_device(local_rank)` before anything is moved"

@@ -23,7 +23,9 @@ def show(record: Record, stream: TextIO | None, quiet: bool = False) -> None:
         return
     color = wants_color(stream)
     width = _width(stream)
-    write(stream, "".join(f"{piece}\n" for piece in render(record, color, width, quiet)).rstrip("\n") + "\n")
+    text = "".join(f"{piece}\n" for piece in render(record, color, width, quiet)).strip("\n")
+    # an empty line sets it off from what the script has said there
+    write(stream, f"\n{text}\n" if stream is sys.stderr and text else f"{text}\n")
 
 
 def write(stream: TextIO | None, text: str) -> None:

@@ -236,7 +236,7 @@ def test_the_cache_emptied_in_every_step() -> None:
 
 def test_ranks_on_one_card() -> None:
     line = only(records.distributed(), "share")
-    assert line.startswith("ranks 0 and 1 share cuda:0, where they took 6.00 GiB together: give each its own")
+    assert line.startswith("ranks 0 and 1 share cuda:0, and took 6.00 GiB of its memory together: give each its own")
 
 
 def test_a_cpu_build_on_a_machine_with_a_driver() -> None:

@@ -82,7 +82,7 @@ def legend(tables: Sequence[Table], paint: Paint) -> Iterator[str]:
     """Yield what the words in these tables stand for."""
     seen = {total.kind.direction for table in tables for total in table.totals}
     parts = [f"{name}: {meaning}" for name, meaning in _LEGEND.items() if name in seen]
-    if any(len(table.steps) > 1 for table in tables):
+    if any("-" in calls for table in tables for total in table.totals for calls in _cells(total)[1:]):
         parts.append("1-2: from the process with the least to the one with the most")
     yield from paint.wrap("; ".join(parts), 1)
 
