@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import statistics
+import threading
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -151,14 +152,33 @@ class Ledger:
         self.rest: Callable[[], Iterable[Share]] = lambda: (Share(self.pending, "setup", False),)
         """What is not settled yet, and where it would belong if the run ended now; whoever knows the steps answers."""
         self._totals: dict[tuple[Phase, What], _Total] = {}
+        self._ahead: dict[int | None, tuple[threading.Thread, deque[tuple[What, Tally]]]] = {}
 
     def tally(self, what: What) -> Tally:
         """The pending sum of ``what``, to be added to."""
+        if self._ahead:
+            thread, waiting = self._ahead.get(threading.get_ident(), (None, None))
+            if thread is not None and waiting is not None and thread.is_alive():  # its number may be used again
+                waiting.append((what, Tally()))
+                return waiting[-1][1]
         tally = self.pending.get(what)
         if tally is None:
             # setdefault, as another thread may have come first
             tally = self.pending.setdefault(what, Tally())
         return tally
+
+    def works_ahead(self, thread: threading.Thread) -> None:
+        """What this thread does belongs to a later step: it waits until it is due."""
+        self._ahead.setdefault(thread.ident, (thread, deque()))
+
+    def due(self, thread: threading.Thread, count: int | None = None) -> None:
+        """The next ``count`` events of a thread that works ahead belong to now; without it all, as it has ended."""
+        _, waiting = self._ahead.get(thread.ident, (None, deque[tuple[What, Tally]]()))
+        for _ in range(len(waiting) if count is None else min(count, len(waiting))):
+            what, tally = waiting.popleft()
+            self.pending.setdefault(what, Tally()).take(tally)
+        if count is None:
+            self._ahead.pop(thread.ident, None)
 
     def add(self, what: What, bytes_: int = 0, seconds: float = 0.0) -> Tally:
         """Count one event."""
@@ -205,7 +225,8 @@ class Ledger:
         other = Ledger(self.frames, self.timed)
         other.steps.update(self.steps)
         other._totals.update(self._totals)
-        for share in self.rest():
+        unused = merged({what: tally} for _, waiting in list(self._ahead.values()) for what, tally in list(waiting))
+        for share in (*self.rest(), Share(unused, "teardown" if self.steps else "setup", False)):
             for what in share.pending:
                 total = self._totals.get((share.phase, what))
                 if total is not None and other._totals[share.phase, what] is total:

@@ -51,6 +51,14 @@ class _Facts:
     storages: deque[list[StorageWeakRef]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
 
 
+@dataclass(slots=True)
+class _Iteration:
+    """An iterator of a loader, and the thread that pins its batches."""
+
+    facts: _Facts
+    pinning: threading.Thread | None = None
+
+
 class _Weakly:
     """Values for objects that live on without it, told apart by identity, since they may not be hashable."""
 
@@ -185,38 +193,45 @@ class Loaders:
         self._facts.append(facts)
         return facts
 
-    def _follow(self, iterator: Any, facts: _Facts) -> None:
-        number = id(iterator)
+    def _follow(self, iterator: Any, facts: _Facts) -> _Iteration:
+        number, iteration = id(iterator), _Iteration(facts)
 
         def gone() -> None:
             if facts.latest == number:
                 facts.latest = 0
                 self._guarded(self.gone, facts.index)
+            if iteration.pinning is not None:
+                self._guarded(self.session.ledger.due, iteration.pinning)
 
-        self._iterators.set(iterator, facts, gone)
+        self._iterators.set(iterator, iteration, gone)
+        return iteration
 
-    def _facts_at(self, iterator: Any) -> _Facts:
-        facts: _Facts | None = self._iterators.get(iterator)
-        if facts is None:
-            # made before the audit began
-            workers, pin_memory = getattr(iterator, "_num_workers", 0), getattr(iterator, "_pin_memory", False)
-            facts = self._facts_of(iterator, NOWHERE, "torch.utils.data.DataLoader", workers, pin_memory)
-            self._follow(iterator, facts)
-        return facts
+    def _iteration(self, iterator: Any) -> _Iteration:
+        known: _Iteration | None = self._iterators.get(iterator)
+        if known is not None:
+            return known
+        # made before the audit began
+        workers, pin_memory = getattr(iterator, "_num_workers", 0), getattr(iterator, "_pin_memory", False)
+        return self._follow(
+            iterator, self._facts_of(iterator, NOWHERE, "torch.utils.data.DataLoader", workers, pin_memory)
+        )
 
     # what iterators do
 
     def asked(self, iterator: Any) -> int:
         """An iterator is asked for a batch; the index of its loader."""
-        facts = self._facts_at(iterator)
+        facts = self._iteration(iterator).facts
         facts.latest = id(iterator)
         return facts.index
 
     def delivered(self, iterator: Any, batch: Any) -> None:
         """An iterator has delivered a batch."""
-        facts = self._facts_at(iterator)
+        iteration = self._iteration(iterator)
+        facts = iteration.facts
         facts.batches += 1
         found = [tensor for tensor, _ in tensors_in(batch)]
+        if iteration.pinning is not None:
+            self.session.ledger.due(iteration.pinning, len(found))
         if len(facts.storages) == _REMEMBERED:
             for reference in facts.storages[0]:
                 self._storages.pop(reference.cdata, None)
@@ -247,7 +262,7 @@ class Loaders:
         if len(lines) > 1 and lines[0].startswith("Caught "):
             # the error of a worker or of the thread that pins comes with its traceback
             message = message.partition(": ")[2] or message
-        self._facts_at(iterator).error = message
+        self._iteration(iterator).facts.error = message
 
     # answers
 
@@ -263,12 +278,14 @@ class Loaders:
         if thread is None:
             return NOWHERE
         queues = getattr(thread, "_args", ())
-        for iterator, facts in self._iterators.items():
-            pinning = getattr(iterator, "_pin_memory_thread", None)
+        iteration: _Iteration
+        for iterator, iteration in self._iterators.items():
             # the thread may run before the iterator knows it
             queue = getattr(iterator, "_data_queue", None)
-            if pinning is thread or (queue is not None and any(queue is item for item in queues)):
-                return int(facts.place)
+            if iteration.pinning is thread or (queue is not None and any(queue is item for item in queues)):
+                iteration.pinning = thread
+                self.session.ledger.works_ahead(thread)
+                return iteration.facts.place
         return NOWHERE
 
     def _guarded(self, function: Callable[..., Any], *args: Any) -> None:

@@ -152,3 +152,253 @@ def test_the_run_stops_after_so_many_steps_and_stays_stopped(shape: str) -> None
     assert loop.steps.describe().limited
     with pytest.raises(StepsReached):
         loop.next()
+
+
+def test_what_goes_before_the_first_forward_of_the_only_step_is_set_up() -> None:
+    """Unless it happens again in the middle of the step, as a batch for each of several backwards."""
+    loop = Loop()
+    loop.happens("model", "x")
+    loop.steps.forward()
+    loop.happens("mask")
+    loop.steps.backward()
+    loop.steps.backward_done()
+    loop.happens("x")
+    loop.learn()
+    loop.optimize()
+    loop.happens("save")
+    assert loop.counts() == (1, 0, "optimizer")
+    assert loop.sums() == {
+        ("setup", "model"): (1, 1),
+        ("train", "x"): (2, 1),
+        ("train", "mask"): (1, 1),
+        ("teardown", "save"): (1, 1),
+    }
+
+
+def test_a_batch_to_look_at_before_the_loop_is_no_step() -> None:
+    """`next(iter(loader))`, the model goes to its device, then the loop begins: that is set-up."""
+    loop = Loop()
+    loop.next()
+    loop.steps.gone(A)
+    loop.happens("model")
+    for _ in range(3):
+        loop.train()
+    loop.stop()
+    assert loop.counts() == (3, 0, "loader")
+    assert loop.sums() == {("setup", "model"): (1, 1), ("train", "x"): (3, 3), ("train", "item"): (3, 3)}
+
+
+def test_a_loop_that_calls_no_module_is_no_step() -> None:
+    """The mean of the data, computed before training."""
+    loop = Loop()
+    for _ in range(5):
+        loop.next()
+        loop.happens("mean")
+    loop.stop()
+    for _ in range(3):
+        loop.train(B)
+    loop.stop(B)
+    assert loop.counts() == (3, 0, "loader")
+    assert loop.sums()["setup", "mean"] == (5, 1)
+    assert ("train", "mean") not in loop.sums()
+
+
+def test_a_wrapper_that_is_a_batch_ahead() -> None:
+    """As accelerate's: it asks for the next batch before it hands one out; the last comes when its loader is done."""
+    loop = Loop()
+    loop.happens("model")
+    for _ in range(2):
+        loop.next()
+        loop.happens("x")
+        for _ in range(2):
+            loop.next()
+            loop.learn()
+            loop.optimize()
+            loop.happens("item")
+            loop.happens("x")
+        loop.stop()
+        loop.learn()
+        loop.optimize()
+        loop.happens("item")
+        loop.happens("save")
+    assert loop.counts() == (6, 0, "loader")
+    assert loop.sums() == {
+        ("setup", "model"): (1, 1),
+        # in the first step both the first and the second batch are copied, in the last none is
+        ("train", "x"): (6, 4),
+        # the item after the last step of the first epoch is settled by itself, so is that of the second
+        ("train", "item"): (6, 6),
+        ("between", "save"): (1, 1),
+        ("teardown", "save"): (1, 1),
+    }
+
+
+def test_the_last_batch_of_an_evaluation_that_is_a_batch_ahead() -> None:
+    loop = Loop()
+    for batches in (2, 3, 1):
+        for number in range(batches):
+            loop.next()
+            if number:
+                loop.evaluate()
+        loop.stop()
+        loop.evaluate()
+    assert loop.counts() == (0, 6, "")
+
+
+def test_validation_inside_of_an_epoch_leaves_the_training_steps_alone() -> None:
+    loop = Loop()
+    for number in range(4):
+        loop.train(A)
+        if number % 2:
+            for _ in range(3):
+                loop.next(B)
+                loop.happens("v")
+                loop.evaluate()
+            loop.stop(B)
+            loop.happens("metric")
+    loop.stop(A)
+    assert loop.counts() == (4, 6, "loader")
+    assert loop.sums() == {
+        ("train", "x"): (4, 4),
+        ("train", "item"): (4, 4),
+        ("eval", "v"): (6, 6),
+        ("between", "metric"): (2, 2),
+    }
+    assert loop.steps.training_loaders == {A}
+
+
+def test_an_evaluation_after_the_training_is_no_teardown() -> None:
+    loop = Loop()
+    loop.train()
+    loop.stop()
+    loop.happens("save")
+    loop.next(B)
+    loop.evaluate()
+    loop.happens("v")
+    loop.stop(B)
+    loop.happens("report")
+    assert loop.counts() == (1, 1, "loader")
+    assert loop.sums()["between", "save"] == (1, 1)
+    assert loop.sums()["eval", "v"] == (1, 1)
+    assert loop.sums()["teardown", "report"] == (1, 1)
+
+
+def test_after_a_break_the_loop_is_over() -> None:
+    """The iterator is freed; what is left is no part of the last step."""
+    loop = Loop()
+    for _ in range(3):
+        loop.train()
+    loop.steps.gone(A)
+    loop.happens("save")
+    assert loop.counts() == (3, 0, "loader")
+    assert loop.sums()["train", "item"] == (3, 3)
+    assert loop.sums()["teardown", "save"] == (1, 1)
+
+
+def test_after_a_break_that_keeps_the_iterator_what_recurs_is_the_steps() -> None:
+    loop = Loop()
+    for _ in range(3):
+        loop.train()
+    loop.happens("save")
+    assert loop.counts() == (3, 0, "loader")
+    assert loop.sums() == {("train", "x"): (3, 3), ("train", "item"): (3, 3), ("teardown", "save"): (1, 1)}
+
+
+def test_a_run_that_dies_in_its_first_forward_was_training() -> None:
+    loop = Loop()
+    loop.happens("model")
+    loop.next()
+    loop.happens("x")
+    loop.steps.forward()
+    assert loop.counts() == (0, 0, "")
+    assert loop.sums() == {("setup", "model"): (1, 1), ("train", "x"): (1, 1)}
+
+
+def test_a_loader_that_feeds_no_more_is_given_up() -> None:
+    """One batch, fitted again and again: each step of the optimizer is a step."""
+    loop = Loop()
+    loop.next()
+    for _ in range(6):
+        loop.happens("x")
+        loop.learn()
+        loop.optimize()
+        loop.happens("item")
+    assert loop.counts() == (6, 0, "optimizer")
+    assert loop.sums() == {("train", "x"): (6, 6), ("train", "item"): (6, 6)}
+
+
+def test_a_loader_that_feeds_several_updates_is_waited_for() -> None:
+    """3 updates a batch: the first batch counts as 3 steps, until the second shows that it was one."""
+    loop = Loop()
+    for _ in range(5):
+        loop.next()
+        for _ in range(3):
+            loop.learn()
+            loop.optimize()
+    loop.stop()
+    assert loop.counts() == (3 + 4, 0, "loader")
+
+
+def test_another_optimizer_takes_over() -> None:
+    """8 steps of another optimizer, and the first is no longer what ends a step: of 20 steps, 13 count (20 - 7)."""
+    loop = Loop()
+    for _ in range(4):
+        loop.learn()
+        loop.optimize(0, "SGD")
+    for _ in range(20):
+        loop.learn()
+        loop.optimize(1, "Adam")
+    assert loop.counts()[0] == 4 + 13
+    assert loop.steps.describe().optimizer_steps == {"SGD": 4, "Adam": 20}
+
+
+def test_a_step_of_an_optimizer_without_a_backward_is_no_step() -> None:
+    """As scripts do before they make a scheduler."""
+    loop = Loop()
+    loop.optimize()
+    loop.happens("model")
+    for _ in range(3):
+        loop.train()
+    loop.stop()
+    assert loop.counts() == (3, 0, "loader")
+    assert loop.sums()["setup", "model"] == (1, 1)
+
+
+def test_many_optimizers_of_a_class_share_a_name() -> None:
+    loop = Loop()
+    for number in range(20):
+        loop.optimize(number)
+    found = loop.steps.describe().optimizer_steps
+    assert len(found) == 8
+    assert sum(found.values()) == 20
+
+
+def test_steps_and_waits_are_medians_without_the_first_two() -> None:
+    """Steps take 100, 100, 4, 5 and 9 seconds, of which the loader takes 50, 50, 1, 2 and 3."""
+    loop = Loop()
+    for whole, wait in ((100, 50), (100, 50), (4, 1), (5, 2), (9, 3)):
+        loop.next(seconds=wait)
+        loop.learn()
+        loop.optimize()
+        loop.now += whole - wait
+    loop.stop()
+    found = loop.steps.describe()
+    assert (found.step_seconds, found.loader_seconds) == (5, 2)
+
+
+def test_an_iterator_freed_in_the_middle_of_a_signal_is_heard_later() -> None:
+    """The garbage collector runs whenever it likes, in any thread."""
+    loop = Loop()
+    loop.train()
+    with loop.steps._lock:
+        loop.steps.gone(A)
+    loop.happens("save")
+    loop.next(B)
+    assert loop.counts()[0] == 1
+
+
+def test_a_reader_in_a_signal_handler_does_not_wait_for_ever() -> None:
+    loop = Loop()
+    loop.train()
+    with loop.steps._lock:
+        assert loop.counts() == (1, 0, "loader")

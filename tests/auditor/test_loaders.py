@@ -1,0 +1,269 @@
+"""What is known of loaders: where they were made, what their batches are, and whose batch a tensor is."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import gc
+import pickle
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import Queue
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils.data import DataLoader, Dataset, TensorDataset  # noqa: E402 -- needs torch
+
+from devlint import record  # noqa: E402 -- needs torch
+from devlint.auditor.frames import NOWHERE  # noqa: E402 -- keeps the imports together
+from devlint.auditor.loaders import Loaders, tensors_in  # noqa: E402 -- needs torch
+from devlint.auditor.session import Session, Settings  # noqa: E402 -- keeps the imports together
+from devlint.auditor.signals import Signals  # noqa: E402 -- needs torch
+
+
+@contextmanager
+def audited() -> Iterator[Session]:
+    session = Session(Settings())
+    loaders = Loaders(session)
+    session.start([loaders, Signals(session, loaders)])
+    try:
+        yield session
+    finally:
+        session.stop()
+        assert not session.failure
+
+
+def loaders_of(session: Session) -> tuple[record.Loader, ...]:
+    return session.process(record.Ending()).loaders
+
+
+def data(size: int = 8) -> TensorDataset:
+    return TensorDataset(torch.zeros(size, 3), torch.arange(size))
+
+
+class Point:
+    """Neither a collection nor a tensor; torch pins it only by a method of its own."""
+
+    def __init__(self, position: Any) -> None:
+        self.position = position
+
+
+@dataclasses.dataclass
+class Sample:
+    image: Any
+    name: str
+
+
+Pair = collections.namedtuple("Pair", "x y")
+
+
+def test_a_loader_is_described() -> None:
+    with audited() as session:
+        line = sys._getframe().f_lineno + 1
+        loader = DataLoader(data(), batch_size=4)
+        assert loaders_of(session) == ()  # it is told of when it is iterated
+        for _ in loader:
+            pass
+        (found,) = loaders_of(session)
+    assert found.frame is not None
+    assert (found.frame.file, found.frame.line) == (__file__, line)
+    assert found.name == "torch.utils.data.DataLoader"
+    assert (found.workers, found.pin_memory, found.device, found.pinned) == (0, False, "cpu", False)
+    assert (found.batches, found.batch) == (2, "float32[4, 3], int64[4]")
+    assert (found.custom, found.training, found.error) == (False, False, "")
+
+
+def test_a_subclass_is_named_and_blamed_where_it_calls_its_base() -> None:
+    class Own(DataLoader):  # type: ignore[type-arg]  # of whatever
+        def __init__(self, dataset: Any) -> None:
+            super().__init__(dataset, batch_size=2)
+
+    with audited() as session:
+        next(iter(Own(data())))
+        (found,) = loaders_of(session)
+    assert found.name == f"{__name__}.{Own.__qualname__}"
+    assert found.frame is not None
+    assert found.frame.line == Own.__init__.__code__.co_firstlineno + 1
+
+
+def test_loaders_of_one_helper_are_told_apart_while_they_live_and_not_piled_up() -> None:
+    def make(dataset: Any) -> Any:
+        return DataLoader(dataset, batch_size=4)
+
+    with audited() as session:
+        first, second = make(data()), make(data(12))
+        for loader in (first, second):
+            for _ in loader:
+                pass
+        assert [found.batches for found in loaders_of(session)] == [2, 3]
+        del first, second, loader
+        gc.collect()
+        for _ in range(5):
+            for _ in make(data()):
+                pass
+        assert [found.batches for found in loaders_of(session)] == [12, 3]
+
+
+def test_an_iterator_from_before_the_audit_is_heard() -> None:
+    iterator = iter(DataLoader(data(), batch_size=4))
+    with audited() as session:
+        next(iterator)
+        (found,) = loaders_of(session)
+    assert (found.frame, found.batches, found.batch) == (None, 1, "float32[4, 3], int64[4]")
+
+
+def test_a_tensor_is_known_by_its_storage() -> None:
+    with audited() as session:
+        first, second = iter(DataLoader(data(), 4)), iter(DataLoader(data(), 4))
+        x, y = next(first)
+        other, _ = next(second)
+        assert session.loader_of(x) == session.loader_of(y) == session.loader_of(x[1:, :2].t()) == 0
+        assert session.loader_of(other) == 1
+        assert session.loader_of(x.clone()) is None
+        assert session.loader_of(torch.ones(2).to_sparse()) is None
+
+
+def test_the_memory_of_a_batch_that_was_freed_is_nobodys() -> None:
+    with audited() as session:
+        for x, _ in DataLoader(data(), 4):
+            del x, _
+            fresh = [torch.zeros(4, 3) for _ in range(50)]
+            assert all(session.loader_of(tensor) is None for tensor in fresh)
+
+
+def test_a_batch_read_ahead_is_remembered_for_a_while() -> None:
+    with audited() as session:
+        batches = list(DataLoader(data(), 1))
+        known = [session.loader_of(x) for x, _ in batches]
+        assert known == [None] * 4 + [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("batch", "sizes", "custom"),
+    [
+        ([torch.ones(1), {"a": torch.ones(2), "b": [torch.ones(3)]}], [1, 2, 3], False),
+        (Pair(torch.ones(1), torch.ones(2)), [1, 2], False),
+        (collections.UserDict(a=torch.ones(4)), [4], False),
+        ("text", [], False),
+        (Point(torch.ones(5)), [5], True),
+        ([torch.ones(1), Sample(torch.ones(2), "cat")], [1, 2], True),
+        ({"graph": [Point(torch.ones(6))]}, [6], True),
+        ([1, 2.0, None, b"bytes", object()], [], False),
+    ],
+    ids=["nested", "namedtuple", "UserDict", "text", "object", "dataclass", "object in a list", "no tensor"],
+)
+def test_tensors_are_found_in_batches_of_all_kinds(batch: Any, sizes: list[int], custom: bool) -> None:
+    found = list(tensors_in(batch))
+    assert sorted(len(tensor) for tensor, _ in found) == sizes
+    assert any(opaque for _, opaque in found) == custom
+
+
+def test_a_batch_that_contains_itself_ends() -> None:
+    batch: list[Any] = [torch.ones(1)]
+    batch.append(batch)
+    assert 0 < len(list(tensors_in(batch))) < 20
+
+
+def test_batches_that_torch_cannot_pin_are_known() -> None:
+    with audited() as session:
+        for _ in DataLoader(data(), 4, collate_fn=lambda items: Point(torch.stack([x for x, _ in items]))):
+            pass
+        (found,) = loaders_of(session)
+    assert found.custom
+    assert found.batch == "float32[4, 3]"
+
+
+def test_batches_that_are_on_a_device_already_are_known() -> None:
+    class Placed(Dataset):  # type: ignore[type-arg]  # of whatever
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, index: int) -> Any:
+            return torch.zeros(3, device="meta")
+
+    with audited() as session:
+        for _ in DataLoader(Placed(), 2):
+            pass
+        (found,) = loaders_of(session)
+    assert (found.device, found.pinned) == ("meta", None)
+
+
+UNPINNABLE = "cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors can be pinned"
+
+
+@pytest.mark.parametrize("where", ["", "in pin memory thread for device 0"])
+def test_why_a_loader_failed_is_known(where: str) -> None:
+    """The error of a worker or a thread comes with its traceback; what is wanted is its message."""
+
+    class Broken(Dataset):  # type: ignore[type-arg]  # of whatever
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, index: int) -> Any:
+            try:
+                raise RuntimeError(UNPINNABLE)
+            except RuntimeError:
+                if not where:
+                    raise
+                torch._utils.ExceptionWrapper(where=where).reraise()
+
+    with audited() as session:
+        with pytest.raises(RuntimeError, match="cannot pin"):
+            next(iter(DataLoader(Broken())))
+        (found,) = loaders_of(session)
+    assert found.error == UNPINNABLE
+
+
+def test_loaders_are_pickled_and_sent_to_workers_as_ever() -> None:
+    with audited() as session:
+        loader = DataLoader(data(), 4, num_workers=1, multiprocessing_context="spawn")
+        assert [len(x) for x, _ in loader] == [4, 4]
+        copied = pickle.loads(pickle.dumps(DataLoader(data(), 4)))
+        assert vars(copied).keys() == vars(DataLoader(data(), 4)).keys()
+        assert [len(x) for x, _ in copied] == [4, 4]
+        assert [found.workers for found in loaders_of(session)] == [1, 0]
+
+
+def test_what_the_thread_that_pins_does_is_blamed_on_its_loader_and_counted_when_delivered() -> None:
+    """Without an accelerator nothing is pinned, so the thread is played: it shares its queue with the iterator."""
+    from devlint.auditor.ledger import What
+
+    pin = What("pin", "pin_memory")
+    with audited() as session:
+        loaders = [DataLoader(data(), 4), DataLoader(data(), 4)]
+        iterators = [iter(loader) for loader in loaders]
+        queues: list[Queue[int]] = [Queue(), Queue()]
+        for iterator, queue in zip(iterators, queues, strict=True):
+            iterator._data_queue = queue  # type: ignore[attr-defined]  # as one with workers has
+        done = threading.Event()
+
+        def loop(in_queue: object, out_queue: Queue[int]) -> None:
+            out_queue.put(session.place_of_thread())
+            for _ in range(4):
+                session.ledger.add(pin)
+            out_queue.put(0)
+            done.wait(10)
+
+        threads = [threading.Thread(target=loop, args=(None, queue)) for queue in queues]
+        for thread in threads:
+            thread.start()
+        places = [queue.get(timeout=10) for queue in queues]
+        frames = [session.frames.resolve(place)[0] for place in places]
+        assert all(frame is not None and frame.file == __file__ for frame in frames)
+        assert places[0] != places[1]  # two calls on one line
+        for queue in queues:
+            queue.get(timeout=10)
+        assert pin not in session.ledger.pending
+        next(iterators[0])  # two tensors
+        assert session.ledger.pending[pin].calls == 2
+        del iterator, iterators  # the four of the other loader and two of this one were for nothing
+        assert [event.calls for event in session.process(record.Ending()).events] == [8]
+        done.set()
+        for thread in threads:
+            thread.join()
+        assert session.place_of_thread() == NOWHERE
