@@ -37,7 +37,7 @@ def assert_same(directory: Path, *command: str) -> tuple[int, str, str]:
     """Run ``python COMMAND`` and ``devlint audit COMMAND``, and compare; the result is what both did."""
     plain = run(directory, *command)
     code, out, err = run(directory, "-m", "devlint", "audit", *command)
-    printed, mark, report = err.partition("devlint audit ")
+    printed, mark, report = err.partition("\ndevlint audit ")
     assert mark, err
     assert report.startswith(" ".join(command))
     assert (code, out, printed) == plain
