@@ -60,22 +60,20 @@ def explain(error: BaseException, traceback: TracebackType | None, frames: Frame
 
 def examine(error: BaseException, traceback: TracebackType | None, frames: Frames) -> Explanation | None:
     """The same, with the unregistered tensors and modules that took part."""
-    cause = _mismatch_of(error)
+    cause = next((one for one in chain(error) if is_mismatch(one)), None)
     if cause is None:
         return None
     return _Examination(str(cause), follow(traceback if cause is error else cause.__traceback__, frames)).result()
 
 
-def _mismatch_of(error: BaseException) -> BaseException | None:
-    """The exception itself, or the one that it was raised from."""
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception, and those that it was raised from."""
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
-        if is_mismatch(found):
-            return found
+        yield found
         seen.add(id(found))
         found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
-    return None
 
 
 class _Examination:

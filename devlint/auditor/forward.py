@@ -11,16 +11,19 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import nn
 from torch.nn.modules import module as hooks
 
+from devlint.auditor.explain import chain, examine
+from devlint.auditor.messages import is_mismatch
 from devlint.auditor.models import Observed
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
-from devlint.auditor.strays import Strays
+from devlint.auditor.strays import Key, Strays
 from devlint.auditor.tensors import device_of, fields, is_managed, is_scalar, leaves, own_tensors
 from devlint.auditor.trail import path_of
 from devlint.auditor.transfers import describe
@@ -42,6 +45,16 @@ class _Local(threading.local):
         self.running: list[nn.Module] = []
 
 
+@dataclass(frozen=True, slots=True)
+class _Early:
+    """What an exception was explained by before the script, or its framework, could tidy up."""
+
+    error: int
+    text: str
+    mismatch: Mismatch
+    strays: tuple[Key, ...]
+
+
 class ForwardCheck:
     """The listener to modules."""
 
@@ -57,6 +70,7 @@ class ForwardCheck:
         self._mismatches: dict[tuple[str, int], Mismatch] = {}
         self._models = Observed()
         self._strays = Strays(session)
+        self._early: _Early | None = None
 
     def install(self) -> None:
         """Hook in."""
@@ -65,11 +79,12 @@ class ForwardCheck:
             self._patches.set(hooks, "_has_any_global_hook", self._others(hooks._has_any_global_hook))
         self._watch()
         self._session.next_forward = self._arm
-        self._session.took_part = self._strays.took_part
+        self._session.explain = self._explain
+        self._session.before_move = self._before_move
 
     def remove(self) -> None:
         """Take all hooks out."""
-        self._session.next_forward = lambda: None
+        self._session.next_forward = self._session.before_move = lambda: None
         self._rest()
         self._patches.undo()
 
@@ -80,6 +95,33 @@ class ForwardCheck:
             "strays": self._strays.describe(),
             "mismatches": tuple(self._mismatches.values()),
         }
+
+    # mismatches that were raised
+
+    def _explain(self, error: BaseException) -> Mismatch | None:
+        """What a run died of; what took part in it without being registered is a stray for sure."""
+        early = self._early
+        if early is None or not any((id(one), str(one)) == (early.error, early.text) for one in chain(error)):
+            self._examine(error)
+            early = self._early
+        self._early = None
+        if early is None:
+            return None
+        self._strays.took_part(early.strays)
+        return early.mismatch
+
+    def _before_move(self) -> None:
+        """A framework that moves its model back after a failure hides what failed: look now."""
+        error = sys.exc_info()[1]
+        if error is not None and is_mismatch(error) and (self._early is None or self._early.error != id(error)):
+            self._examine(error)
+
+    def _examine(self, error: BaseException) -> None:
+        found = examine(error, error.__traceback__, self._session.frames)
+        self._early = None
+        if found is not None:
+            strays = tuple(self._strays.note(held, device) for held, device in found.held)
+            self._early = _Early(id(error), str(error), found.mismatch, strays)
 
     def _others(self, original: Callable[[], object]) -> Callable[[], object]:
         def _has_any_global_hook() -> object:
@@ -133,7 +175,10 @@ class ForwardCheck:
 
     def _rest(self) -> None:
         while self._handles:
-            self._handles.pop().remove()
+            handle = self._handles.pop()
+            handle.remove()
+            # torch forgets to, and then believes in global hooks for ever
+            getattr(hooks, "_global_forward_hooks_with_kwargs", {}).pop(handle.id, None)
         self._local = _Local()
         self._state = "resting"
 
@@ -172,12 +217,12 @@ class ForwardCheck:
         if torch._C._get_tracing_state() is not None:
             return  # whatever is asked of a tensor would be traced
         root = running[0] if running else module
-        # keyword arguments come with a result, unless the call failed
-        self._look(module, root, args, rest[0] if len(rest) == 2 else {})
+        # a call that failed has no result; keyword arguments come before it where torch hands them over
+        self._look(module, root, None if rest[-1] is None else (args, *rest[:-1]))
         if not running and not _in_backward():
             self._see_outermost(module)
 
-    def _look(self, module: nn.Module, root: nn.Module, args: object, keywords: object) -> None:
+    def _look(self, module: nn.Module, root: nn.Module, inputs: object) -> None:
         own = fields(module)
         if not own.get("_parameters") and not own.get("_buffers"):
             return
@@ -188,7 +233,7 @@ class ForwardCheck:
         if number == 0:
             self._quiet = 0
         self._models.layer(module, root)
-        self._compare(module, root, args, keywords)
+        self._compare(module, root, inputs)
 
     def _see_outermost(self, module: nn.Module) -> None:
         number = self._outermost[id(module)] = self._outermost.get(id(module), 0) + 1
@@ -202,7 +247,7 @@ class ForwardCheck:
         if self._quiet >= _SETTLED and not _compiled():
             self._rest()
 
-    def _compare(self, module: nn.Module, root: nn.Module, args: object, keywords: object) -> None:
+    def _compare(self, module: nn.Module, root: nn.Module, inputs: object) -> None:
         """A layer of torch that took an input from another device, and whose kernel did not refuse.
 
         Only what is certainly wrong: MPS used to compute nonsense.  A module of the script may move its inputs, and an
@@ -216,13 +261,13 @@ class ForwardCheck:
         if len(devices) != 1:
             return
         here = devices.pop()
-        for text, tensor in (*leaves(args, "input"), *leaves(keywords, "input")):
+        for _, tensor in leaves(inputs):
             certain = tensor.is_floating_point() and not is_managed(tensor) and not is_scalar(tensor)
             if certain and device_of(tensor) != here:
-                self._report(module, root, Party(text=held[0][0], device=here, role="parameter"), text, tensor)
+                self._report(module, root, Party(text=held[0][0], device=here, role="parameter"), tensor)
                 return
 
-    def _report(self, module: nn.Module, root: nn.Module, own: Party, text: str, tensor: torch.Tensor) -> None:
+    def _report(self, module: nn.Module, root: nn.Module, own: Party, tensor: torch.Tensor) -> None:
         place = self._session.frames.at(sys._getframe())
         path = path_of(root, module) or ""
         known = self._mismatches.get((path, place))
@@ -234,7 +279,7 @@ class ForwardCheck:
             via=via,
             module=path,
             module_class=type(module).__name__,
-            parties=(Party(text=text, device=device_of(tensor), example=describe(tensor), role="input"), own),
+            parties=(Party(text="input", device=device_of(tensor), example=describe(tensor), role="input"), own),
             calls=known.calls + 1 if known else 1,
         )
 

@@ -126,8 +126,9 @@ class Optimizers:
         @functools.wraps(original)
         def _apply(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
             inside = getattr(self._local, "applying", False)
-            if inside or not self._session.alive or not self._seen:
+            if inside or not self._session.alive:
                 return original(module, *args, **kwargs)
+            self._guarded(self._session.before_move)
             self._local.applying = True
             try:
                 result = original(module, *args, **kwargs)

@@ -97,12 +97,9 @@ class Recording:
         """Look for the cause of a device mismatch that ended something; the variables in its traceback still live."""
         if self.session is None or isinstance(error, SystemExit | KeyboardInterrupt):
             return
-        from devlint.auditor.explain import examine
-
-        found = examine(error, error.__traceback__, self.session.frames)
+        found = self.session.explain(error)
         if found is not None:
-            self._mismatches.append(found.mismatch)
-            self.session.took_part(found.held)
+            self._mismatches.append(found)
 
     def process(self, ending: Ending) -> Process:
         """What this process saw so far."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from devlint.auditor.frames import NOWHERE, Frames
 from devlint.auditor.ledger import Ledger
-from devlint.record import Ending, Process
+from devlint.record import Ending, Mismatch, Process
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,10 @@ class Session:
         """The places which copied a storage (its ``_cdata``) again although it had not changed."""
         self.optimized: Callable[[Any], bool] = lambda parameter: False
         """Whether an optimizer has the parameter."""
-        self.took_part: Callable[[Any], None] = lambda found: None
-        """Told what was not registered and took part in a mismatch that the run died of."""
+        self.explain: Callable[[BaseException], Mismatch | None] = lambda error: None
+        """What a run died of, if that was tensors on different devices; asked once it has."""
+        self.before_move: Callable[[], None] = lambda: None
+        """Called when a module is about to be moved or converted."""
         self.snapshot: Callable[[], None] = lambda: None
         """Called when a step has ended; whoever writes records decides whether it is time for one."""
         self.started = time.perf_counter()

@@ -15,6 +15,9 @@ from devlint.auditor.tensors import own_tensors, walk
 from devlint.auditor.transfers import describe
 from devlint.record import Stray
 
+Key = tuple[str, str, str, str]
+"""A stray: the class and the path of its owner, its name and its kind."""
+
 
 @dataclass(slots=True)
 class _Seen:
@@ -35,20 +38,20 @@ class Strays:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._seen: dict[tuple[str, str, str, str], _Seen] = {}
+        self._seen: dict[Key, _Seen] = {}
 
     def scan(self, root: nn.Module) -> None:
         """Look through a model that has just run."""
         trained = any(self._session.optimized(one) for _, inner in walk(root) for _, one in own_tensors(inner))
         for held in unregistered(root):
-            seen = self._note(held, home(held.owner) or home(root))
+            seen = self._seen[self.note(held, home(held.owner) or home(root))]
             gradients = isinstance(held.value, nn.Module) and any(one.grad is not None for one in held.tensors)
             seen.proven |= gradients and trained and not seen.stray.optimized
 
-    def took_part(self, found: Iterable[tuple[Held, str]]) -> None:
-        """These took part in a mismatch, each with the device of its owner."""
-        for held, owner_device in found:
-            self._note(held, owner_device).proven = True
+    def took_part(self, keys: Iterable[Key]) -> None:
+        """These took part in a mismatch that the run died of."""
+        for key in keys:
+            self._seen[key].proven = True
 
     def describe(self) -> tuple[Stray, ...]:
         """What did harm so far."""
@@ -61,7 +64,8 @@ class Strays:
                 found.append(replace(seen.stray, moved=tuple(frame for frame in moved if frame is not None)))
         return tuple(found)
 
-    def _note(self, held: Held, owner_device: str) -> _Seen:
+    def note(self, held: Held, owner_device: str) -> Key:
+        """Remember one, and where its owner is; returns what :meth:`took_part` knows it by."""
         kind: Literal["tensor", "module"] = "module" if isinstance(held.value, nn.Module) else "tensor"
         owner = type(held.owner).__name__
         key = (owner, held.path, held.name, kind)
@@ -92,7 +96,7 @@ class Strays:
             parameters=sum(seen.sizes.values()),
             optimized=optimized,
         )
-        return seen
+        return key
 
 
 def _container(name: str) -> Literal["", "list", "tuple", "dict"]:

@@ -17,6 +17,7 @@ from torch import nn  # noqa: E402 -- needs torch
 from torch.nn.modules import module as hooks  # noqa: E402 -- needs torch
 
 from devlint.auditor.forward import ForwardCheck  # noqa: E402 -- needs torch
+from devlint.auditor.optimizers import Optimizers  # noqa: E402 -- needs torch
 from devlint.auditor.signals import Signals  # noqa: E402 -- needs torch
 from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
 
@@ -181,6 +182,11 @@ def test_a_hook_of_the_script_is_still_warned_of() -> None:
         handle.remove()
     with watching(ForwardCheck):
         assert not hooks._has_any_global_hook()
+        net = Net()
+        for _ in range(20):
+            net(torch.ones(1, 4))
+        assert not hooks._has_any_global_hook()
+    assert not hooks._has_any_global_hook()
 
 
 def test_scripted_and_traced_modules_run() -> None:
@@ -228,8 +234,9 @@ def test_a_layer_that_does_not_mind_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     with watching(ForwardCheck) as session:
         monkeypatch.setattr("devlint.auditor.forward.is_managed", lambda tensor: False)
         net = nn.Sequential(nn.ReLU(), nn.Linear(4, 2))
-        for _ in range(2):
-            net(torch.ones(3, 4, device="meta"))
+        x = torch.ones(3, 4, device="meta")
+        for args, kwargs in [((x,), {}), ((), {"input": x})]:
+            net(*args, **kwargs)
         (mismatch,) = seen(session).mismatches
     assert (mismatch.module, mismatch.module_class, mismatch.error, mismatch.calls) == ("1", "Linear", "", 2)
     assert [(party.role, party.device) for party in mismatch.parties] == [("input", "meta"), ("parameter", "cpu")]
@@ -252,6 +259,43 @@ def test_what_may_be_elsewhere(call, monkeypatch: pytest.MonkeyPatch) -> None:
     with watching(ForwardCheck) as session:
         call()
         assert not seen(session).mismatches
+
+
+def test_a_layer_that_refuses_is_left_to_whoever_explains_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with watching(ForwardCheck) as session:
+        monkeypatch.setattr("devlint.auditor.forward.is_managed", lambda tensor: False)
+        with pytest.raises(RuntimeError):
+            nn.Linear(4, 2)(torch.ones(3, 5, device="meta"))
+        assert not seen(session).mismatches
+
+
+class Positions(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+        self.pos = torch.zeros(4)
+
+    def forward(self, x):
+        self.pos + self.body(x)
+        raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices")
+
+
+def test_an_error_is_explained_before_its_handler_moves_the_model() -> None:
+    with watching(Optimizers, ForwardCheck) as session:
+        try:
+            try:
+                Positions()(torch.ones(1, 4))
+            finally:
+                nn.Linear(1, 1).cpu()
+                early = session.explain.__self__._early
+        except RuntimeError as error:
+            raised = error
+        assert early is not None
+        assert early.text == str(raised)
+        assert session.explain(raised) is early.mismatch
+        assert early.mismatch.module_class == "Positions"
+        assert session.explain(ValueError("the same device")) is not None
+        assert session.explain(ValueError("another")) is None
 
 
 def test_failing_hooks_let_the_script_go_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:

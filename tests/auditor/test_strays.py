@@ -146,7 +146,7 @@ class Positions(nn.Module):
 def test_one_that_took_part_in_a_mismatch_is_told_where_it_is_assigned() -> None:
     net = Positions()
     watch = strays()
-    watch.took_part([(held, "cuda:0") for held in unregistered(net)])
+    watch.took_part([watch.note(held, "cuda:0") for held in unregistered(net)])
     (stray,) = watch.describe()
     assert (stray.owner, stray.name, stray.device, stray.owner_device) == ("Positions", "pos", "cpu", "cuda:0")
     assert stray.frame is not None
