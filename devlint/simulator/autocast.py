@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -43,8 +44,20 @@ addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot s
 """Cast to the widest type among the arguments."""
 
 
+_cache: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+"""What was cast, by identity; the tensor itself is kept so that its identity stays its own."""
+
+
 def install() -> None:
     """Register the casting kernels."""
+    clear = torch.clear_autocast_cache
+
+    @functools.wraps(clear)
+    def clear_both() -> None:
+        clear()
+        _cache.clear()
+
+    torch.clear_autocast_cache = clear_both
     registration.library("_").fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
     library = registration.library()
     for names, make in (
@@ -73,9 +86,27 @@ def _eligible(tensor: torch.Tensor) -> bool:
 
 def _cast(dtype: torch.dtype, values: Any) -> Any:
     def to(tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.to(dtype) if _eligible(tensor) and tensor.dtype != dtype else tensor
+        if not _eligible(tensor) or tensor.dtype == dtype:
+            return tensor
+        if not _kept(tensor, dtype):
+            return tensor.to(dtype)
+        if id(tensor) not in _cache:
+            _cache[id(tensor)] = (tensor, tensor.to(dtype))
+        return _cache[id(tensor)][1]
 
     return pytree.tree_map_only(torch.Tensor, to, values)
+
+
+def _kept(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
+    """Whether autocast keeps the result for the next time: that of a float32 leaf, until its context ends."""
+    return (
+        dtype == torch.get_autocast_dtype(NAME)
+        and tensor.dtype == torch.float32
+        and tensor.requires_grad
+        and tensor.is_leaf
+        and not tensor._is_view()
+        and torch.is_autocast_cache_enabled()
+    )
 
 
 def _lower(op: Any) -> Callable[..., Any]:

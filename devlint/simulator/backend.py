@@ -8,13 +8,22 @@ dispatch key ``PrivateUse1``, as it goes through ``CUDA`` on a real machine.
 
 from __future__ import annotations
 
-import types
 import warnings
-import weakref
 
 import torch
 
-from devlint.simulator import autocast, backward, devices, dispatch, implicit, kernels, rnn, tensor
+from devlint.simulator import (
+    attention,
+    autocast,
+    backward,
+    devices,
+    dispatch,
+    implicit,
+    kernels,
+    parameters,
+    rnn,
+    tensor,
+)
 from devlint.simulator.devices import NAME, DevicesError
 from devlint.simulator.kernels import KERNELS
 from devlint.simulator.tensor import SimulatedTensor
@@ -45,9 +54,8 @@ def install(devices: int = 1) -> None:
     tensor.set_dispatch(dispatch.dispatch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another
-        for part in (kernels, implicit, autocast, rnn, backward):
+        for part in (kernels, implicit, autocast, attention, rnn, backward, parameters):
             part.install()
-    _keep_parameters()
 
 
 def move(value: torch.Tensor, index: int, non_blocking: bool = False) -> torch.Tensor:
@@ -56,17 +64,3 @@ def move(value: torch.Tensor, index: int, non_blocking: bool = False) -> torch.T
 
 
 _register = devices.register
-
-
-def _keep_parameters() -> None:
-    """Let ``Module.to`` change parameters in place, as it does between the CPU and CUDA.
-
-    torch does so by swapping the contents of the two tensors, and refuses where a parameter is weakly referenced; that
-    is harmless here, since such a reference is meant to follow the parameter.
-    """
-    torch.__future__.set_swap_module_params_on_conversion(True)
-    original = torch.utils.swap_tensors
-    unreferenced = types.SimpleNamespace(**vars(weakref))
-    unreferenced.getweakrefs = lambda value: []
-    names = {**original.__globals__, "weakref": unreferenced}
-    torch.utils.swap_tensors = types.FunctionType(original.__code__, names, original.__name__)

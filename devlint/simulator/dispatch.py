@@ -55,10 +55,13 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
             out = op(*host_args, **host_kwargs)
     else:
         out = op(*host_args, **host_kwargs)
-    if plan.written:
-        return _written(plan, args, kwargs)
+    if plan.returned:
+        return _returned(plan, args, kwargs)
     if index < 0:
         return pinning.mark(out) if pinned else out
+    if plan.view and torch.is_inference_mode_enabled() and not args[0].is_inference():
+        with torch.inference_mode(mode=False):  # a view of a normal tensor is a normal tensor
+            return wrap_all(out, index)
     if isinstance(out, torch.Tensor):
         # Some operations return their argument as it is, such as ``lift_fresh``.
         return args[0] if host_args and out is host_args[0] else wrap(out, index)
@@ -98,9 +101,9 @@ def _redirect(kwargs: dict[str, Any], index: int) -> int:
     return devices.check_index(devices.current() if target.index is None else target.index)
 
 
-def _written(plan: plans.Plan, args: Any, kwargs: Any) -> Any:
+def _returned(plan: plans.Plan, args: Any, kwargs: Any) -> Any:
     """The arguments that an operation wrote, as its result."""
-    out = [args[position] if position < len(args) else kwargs[name] for position, name in plan.written]
+    out = [args[position] if position < len(args) else kwargs[name] for position, name in plan.returned]
     if plan.changes_shape:
         for tensor in out:
             refresh(tensor)

@@ -121,6 +121,14 @@ def _packed(op: Any, args: Any, kwargs: Any) -> Any:
     return packed, sizes.host if isinstance(sizes, SimulatedTensor) else sizes
 
 
+def _ctc_loss(op: Any, args: Any, kwargs: Any) -> Any:
+    """The lengths of a CTC loss are read on the host."""
+    values = []
+    for name, value in zip(dispatch.plan_of(op).parameters, args, strict=False):
+        values.append(_moved(value, torch.device("cpu")).tolist() if name.endswith("_lengths") else value)
+    return dispatch.run(getattr(aten, op._schema.name.removeprefix("aten::")).default, values, kwargs)
+
+
 def _apart(op: Any, args: Any, kwargs: Any) -> Any:
     """The operation calls others that wait for the device."""
     return dispatch.taken_apart(op, args, kwargs)
@@ -136,6 +144,8 @@ HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "_foreach_copy_": _foreach_copy,
     "repeat_interleave.Tensor": _repeat_interleave,
     "bincount": _bincount,
+    "_ctc_loss.Tensor": _ctc_loss,
+    "_ctc_loss_backward.Tensor": _ctc_loss,
     "_pack_padded_sequence": _packed,
     **dict.fromkeys("masked_fill.Tensor index_fill.int_Tensor allclose _linalg_check_errors".split(), _apart),
 }

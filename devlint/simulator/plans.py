@@ -43,7 +43,11 @@ class Plan:
     explicit: bool
     """It has a kernel for all devices, made of other operations."""
     written: tuple[tuple[int, str], ...]
-    """Position and name of the arguments that it writes and returns."""
+    """Position and name of the arguments that it writes."""
+    returned: tuple[tuple[int, str], ...]
+    """Those of them that are its result, in order; empty if its result is something else."""
+    view: bool
+    """Its result shares memory with an argument."""
     changes_shape: bool
     has_device: bool
     random: bool
@@ -60,7 +64,6 @@ def make(op: Any) -> Plan:
         for position, argument in enumerate(arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     )
-    returns_them = schema.returns and all(r.alias_info is not None and r.alias_info.is_write for r in schema.returns)
     declared = declarations().get(f"{name}.{schema.overload_name}" if schema.overload_name else name)
     if namespace != "aten" or declared is None:
         declared = Declaration("made of others", False)
@@ -74,11 +77,26 @@ def make(op: Any) -> Plan:
         checked=(*outs, *positional),
         implicit=_has_kernel(op, "CompositeImplicitAutograd") and name not in NATIVE,
         explicit=_has_kernel(op, "CompositeExplicitAutograd"),
-        written=written[: len(schema.returns)] if returns_them else (),
+        written=written,
+        returned=_returned(schema),
+        view=any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns),
         changes_shape=torch.Tag.inplace_view in op.tags or bool(outs),
         has_device=any(argument.name == "device" for argument in arguments),
         random=torch.Tag.nondeterministic_seeded in op.tags,
     )
+
+
+def _returned(schema: Any) -> tuple[tuple[int, str], ...]:
+    """The written arguments that are the result, by the names of the aliases in the schema."""
+    written = {
+        frozenset(argument.alias_info.before_set): (position, argument.name)
+        for position, argument in enumerate(schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    }
+    aliases = [r.alias_info for r in schema.returns]
+    if not all(alias is not None and alias.is_write for alias in aliases):
+        return ()
+    return tuple(written[frozenset(alias.before_set)] for alias in aliases)
 
 
 def _has_kernel(op: Any, key: str) -> bool:

@@ -1,52 +1,60 @@
-"""Recurrent networks, which a device has kernels of its own for, made of simpler operations."""
+"""Recurrent networks: one kernel on a device, and computed on the host as a whole here."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from torch._decomp import decompositions
-from torch.nn import functional as F  # noqa: N812  # its usual name
+import torch
 
-from devlint.simulator import registration
+from devlint.simulator import dispatch, host, registration
 
-_DECOMPOSED = {
-    "lstm.input": "lstm_impl",
-    "lstm.data": "lstm_data_impl",
-    "gru.input": "gru_impl",
-    "gru.data": "gru_impl_data",
-    "rnn_tanh.input": "rnn_tanh_input",
-    "rnn_tanh.data": "rnn_tanh_data",
-    "rnn_relu.input": "rnn_relu_input",
-    "rnn_relu.data": "rnn_relu_data",
-}
-
-
-def lstm_cell(x: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    """``aten::lstm_cell`` as torch computes it on the CPU."""
-    state, memory = hidden
-    gates = F.linear(state, w_hh, b_hh) + F.linear(x, w_ih, b_ih)
-    enter, forget, cell, leave = gates.unsafe_chunk(4, 1)
-    memory = forget.sigmoid() * memory + enter.sigmoid() * cell.tanh()
-    return leave.sigmoid() * memory.tanh(), memory
-
-
-def gru_cell(x: Any, state: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    """``aten::gru_cell`` as torch computes it on the CPU."""
-    from_x = F.linear(x, w_ih, b_ih).unsafe_chunk(3, 1)
-    from_state = F.linear(state, w_hh, b_hh).unsafe_chunk(3, 1)
-    reset = (from_state[0] + from_x[0]).sigmoid()
-    update = (from_state[1] + from_x[1]).sigmoid()
-    new = (from_x[2] + from_state[2] * reset).tanh()
-    return (state - new) * update + new
+_NETWORKS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+_CELLS = ("lstm_cell", "gru_cell")
 
 
 def install() -> None:
-    """Register torch's decompositions, and those above."""
-    library = registration.library()
-    own: dict[str, Any] = {"lstm_cell": lstm_cell, "gru_cell": gru_cell}
-    for name, cell in own.items():
-        for key in ("AutogradPrivateUse1", "PrivateUse1"):
-            library.impl(name, cell, key)
-    for name, function in _DECOMPOSED.items():
-        for key in ("AutogradPrivateUse1", "PrivateUse1"):
-            library.impl(name, getattr(decompositions, function), key)
+    """Register the networks and cells."""
+    aten = torch.ops.aten
+    for name in _NETWORKS:
+        _register(f"{name}.input", aten, _network)
+        _register(f"{name}.data", aten, _network)
+    for name in _CELLS:
+        _register(name, aten, _cell)
+
+
+def _register(name: str, aten: Any, run: Callable[[Any, Any, Any], Any]) -> None:
+    packet, _, overload = name.partition(".")
+    op = getattr(getattr(aten, packet), overload or "default")
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        return run(op, args, kwargs)
+
+    registration.library().impl(name, kernel, "AutogradPrivateUse1")
+    dispatch.HANDLERS[op] = run
+
+
+def _network(op: Any, args: Any, kwargs: Any) -> Any:
+    """A whole network; ``data`` takes packed sequences, whose sizes come second."""
+    value, rest = args[0], args[2:] if op._schema.overload_name == "data" else args[1:]
+    hidden, parameters = rest[0], rest[1]
+    _check(value, "hidden", [hidden] if isinstance(hidden, torch.Tensor) else hidden)
+    _check(value, "parameter", parameters)
+    return host.run(op, args, kwargs)
+
+
+def _cell(op: Any, args: Any, kwargs: Any) -> Any:
+    """One step of a network; where devices differ, the first multiplication on CUDA complains."""
+    value, weight = args[0], args[2]
+    if value.device != weight.device:
+        torch.mm(value, weight.t())
+    return host.run(op, args, kwargs)
+
+
+def _check(value: torch.Tensor, role: str, others: Any) -> None:
+    for other in others:
+        if other.device != value.device:
+            raise RuntimeError(
+                f"Input and {role} tensors are not at the same device, found input tensor at {value.device} "
+                f"and {role} tensor at {other.device}"
+            )

@@ -118,9 +118,6 @@ def main() -> int:
     for op in chosen[:: options.part]:
         if op.name in NOT_DETERMINED:
             continue
-        import sys
-
-        print(op.full_name, file=sys.stderr)
         for sample in _samples(op):
             what = difference(op.op, sample)
             counts["skipped" if what == "skip" else "different" if what else "equal"] += 1

@@ -1,0 +1,24 @@
+"""Parameters that move to a device and stay the same objects, as they do between the CPU and CUDA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def install() -> None:
+    """Let ``Module.to`` swap a parameter's contents with those of the moved one."""
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    torch.utils.swap_tensors = swap
+
+
+def swap(first: Any, second: Any) -> None:
+    """Exchange what two tensors are; references to the objects, weak ones too, stay with the objects.
+
+    Unlike torch's own, it does not refuse tensors that are weakly referenced or that a graph of autograd holds: CUDA
+    takes those as well, and an optimizer or an audit is meant to follow the parameter.
+    """
+    first.__class__, second.__class__ = second.__class__, first.__class__
+    first.__dict__, second.__dict__ = second.__dict__, first.__dict__
+    torch._C._swap_tensor_impl(first, second)
