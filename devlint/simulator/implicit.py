@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from devlint.simulator import checks, dispatch
+from devlint.simulator import checks, dispatch, registration
 from devlint.simulator.tensor import SimulatedTensor, wrap
 
 aten = torch.ops.aten
@@ -123,10 +123,9 @@ def _packed(op: Any, args: Any, kwargs: Any) -> Any:
 
 def _ctc_loss(op: Any, args: Any, kwargs: Any) -> Any:
     """The lengths of a CTC loss are read on the host."""
-    values = []
-    for name, value in zip(dispatch.plan_of(op).parameters, args, strict=False):
-        values.append(_moved(value, torch.device("cpu")).tolist() if name.endswith("_lengths") else value)
-    return dispatch.run(getattr(aten, op._schema.name.removeprefix("aten::")).default, values, kwargs)
+    cpu = torch.device("cpu")
+    lengths = [_moved(value, cpu).tolist() for value in args[2:4]]
+    return aten.ctc_loss.IntList(*args[:2], *lengths, *args[4:], **kwargs)
 
 
 def _apart(op: Any, args: Any, kwargs: Any) -> Any:
@@ -144,8 +143,7 @@ HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "_foreach_copy_": _foreach_copy,
     "repeat_interleave.Tensor": _repeat_interleave,
     "bincount": _bincount,
-    "_ctc_loss.Tensor": _ctc_loss,
-    "_ctc_loss_backward.Tensor": _ctc_loss,
+    "ctc_loss.Tensor": _ctc_loss,
     "_pack_padded_sequence": _packed,
     **dict.fromkeys("masked_fill.Tensor index_fill.int_Tensor allclose _linalg_check_errors".split(), _apart),
 }
@@ -159,3 +157,8 @@ def install() -> None:
         op = getattr(getattr(aten, packet, None), overload or "default", None)
         if op is not None:
             dispatch.HANDLERS[op] = handler
+    # Autograd takes this one apart before it gets here.
+    ctc_loss = aten.ctc_loss.Tensor
+    registration.library().impl(
+        "ctc_loss.Tensor", lambda *args, **kwargs: _ctc_loss(ctc_loss, args, kwargs), "AutogradPrivateUse1"
+    )

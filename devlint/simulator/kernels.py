@@ -113,7 +113,11 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "_pin_memory": pinning.pin,
     **{name: _computed(getattr(aten, name).default) for name in _WAITING},
 }
-"""The kernels by name of the operation, without a key set argument; ``_pin_memory`` is at the CPU key."""
+"""The kernels by name of the operation, without a key set argument; ``_pin_memory`` is at the CPU key.
+
+Whoever puts a kernel of his own in the place of one of these calls the original through this table.  torch may go on
+calling his after its library is destroyed, so it has to be able to pass on.
+"""
 
 ROUTED = tuple(getattr(aten, name).default for name in KERNELS if name != "_pin_memory")
 """The operations that reach their kernel through the dispatch key, so that whoever replaces it there sees them."""
