@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from devlint.simulator import dispatch
 from devlint.simulator.tensor import SimulatedTensor, wrap
 
 Function = Callable[..., Any]
@@ -19,7 +20,7 @@ class _OnHost(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, function: Function, index: int, *tensors: torch.Tensor) -> Any:
         leaves = [_leaf(tensor, ctx.needs_input_grad[2 + i]) for i, tensor in enumerate(tensors)]
-        with torch.enable_grad():
+        with torch.enable_grad(), dispatch.random_numbers(index):
             out = function(*leaves)
         ctx.leaves, ctx.out, ctx.index = leaves, out, index
         return tuple(wrap(tensor.detach(), index) for tensor in out)
