@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from devlint.simulator import checks, devices, pinning, plans
-from devlint.simulator.tensor import SimulatedTensor, refresh, wrap
+from devlint.simulator.tensor import SimulatedTensor, index_of, refresh, wrap
 
 _PLANS: dict[Any, plans.Plan] = {}
 HANDLERS: dict[Any, Callable[..., Any]] = {}
@@ -77,13 +77,13 @@ def _host(value: Any, places: set[int]) -> Any:
     """An argument for the host; the devices of its tensors, -1 for the host, are added to ``places``."""
     kind = type(value)
     if kind is SimulatedTensor:
-        places.add(value.device.index)
+        places.add(index_of(value))
         return value.host
     if kind is list or kind is tuple:
         return kind([_host(element, places) for element in value])
     if isinstance(value, torch.Tensor):
         if isinstance(value, SimulatedTensor):
-            places.add(value.device.index)
+            places.add(index_of(value))
             return value.host
         places.add(-1)
     return value

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _make = torch.Tensor._make_wrapper_subclass
 _data: Any = torch.Tensor.data
+_native_device: Any = torch._C.TensorBase.device.__get__  # type: ignore[attr-defined]  # a property in C++
 _text: Any = torch._tensor_str._str
 _dispatch: Callable[..., Any] | None = None
 on_made: Callable[[torch.Tensor, int], object] | None = None
@@ -176,6 +177,11 @@ def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> Simulat
     if on_made is not None:
         on_made(host, index)
     return result
+
+
+def index_of(tensor: torch.Tensor) -> int:
+    """The virtual device of a simulated tensor; fast, and the same whatever ``device`` is made to say."""
+    return _native_device(tensor).index  # type: ignore[no-any-return]  # typed as Any
 
 
 def refresh(tensor: Any) -> None:
