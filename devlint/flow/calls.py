@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
-from devlint.flow import literals, modules, names, operations, table, tensors, torch_calls, transfers
+from devlint.flow import literals, modules, names, operations, syncs, table, tensors, torch_calls, transfers
 from devlint.flow.indexing import item
 from devlint.flow.iteration import iterate
 from devlint.flow.values import (
@@ -97,6 +97,7 @@ def named(frame: Frame, call: Call, path: str) -> Value:
 def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attribute: Callable[[], Value]) -> Value:
     """The result of ``receiver.name(...)``."""
     name = node.attr
+    syncs.note(frame, call, receiver, node)
     if isinstance(receiver, Named):
         return named(frame, call, names.canonical(f"{receiver.path}.{name}"))
     if isinstance(receiver, Module):
@@ -116,6 +117,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
     elif isinstance(receiver, Class):
         return _class_method(frame, call, receiver, name)
     elif isinstance(receiver, (Const, DeviceValue, Stateful)):
+        frame.machine.optimizers.method(receiver, call, name)
         return UNKNOWN
     return _stranger(frame, call, receiver, node)
 

@@ -19,6 +19,7 @@ from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.frame import Call, Frame
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
+from devlint.flow.optimizers import Optimizers
 from devlint.flow.state import ARGUMENTS, DEVICE, HeapKey, State
 from devlint.flow.submodules import Submodules
 from devlint.flow.values import (
@@ -60,6 +61,7 @@ class Machine:
         self.loaders = Loaders()
         self.attributes = Attributes()
         self.submodules = Submodules()
+        self.optimizers = Optimizers()
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._entered: dict[FunctionInfo, int] = {}
         self._alone: dict[FunctionInfo, list[Site]] = {}
@@ -87,6 +89,7 @@ class Machine:
         yield from self.loaders.sites()
         yield from self.attributes.sites()
         yield from self.submodules.sites()
+        yield from self.optimizers.sites()
 
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame."""

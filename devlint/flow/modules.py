@@ -12,7 +12,7 @@ from devlint.device import Device, Kind
 from devlint.flow import literals, names, nodes, table, tensors, transfers
 from devlint.flow.index import FunctionNode
 from devlint.flow.operations import blend, derive, is_tensor, meet
-from devlint.flow.state import CHILDREN, DEVICE, STORY
+from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.values import (
     ARRAY,
     UNKNOWN,
@@ -127,7 +127,9 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     ids = call.argument(1, "device_ids")
     count = len(ids.items) if isinstance(ids, Sequence) and ids.items is not None else None
     beside = tuple(name for name in _wrappers_used(frame) if name != path)
-    frame.emit(Wrap(call.node, frame.scope(), path, count, beside))
+    place = frame.place_of(inner) if isinstance(inner, Module) and inner.has_state else device.UNKNOWN
+    site = Wrap(call.node, frame.scope(), path, count, beside, place, fixed=_fixed(call, ids))
+    frame.emit(site)
     given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
     moves = path != DISTRIBUTED or given
     if isinstance(inner, Module):
@@ -137,12 +139,24 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
         frame.state.heap[(outer.oid, DEVICE)] = frame.place_of(inner)
         frame.state.heap[(outer.oid, STORY)] = frame.story_of(inner)
         frame.state.heap[(outer.oid, CHILDREN)] = (inner,)
+        for module in (inner, outer):
+            frame.state.heap[(module.oid, WRAPPED)] = site
         return outer
     return (
         UNKNOWN
         if path.endswith("data_parallel")
         else Module(identity(), path, text=path.rpartition(".")[2], spread=True)
     )
+
+
+def _fixed(call: Call, ids: Value | None) -> Step | None:
+    """The one device id, where the code gives it as a number."""
+    node = call.argument_node(1, "device_ids")
+    if node is None or not isinstance(ids, Sequence) or ids.items is None or len(ids.items) != 1:
+        return None
+    (only,) = ids.items
+    number = isinstance(only, Const) and isinstance(only.value, int)
+    return Step(node, "every process takes this one") if number else None
 
 
 def _wrappers_used(frame: Frame) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ ARGUMENTS = "@arguments"
 """The heap field that holds what an object of a class of the file was made of."""
 STORY = "@story"
 """The heap field that holds how a module came to its device."""
+WRAPPED = "@wrapped"
+"""The heap field that holds the site where a module was wrapped for several devices."""
 
 HeapKey = tuple[object, str]
 Wholes = dict[tuple[str, bool], set[str]]

@@ -63,7 +63,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
     if path.startswith("torch.cuda.") and path.endswith("Tensor"):
         return Tensor(device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here"),))
     if path.startswith("torch.optim."):
-        return Stateful(path)
+        return frame.machine.optimizers.make(frame, call, path)
     if path.startswith(("torch.nn.utils.", "torch.utils.data.")):
         frame.machine.loaders.escape(call.values())
     return UNKNOWN

@@ -11,6 +11,7 @@ from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow import literals, names, timing
 from devlint.flow.operations import stranded
+from devlint.flow.state import WRAPPED
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -27,7 +28,7 @@ from devlint.flow.values import (
     placement,
     surely_tensor,
 )
-from devlint.sites import Operand, Step, Transfer
+from devlint.sites import Operand, Step, Transfer, Wrap
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -237,7 +238,12 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     )
     if target.device is not None and target.device.same(place) is not True:
         text = frame.machine.text(node.value)
-        frame.put(module, target.device, Step(call.node, f"`{text}` is moved to {target.device} here"))
+        step = Step(call.node, f"`{text}` is moved to {target.device} here")
+        frame.machine.optimizers.move(module, target.device, step)
+        wrapped = frame.state.heap.get((module.oid, WRAPPED))
+        if isinstance(wrapped, Wrap):
+            frame.emit(replace(wrapped, moved_after=step))
+        frame.put(module, target.device, step)
     return module
 
 

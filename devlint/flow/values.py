@@ -214,6 +214,8 @@ class Stateful(Value):
 
     path: str
     tensors: tuple[Value, ...] = ()
+    node: ast.AST | None = None
+    """The call that made it, where that matters."""
 
 
 ITEMS = "one of several items"

@@ -408,12 +408,6 @@ def test_nothing_seen_is_nothing_found() -> None:
     assert findings(run(environment=Environment())) == []
 
 
-def test_optimizers_are_no_finding_by_themselves(script: Script) -> None:
-    frame = script.at("torch.optim.Adam(model.parameters())")
-    optimizer = Optimizer(name="Adam", frame=frame, made_on=("cuda:0",), stepped_on=("cuda:0",))
-    assert not findings(run(optimizers=(optimizer,)))
-
-
 # -- DVL302 ------------------------------------------------------------------------------------------------------------
 
 
@@ -587,3 +581,135 @@ def test_a_copy_to_the_host_that_was_read_too_early(script: Script) -> None:
     # garbage is garbage, however rare
     assert codes(run(copy(frame, unwaited=1, calls=1, steps=1, **values))) == ["DVL205"]
     assert codes(run(copy(frame, unwaited=1, phase="setup", steady=None, **values))) == ["DVL205"]
+
+
+# -- DVL109 ------------------------------------------------------------------------------------------------------------
+
+
+def optimizer(script: Script, **fields: Any) -> Record:
+    values: dict[str, Any] = {
+        "name": "Adam",
+        "made_on": ("cpu",),
+        "stepped_on": ("cuda:0",),
+        "moved": script.at("model.to(device)"),
+    }
+    frame = script.at("torch.optim.Adam(model.parameters())")
+    return run(optimizers=(Optimizer(frame=frame, **(values | fields)),))
+
+
+@pytest.mark.parametrize(
+    ("fields", "severity"),
+    [({}, "info"), ({"state_on": ("cpu",)}, "error"), ({"orphans": 2}, "error")],
+    ids=["kept its parameters", "left its state behind", "steps what is gone"],
+)
+def test_an_optimizer_that_was_made_too_early(script: Script, fields: dict[str, Any], severity: str) -> None:
+    finding = only(optimizer(script, **fields))
+    assert (finding["code"], finding["severity"]) == ("DVL109", severity)
+    assert finding["related"][0]["location"]["row"] == script.at("model.to(device)").line
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"made_on": ("cuda:0",)}, {"stepped_on": ("cpu",)}, {"moved": None, "stepped_on": ("cpu",)}],
+    ids=["made there", "moved to another dtype", "never moved"],
+)
+def test_an_optimizer_in_its_place(script: Script, fields: dict[str, Any]) -> None:
+    assert not findings(optimizer(script, **fields))
+
+
+# -- DVL401 ------------------------------------------------------------------------------------------------------------
+
+READ = {"name": "item", "source": "cuda:0", "target": "cpu", "pinned": None}
+
+
+def test_waiting_in_every_step(script: Script) -> None:
+    finding = only(run(copy(script.at("loss.item()"), **READ)))
+    assert (finding["code"], finding["severity"]) == ("DVL401", "info")
+    assert finding["message"] == "`loss.item()` waits for the device in every training step"
+    # off unless it is asked for
+    assert not findings(run(copy(script.at("loss.item()"), **READ)), Config())
+    wait = copy(script.at("print(loss.item())"), kind="sync", name="torch.cuda.synchronize", source="", target="")
+    assert codes(run(wait)) == ["DVL401"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"phase": "eval", "steady": None},
+        {"calls": 4, "steps": 4, "steady": Steady(calls=0)},
+        {"via": Frame(file="/usr/lib/python3/site-packages/torchmetrics/metric.py", line=3)},
+        {"blocking": False},
+    ],
+    ids=["evaluation", "now and then", "in a library", "asynchronous"],
+)
+def test_reading_now_and_then(script: Script, fields: dict[str, Any]) -> None:
+    assert not findings(run(copy(script.at("loss.item()"), **(READ | fields))))
+
+
+def test_what_torch_waits_for_itself(tmp_path: Path) -> None:
+    script = Script(tmp_path / "amp.py", "for x in y:\n    scaler.step(optimizer)\n")
+    assert not findings(run(copy(script.at("scaler.step(optimizer)"), **READ)))
+
+
+# -- DVL502 ------------------------------------------------------------------------------------------------------------
+
+
+def ddp(script: Script, **fields: Any) -> Wrapper:
+    values: dict[str, Any] = {
+        "name": "torch.nn.parallel.DistributedDataParallel",
+        "frame": script.at("DDP(model, device_ids=[0])"),
+        "device_ids": (0,),
+        "module_device": "cuda:0",
+    }
+    return Wrapper(**(values | fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"device_ids": (0, 1), "error": "device_ids can only be None or contain a single element."}, "2 device ids"),
+        ({"module_device": "cpu"}, "the module is on the CPU"),
+        ({"error": "Default process group has not been initialized"}, "no process group"),
+    ],
+    ids=["two ids", "on the CPU", "no group"],
+)
+def test_a_wrapper_that_cannot_work(script: Script, fields: dict[str, Any], said: str) -> None:
+    finding = only(run(wrappers=(ddp(script, **fields),)))
+    assert (finding["code"], finding["severity"]) == ("DVL502", "error")
+    assert said in finding["message"]
+
+
+def test_a_wrapper_that_works(script: Script) -> None:
+    assert not findings(run(wrappers=(ddp(script), ddp(script, device_ids=None, module_device="cpu"))))
+
+
+def two_ranks(*fields: dict[str, Any]) -> Record:
+    shared: dict[str, Any] = {"role": "rank", "world_size": 2, "device": "cuda:0"}
+    return Record(processes=tuple(Process(pid=9, rank=at, **(shared | own)) for at, own in enumerate(fields)))
+
+
+def test_two_ranks_on_one_device(script: Script) -> None:
+    wrappers = (ddp(script),)
+    finding = only(two_ranks({"wrappers": wrappers}, {"wrappers": wrappers}))
+    assert (finding["code"], finding["severity"]) == ("DVL502", "warning")
+    assert finding["message"] == "ranks 0 and 1 all use `cuda:0`: the other GPUs are idle"
+    # without a wrapper, the place is where most of the data went to the device
+    moving = copy(script.at("model.to(device)"), phase="setup", steady=None, bytes=1_000_000)
+    finding = only(two_ranks({"events": (moving,)}, {"events": (moving,)}))
+    assert finding["location"]["row"] == script.at("model.to(device)").line
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"device": "cuda:1"},
+        {"device": "cpu"},
+        {"environment": Environment(visible_devices="1")},
+        {"environment": Environment(host="node2", visible_devices="0")},
+    ],
+    ids=["another device", "the CPU", "another one by the same name", "another machine"],
+)
+def test_two_ranks_with_a_device_each(script: Script, other: dict[str, Any]) -> None:
+    first = {"environment": Environment(visible_devices="0")}
+    wrappers = {"wrappers": (ddp(script),)}
+    assert not findings(two_ranks(first | wrappers, other | wrappers))

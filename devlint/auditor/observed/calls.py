@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -55,9 +56,10 @@ def syncs(locator: Locator, seen: Iterable[Seen]) -> Iterator[Found]:
     for (spot, name), entries in _by_name(entry for entry in seen if _waits(entry)).items():
         location = locator.locate(spot.frame, {name})
         region = "train" if any(entry.event.phase == "train" for entry in entries) else "eval"
-        site = Sync(
-            location.node, location.scope, name, region=region, measured=measure(entries), via=library(spot.via)
-        )
+        node = location.node
+        spelled = syntax.called(node) if isinstance(node, ast.Call) and location.exact else ""
+        measured = measure(entries)
+        site = Sync(node, location.scope, spelled or name, region=region, measured=measured, via=library(spot.via))
         yield Found(location, site)
 
 

@@ -29,6 +29,7 @@ _WRAPPERS = {
     "data_parallel": "torch.nn.parallel.data_parallel",
     "DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
 }
+_DISTRIBUTED = _WRAPPERS["DistributedDataParallel"]
 _NO_GROUP = ("process group", "init_process_group")
 _StrayKey = tuple[str, str, str, Frame | None]
 
@@ -72,6 +73,8 @@ def _raised(record: Record) -> Iterator[Mismatch]:
 def _is_party(strays: list[Stray], mismatch: Mismatch) -> bool:
     """Whether what a module does not know of took part in a meeting: an attribute of it, or a module below it."""
     for stray in strays:
+        if stray.frame is not None and any(party.origin == stray.frame for party in mismatch.parties):
+            return True
         path = [part for part in (*stray.path.split("."), stray.name) if part]
         for party in mismatch.parties:
             if party.device != stray.device or stray.device == stray.owner_device:
@@ -153,7 +156,9 @@ def _operand(party: Party, location: Location, locator: Locator) -> Operand:
     if party.origin is not None or party.why:
         node = locator.locate(party.origin, syntax.COPIERS).node if party.origin else location.node
         story = (Step(node, party.why or f"`{party.text}` was put on {where} here"),)
-    return Operand(location.node, party.text, where, many=not party.example.endswith("[]"), certain=True, story=story)
+    # of a tensor nothing is known but what torch said
+    text = party.text or "one operand"
+    return Operand(location.node, text, where, many=not party.example.endswith("[]"), certain=True, story=story)
 
 
 def _operator(location: Location) -> str:
@@ -174,27 +179,46 @@ def wrappers(record: Record, locator: Locator) -> Iterator[Found]:
         for wrapper in process.wrappers:
             if wrapper.frame is not None:
                 made[(wrapper.frame, wrapper.name.rpartition(".")[2])].append(wrapper)
-    shared = list(_sharing(record))
+    sharing = "; ".join(label for label, _ in _sharing(record))
+    found = False
     for (frame, name), group in made.items():
-        location = locator.locate(frame, {name, "DDP"})
-        counts = common(None if wrapper.device_ids is None else len(wrapper.device_ids) for wrapper in group)
-        errors = " ".join(wrapper.error for wrapper in group).lower()
         distributed = name == "DistributedDataParallel"
-        site = Wrap(
-            location.node,
-            location.scope,
-            _WRAPPERS.get(name, name),
-            counts,
-            device=places(wrapper.module_device for wrapper in group if wrapper.module_device),
-            group=False if any(word in errors for word in _NO_GROUP) else None,
-            fixed=Step(location.node, shared.pop(0)) if distributed and shared else None,
-            measured=Measurement(len(group), ranks=ranks(record.processes)),
-        )
-        yield Found(location, site)
+        found = found or distributed
+        yield _wrap(locator.locate(frame, {name, "DDP"}), name, group, record, sharing if distributed else "")
+    if sharing and not found:
+        yield from _shared(record, locator)
 
 
-def _sharing(record: Record) -> Iterator[str]:
-    """What there is to say of ranks that use one device of one machine."""
+def _wrap(location: Location, name: str, group: list[Wrapper], record: Record, sharing: str) -> Found:
+    errors = " ".join(wrapper.error for wrapper in group).lower()
+    site = Wrap(
+        location.node,
+        location.scope,
+        _WRAPPERS.get(name, name),
+        common(None if wrapper.device_ids is None else len(wrapper.device_ids) for wrapper in group),
+        device=places(wrapper.module_device for wrapper in group if wrapper.module_device),
+        group=False if any(word in errors for word in _NO_GROUP) else None,
+        fixed=Step(location.node, sharing) if sharing else None,
+        measured=Measurement(len(group), ranks=ranks(record.processes)),
+    )
+    return Found(location, site)
+
+
+def _shared(record: Record, locator: Locator) -> Iterator[Found]:
+    """Sites where ranks that share a device put most of their data there, for want of a wrapper."""
+    for label, processes in _sharing(record):
+        copies = [event for event in processes[0].events if event.kind == "copy" and event.source == "cpu"]
+        frames = [event.frame for event in sorted(copies, key=lambda event: -event.bytes) if event.frame is not None]
+        if frames:
+            location = locator.locate(frames[0], syntax.COPIERS)
+            measured = Measurement(len(processes), ranks=ranks(processes))
+            fixed = Step(location.node, label)
+            site = Wrap(location.node, location.scope, _DISTRIBUTED, None, fixed=fixed, measured=measured)
+            yield Found(location, site)
+
+
+def _sharing(record: Record) -> Iterator[tuple[str, list[Process]]]:
+    """Ranks that use one device of one machine, and what to say of them."""
     users: dict[tuple[str, str | None, str], list[Process]] = defaultdict(list)
     for process in record.processes:
         own = process.environment
@@ -203,7 +227,7 @@ def _sharing(record: Record) -> Iterator[str]:
     for (_, _, name), processes in users.items():
         numbers = ranks(processes)
         if len(numbers) > 1:
-            yield f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} all use `{name}`"
+            yield f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} all use `{name}`", processes
 
 
 def optimizers(record: Record, locator: Locator) -> Iterator[Found]:

@@ -1,0 +1,89 @@
+"""DVL109: an optimizer that is made before its module is moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.device import Kind
+from devlint.finding import Severity
+from devlint.rules.base import Report, Rule
+from devlint.sites import Optimize, Site, Step
+
+
+class OptimizerBeforeMove(Rule):
+    """An optimizer is made of parameters that are moved to another device afterwards.
+
+    ## What it does
+    Reports `torch.optim.Adam(model.parameters())` where `model` is on the CPU and moved to an accelerator after that.
+    It is an error where the optimizer has state by then: Adagrad, which allocates it when it is made, and optimizers
+    whose state was loaded before the move.
+
+    ## Why it matters
+    PyTorch asks for the move to come first. On CUDA the parameters usually stay the same objects, and most optimizers
+    go on as if nothing had happened; state that was there before stays on the CPU, and the first step raises. On
+    backends that replace the parameters, the optimizer trains tensors that no module uses.
+
+    ## Example
+    ```python
+    def build(device):
+        model = nn.Linear(8, 2)
+        optimizer = torch.optim.Adam(model.parameters())
+        model.to(device)
+        return model, optimizer
+    ```
+
+    ## Use instead
+    ```python
+    def build(device):
+        model = nn.Linear(8, 2).to(device)
+        optimizer = torch.optim.Adam(model.parameters())
+        return model, optimizer
+    ```
+
+    ## When it stays silent
+    - Where the module was is not known, or it was there already.
+    - The optimizer is made again after the move.
+    - The move is one to another dtype only.
+    - In an audit it is a hint if the optimizer kept the parameters, and had no state to leave behind.
+
+    ## Fix safety
+    There is no fix: the statements have to change places.
+
+    ## References
+    - [torch.nn.Module.cuda](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.cuda)
+    - [torch.optim](https://docs.pytorch.org/docs/stable/optim.html#constructing-it)
+    """
+
+    code = "DVL109"
+    name = "optimizer-before-move"
+    severity = Severity.WARNING
+    observed = True
+    sites = (Optimize,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where parameters left the device on which the optimizer got them."""
+        if not isinstance(site, Optimize) or site.moved is None or site.made.kind is not Kind.CPU:
+            return
+        lost = site.orphans > 0
+        if not lost and site.stepped.differs(site.made) is not True:
+            return
+        harmless = site.measured is not None and not site.eager and not lost
+        steps = (site.moved,) if site.loaded is None else (site.loaded, site.moved)
+        yield Report(
+            site.node,
+            f"`{site.optimizer}` is made of parameters on the CPU, and the module is moved afterwards: {_effect(site)}",
+            label="made before the move",
+            severity=Severity.ERROR if site.eager or lost else Severity.INFO if harmless else None,
+            steps=tuple(Step(step.node, step.label) for step in steps),
+            help="move the module first, then make the optimizer",
+        )
+
+
+def _effect(site: Optimize) -> str:
+    if site.orphans:
+        return f"{site.orphans} of the parameters that it steps are no longer the module's"
+    if site.eager:
+        return "the state that it has by then stays on the CPU, and its step raises"
+    if site.measured is not None:
+        return "this time it kept its parameters"
+    return "it may go on with the old ones"
