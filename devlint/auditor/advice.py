@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from devlint.record import WARM_UP, Device, Environment, Event, Loader, Process, Record
 from devlint.report.audit.code import Code
+from devlint.report.audit.header import called
 from devlint.report.audit.processes import listed, rank_list, shared, trainers
 from devlint.report.audit.units import duration, share, size
 from devlint.report.base import plural
@@ -58,7 +59,7 @@ def _unused_devices(record: Record) -> Iterator[str]:
             continue
         if not models.devices:
             continue
-        device = " ".join(filter(None, [devices[0].name, devices[0].model]))
+        device = called(devices[0])
         kind = _kind(devices[0])
         steps = f" in all {plural(process.steps.train, 'training step')}" if process.steps.train else ""
         parameters = f", {models.parameters:,} parameters" if models.parameters else ""

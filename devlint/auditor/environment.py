@@ -147,7 +147,7 @@ def _sleeping_cuda_devices() -> int:
 
 def _simulated_devices() -> Iterator[Device]:
     for index in range(torch.cuda.device_count()):
-        yield Device(name=f"cuda:{index}", model="simulated")
+        yield Device(name=f"cuda:{index}", model="(simulated)")
 
 
 def _cpu_count() -> int:

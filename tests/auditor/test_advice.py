@@ -112,7 +112,7 @@ def test_the_model_that_stayed_on_the_cpu() -> None:
             '80GB HBM3 is there: move it with `.to("cuda")` before the optimizer is made, and each batch too'
         ),
     )
-    assert "on the CPU" in only(records.simulated(there), "cuda:0 simulated is there")
+    assert "on the CPU" in only(records.simulated(there), "cuda:0 (simulated) is there")
     for models in (
         Models(outermost=("Net",), devices=("cpu", "cuda:0")),
         Models(outermost=("Net",), devices=("cpu",), managed="accelerate"),

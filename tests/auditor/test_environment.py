@@ -102,7 +102,7 @@ def test_of_a_simulated_device_nothing_is_known(cards: SimpleNamespace, monkeypa
     found = describe(simulated=True)
     assert found.build == "CPU"  # whatever `torch.version` claims
     assert found.driver == ""
-    assert found.devices == (Device(name="cuda:0", model="simulated"), Device(name="cuda:1", model="simulated"))
+    assert found.devices == (Device(name="cuda:0", model="(simulated)"), Device(name="cuda:1", model="(simulated)"))
     assert cards.asked == []
 
 

@@ -187,7 +187,7 @@ def simulated(record: Record) -> Record:
         return replace(event, seconds=None, steady=steady)
 
     def of(process: Process) -> Process:
-        device = Device(name="cuda:0", model="simulated")
+        device = Device(name="cuda:0", model="(simulated)")
         return replace(
             process,
             backend="PrivateUse1",

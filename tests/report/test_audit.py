@@ -177,3 +177,23 @@ def test_copies_of_what_had_not_changed_are_called_repeated() -> None:
     seldom = replace(again, repeats=19)  # of 40
     text = report(replace(records.cnn(), processes=(replace(process, events=(seldom,)),)))
     assert "repeated" not in text
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        (Ending(kind="finished"), "finished after 4.20 s"),
+        (Ending(kind="exit", code=3), "exited after 4.20 s with code 3"),
+        (Ending(kind="steps"), "stopped by --steps after 4.20 s"),
+        (Ending(kind="interrupted", code=130), "interrupted by Ctrl-C after 4.20 s"),
+        (Ending(kind="terminated", code=143, error="SIGTERM"), "terminated by SIGTERM after 4.20 s"),
+        (Ending(kind="exception", code=1, error="KeyError: 'x'"), "died after 4.20 s: KeyError: 'x'"),
+        (Ending(kind="exception", code=1), "died after 4.20 s of an exception"),
+        (Ending(), "killed; this is what was known after 4.20 s"),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Ending) else "",
+)
+def test_how_a_run_ended(ending: Ending, text: str) -> None:
+    (process,) = records.cnn().processes
+    shown = report(replace(records.cnn(), processes=(replace(process, ending=ending),)))
+    assert f"  run        {text}\n" in shown

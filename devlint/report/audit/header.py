@@ -93,7 +93,7 @@ def _devices(record: Record, host: str) -> Iterator[str]:
 def _device(seen: list[Device]) -> str:
     """A device as several processes saw it; what each took of it adds up."""
     device = seen[0]
-    parts = [" ".join(filter(None, [device.name, device.model]))]
+    parts = [called(device)]
     if device.capability:
         parts.append("capability {}.{}".format(*device.capability))
     peak = sum(each.peak for each in seen)
@@ -102,6 +102,11 @@ def _device(seen: list[Device]) -> str:
     elif device.memory or peak:
         parts.append(size(device.memory) if device.memory else f"peak {size(peak)}")
     return ", ".join(parts)
+
+
+def called(device: Device) -> str:
+    """``cuda:0``, with its maker's name if it has a maker."""
+    return f"{device.name} {device.model}".rstrip()
 
 
 def _no_device(environment: Environment) -> str:
@@ -193,14 +198,13 @@ def _who(group: list[Process]) -> str:
 def _ending(process: Process, explained: bool) -> str:
     ending = process.ending
     error = " of the mismatch below" if explained else f": {ending.error}" if ending.error else " of an exception"
-    code = f", exit code {ending.code}" if ending.code else ""
     texts = {
         "finished": f"finished{_AFTER}",
         "exception": f"died{_AFTER}{error}",
-        "exit": f"left by itself{_AFTER}, exit code {ending.code}",
+        "exit": f"exited{_AFTER} with code {ending.code}",
         "interrupted": f"interrupted by Ctrl-C{_AFTER}",
-        "terminated": f"terminated by a signal{_AFTER}{code}",
-        "steps": f"stopped{_AFTER}, when {plural(process.steps.train, 'training step')} had been done, as asked",
+        "terminated": f"terminated by {ending.error or 'a signal'}{_AFTER}",
+        "steps": f"stopped by --steps{_AFTER}",
         "unknown": f"killed; this is what was known{_AFTER}",
     }
     return texts[ending.kind]
