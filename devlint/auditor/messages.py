@@ -41,6 +41,7 @@ _ARGUMENT = re.compile(
 )
 _TYPE = re.compile(r"\btorch\.(?:([a-z]\w*)\.)?\w*Tensor\b")
 _NAMED = re.compile(rf"\b{_DEVICE}\b|\bCPU\b|\bGPU\b")
+_WRAPPED = re.compile(r"but got device_ids \[(\d+)[^]]*\].*module parameters \{(.*)\}")
 _KINDS = (RuntimeError, ValueError, TypeError, AssertionError)
 
 
@@ -56,6 +57,9 @@ def demand(text: str) -> str:
 
 def devices_in(text: str) -> tuple[str, ...]:
     """The devices that a message names, in its order, each once."""
+    wrapped = _WRAPPED.search(text)
+    if wrapped:  # what comes before speaks of GPU and CPU modules in general
+        return tuple(dict.fromkeys([f"cuda:{wrapped.group(1)}", *devices_in(wrapped.group(2))]))
     found = [(match.start(), match.group()) for match in _NAMED.finditer(text)]
     found += [(match.start(), match.group(1) or "cpu") for match in _TYPE.finditer(text)]
     names = [{"CPU": "cpu", "GPU": "cuda"}.get(name, name) for _, name in sorted(found)]
