@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _make = torch.Tensor._make_wrapper_subclass
 _data: Any = torch.Tensor.data
-_native_device: Any = torch._C.TensorBase.device.__get__  # type: ignore[attr-defined]  # a property in C++
+_native_device: Any = torch._C.TensorBase.device.__get__
 _text: Any = torch._tensor_str._str
 _dispatch: Callable[..., Any] | None = None
 on_made: Callable[[torch.Tensor, int], object] | None = None
