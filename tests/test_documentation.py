@@ -89,15 +89,43 @@ def test_the_sample_output_is_what_devlint_prints() -> None:
     assert blocks(README, "text")[0] == done.stdout
 
 
-def test_the_sample_report_is_what_the_audit_prints() -> None:
-    """But for versions, the machine and the date; see docs/sample.py."""
+def _needs_a_simulated_accelerator() -> None:
     torch = pytest.importorskip("torch", reason="an audit needs torch")
     if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
         pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
     if torch.cuda.is_available():
         pytest.skip("a machine with a GPU does not simulate one")
+
+
+def test_the_sample_report_is_what_the_audit_prints() -> None:
+    """But for versions, the machine and the date; see docs/sample.py."""
+    _needs_a_simulated_accelerator()
     done = run([sys.executable, "-m", "docs.sample", "--check"], ROOT)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_audit_of_a_notebook_works_as_shown(tmp_path: Path) -> None:
+    """With a script around it that is as in need of advice as it can be small; see docs/audit.md."""
+    _needs_a_simulated_accelerator()
+    (block,) = blocks(TEXTS["docs/audit.md"], "python")
+    before = """
+import torch
+def train(model, dataset):
+    loader = torch.utils.data.DataLoader(dataset)
+    model = model.to("cuda")
+    optimizer = torch.optim.SGD(model.parameters())
+    while True:
+        for x in loader:
+            model(x.to("cuda")).sum().backward()
+            optimizer.step()
+model, dataset = torch.nn.Linear(2, 2), torch.rand(32, 2)
+"""
+    code = before + block.replace("devlint.audit(", "devlint.audit(simulate=True, ")
+    (tmp_path / "notebook.py").write_text(code, encoding="utf-8")
+    done = run([sys.executable, "notebook.py"], tmp_path)
+    assert "20 training (20 of SGD)" in done.stdout
+    assert "warning[DVL301] missing-pin-memory" in done.stdout
+    assert done.stderr.splitlines()[-1] == "AssertionError"  # something was found
 
 
 def test_every_option_of_the_audit_is_documented() -> None:
