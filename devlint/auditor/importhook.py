@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 
 def when_imported(name: str, callback: Callable[[], object]) -> Callable[[], None]:
@@ -35,22 +37,24 @@ class _Finder(MetaPathFinder):
         self._name = name
         self._callback = callback
         self._done = False
+        self._busy = threading.local()
+        self._watched: dict[int, object] = {}
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
         """The module's spec, by whoever else finds it."""
-        if name != self._name or self._done:
+        # another finder may ask all others too, and this one among them
+        if name != self._name or self._done or getattr(self._busy, "asked", False):
             return None
-        for finder in list(sys.meta_path):
-            find = getattr(finder, "find_spec", None)
-            if finder is self or find is None:
-                continue
-            spec: ModuleSpec | None = find(name, path, target)
-            if spec is not None:
-                self._watch(spec.loader)
-                return spec
-        return None
+        self._busy.asked = True
+        try:
+            spec = self._ask_others(path, target)
+        finally:
+            self._busy.asked = False
+        if spec is not None:
+            self._watch(spec.loader)
+        return spec
 
     def remove(self) -> None:
         """Call back no more."""
@@ -58,13 +62,33 @@ class _Finder(MetaPathFinder):
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
-    def _watch(self, loader: object) -> None:
-        if not hasattr(loader, "__dict__") or not hasattr(loader, "exec_module") or "exec_module" in vars(loader):
+    def _ask_others(self, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec: ModuleSpec | None = find(self._name, path, target)
+            if spec is not None:
+                return spec
+        return None
+
+    def _watch(self, loader: Any) -> None:
+        if not hasattr(loader, "__dict__") or not hasattr(loader, "exec_module") or id(loader) in self._watched:
             return
+        before = vars(loader).get("exec_module")
+        original = loader.exec_module
+        self._watched[id(loader)] = loader
 
         def exec_module(module: ModuleType) -> None:
-            vars(loader).pop("exec_module", None)
-            loader.exec_module(module)
+            if module.__name__ != self._name:  # an archive has one loader for all its modules
+                original(module)
+                return
+            del self._watched[id(loader)]
+            if before is None:
+                del loader.exec_module
+            else:
+                loader.exec_module = before
+            original(module)
             if not self._done:
                 self.remove()
                 self._callback()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from collections.abc import Sequence
 
 from devlint.record import Process, Record
@@ -12,6 +13,7 @@ _ORDER = ("main", "rank", "child", "loader worker")
 
 def merge(records: Sequence[Record]) -> Record:
     """One record with all processes; what had been found in each of several has to be found anew."""
+    records = [record for number, record in enumerate(records) if record not in records[:number]]
     first = records[0]
     if len(records) == 1:
         return first
@@ -22,7 +24,7 @@ def merge(records: Sequence[Record]) -> Record:
             sources.setdefault(file, {}).update(lines)
     return dataclasses.replace(
         first,
-        started=min(record.started for record in records),
+        started=min((record.started for record in records), key=_moment),
         simulated=any(record.simulated for record in records),
         complete=all(record.complete for record in records),
         processes=tuple(sorted(processes, key=_place)),
@@ -35,3 +37,10 @@ def merge(records: Sequence[Record]) -> Record:
 def _place(process: Process) -> tuple[int, float, int]:
     rank = float("inf") if process.rank is None else process.rank
     return _ORDER.index(process.role), rank, process.pid
+
+
+def _moment(started: str) -> float:
+    try:
+        return dt.datetime.fromisoformat(started).timestamp()
+    except ValueError:
+        return float("inf")

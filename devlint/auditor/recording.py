@@ -118,8 +118,13 @@ class Recording:
             seconds=time.perf_counter() - self._started,
             device=process.device or _device(process),
             environment=replace(process.environment, host=process.environment.host or host),
-            mismatches=(*process.mismatches, *self._mismatches),
+            mismatches=(*filter(self._is_news, process.mismatches), *self._mismatches),
         )
+
+    def _is_news(self, mismatch: Mismatch) -> bool:
+        """Whether it is not the very one that was explained, as it was seen before it was raised."""
+        explained = (found.frame for found in self._mismatches)
+        return bool(mismatch.error) or mismatch.calls > 1 or mismatch.frame not in explained
 
     def record(self, ending: Ending, complete: bool = True) -> Record:
         """The same as a record of its own."""

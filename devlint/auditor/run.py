@@ -250,7 +250,7 @@ def _check_output(output: str | None) -> None:
     """Three days of training later would be late to find out."""
     if output is None:
         return
-    directory = os.path.dirname(os.path.abspath(output))
+    directory = os.path.dirname(output) or os.curdir
     if os.path.isdir(output):
         raise ConfigError(f"--output: {output}: Is a directory")
     if not os.path.isdir(directory):
@@ -280,7 +280,8 @@ def _directory(rank: ranks.Rank | None) -> str:
     try:
         return storage.new_run() if rank is None else storage.shared_run(rank.key)
     except OSError as error:
-        say("warning", f"no record of the run is kept: {error.filename}: {error.strerror}")
+        where = f"{error.filename}: " if error.filename else ""
+        say("warning", f"no record of the run is kept: {where}{error.strerror}")
         return ""
 
 

@@ -67,8 +67,7 @@ def read(path: str) -> Record:
 
 def home() -> str:
     """The directory of this user's runs, made if need be; nobody else may write there, or it is an OSError."""
-    owner = str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    path = os.path.join(_temporary_directory(), f"devlint-{owner}")
+    path = home_path()
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
@@ -77,6 +76,12 @@ def home() -> str:
         if not stat.S_ISDIR(found.st_mode) or not ours:
             raise PermissionError(13, "is not a directory of this user alone", path) from None
     return path
+
+
+def home_path() -> str:
+    """Where the user's directory is, or would be."""
+    owner = str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    return os.path.join(_temporary_directory(), f"devlint-{owner}")
 
 
 def new_run() -> str:
