@@ -41,7 +41,7 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
     host_args = [_host(argument, places) for argument in args]
     host_kwargs = {name: _host(argument, places) for name, argument in kwargs.items()} if kwargs else kwargs
     if len(places) > 1:
-        if plan.explicit and plan.rule == "made of others" and not checks.special(plan):
+        if plan.common is not None and plan.rule == "made of others" and not checks.special(plan):
             return taken_apart(op, args, kwargs)
         checks.refuse_mixed(plan, args, kwargs)
     index = max(places, default=-1)
@@ -70,7 +70,7 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
 
 def taken_apart(op: Any, args: Any, kwargs: Any) -> Any:
     """Run the operations that this one is made of on every device, each with checks of its own."""
-    return op._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, *args, **kwargs)
+    return op._op_dk(plan_of(op).common, *args, **kwargs)
 
 
 def _host(value: Any, places: set[int]) -> Any:

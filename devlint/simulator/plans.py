@@ -18,6 +18,11 @@ everywhere; or the code that torch generates around a CUDA kernel, which takes o
 NATIVE = ("mish_backward", "silu_backward", "native_channel_shuffle")
 """Operations that have kernels for the CPU and CUDA, and are taken apart everywhere else."""
 
+_COMMON = (
+    torch._C.DispatchKey.CompositeExplicitAutograd,
+    torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
@@ -40,8 +45,8 @@ class Plan:
     """The parameters whose devices that code compares, in its order."""
     implicit: bool
     """Autograd has no formula for it: it is taken apart everywhere."""
-    explicit: bool
-    """It has a kernel for all devices, made of other operations."""
+    common: Any
+    """The dispatch key of its kernel for all devices, made of other operations; ``None`` if it has none."""
     written: tuple[tuple[int, str], ...]
     """Position and name of the arguments that it writes."""
     returned: tuple[tuple[int, str], ...]
@@ -76,7 +81,7 @@ def make(op: Any) -> Plan:
         kernel=_kernel_name(name, schema.overload_name, bool(outs), declared.structured),
         checked=(*outs, *positional),
         implicit=_has_kernel(op, "CompositeImplicitAutograd") and name not in NATIVE,
-        explicit=_has_kernel(op, "CompositeExplicitAutograd"),
+        common=next((key for key in _COMMON if _has_kernel(op, key.name)), None),
         written=written,
         returned=_returned(schema),
         view=any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns),

@@ -1,18 +1,23 @@
 """Holds the simulated device against the host over torch's own list of operations and their samples.
 
-    python -m tests.simulator.sweep             every operation, its first sample: result and gradients equal the host's
+    python -m tests.simulator.sweep             every operation, its first samples
     python -m tests.simulator.sweep --part 8    every eighth operation
 
-Prints one line for each difference and a summary as JSON.
+Results and gradients have to equal the host's, and an argument left on the host has to be refused where CUDA refuses it.
+What CUDA refuses is taken from the table of the static wing (`devlint/flow/torch_table.json`), which was made in another
+way.  Prints one line for each difference and a summary as JSON.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import re
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +30,14 @@ DEVICE = torch.device(backend.NAME, 0)
 
 NOT_DENSE = re.compile(r"sparse|quantized|nested|jagged|_c10d|to_mkldnn")
 """Operations on what the simulated device does not have."""
+
+TABLE = Path(__file__).resolve().parents[2] / "devlint" / "flow" / "torch_table.json"
+
+DIFFERENT = {
+    "tensor_split": "the sample's indices have to stay on the host, as on CUDA",
+    "prod": "torch computes its gradient in another way for tensors of a subclass, equal up to rounding",
+}
+"""Operations that are known to differ, and why."""
 
 NOT_DETERMINED = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted"}
 """Operations whose result is whatever was in memory."""
@@ -104,6 +117,39 @@ def _samples(op: Any) -> Any:
     yield from [sample for sample in samples if _takes_tensors(sample)][:2]
 
 
+def misplaced(op: Any, sample: Any, refused: dict[int, str]) -> Iterator[str]:
+    """The positional arguments that CUDA refuses on the host and the simulated device takes, or with another error."""
+    values = [sample.input, *sample.args]
+    for position, name in refused.items():
+        if position >= len(values) or not _leavable(values, position):
+            continue
+        mixed = [_kept(v) if i == position else _moved(v) for i, v in enumerate(values)]
+        try:
+            op.op(*mixed, **_moved(sample.kwargs))
+        except (RuntimeError, IndexError) as error:
+            ours = re.search(r"on the same device|should be the same|device|Device", str(error))
+            yield "" if ours else f"{op.full_name}: {name} on the host: {error}"
+        else:
+            yield f"{op.full_name}: {name} on the host was taken"
+
+
+def _leavable(values: list[Any], position: int) -> bool:
+    """Whether it is a tensor that no rule excepts, and one of several."""
+    value = values[position]
+    tensors = [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+    full = len(tensors) > 1 and all(tensor.numel() for tensor in tensors)
+    return isinstance(value, torch.Tensor) and value.dim() > 0 and full
+
+
+@functools.cache
+def _refused(name: str) -> dict[int, str]:
+    """The positions and names of a function's parameters that CUDA refuses on the host."""
+    entry = json.loads(TABLE.read_text(encoding="utf-8"))["functions"].get(f"torch.{name}", {})
+    refused = entry.get("rejects_cpu", "").split()
+    parameters = entry.get("parameters", "").split()
+    return {position: name for position, name in enumerate(parameters) if name in refused}
+
+
 def main() -> int:
     """Compare, print, and return how many differ."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -116,15 +162,19 @@ def main() -> int:
     counts: Counter[str] = Counter()
     chosen = [op for op in op_db if options.only in op.full_name and not NOT_DENSE.search(op.full_name)]
     for op in chosen[:: options.part]:
-        if op.name in NOT_DETERMINED:
+        if op.name in NOT_DETERMINED or op.name in DIFFERENT:
             continue
         for sample in _samples(op):
             what = difference(op.op, sample)
-            counts["skipped" if what == "skip" else "different" if what else "equal"] += 1
-            if what and what != "skip":
-                print(f"{op.full_name}: {what}")  # noqa: T201  # the program's output
+            counts[what if what == "skip" else "different" if what else "equal"] += 1
+            found = [f"{op.full_name}: {what}"] if what not in ("", "skip") else []
+            for what in misplaced(op, sample, {} if op.variant_test_name else _refused(op.name)):
+                counts["wrong" if what else "refused"] += 1
+                found += [what] if what else []
+            for line in found:
+                print(line)  # noqa: T201  # the program's output
     print(json.dumps(counts))  # noqa: T201  # the program's output
-    return counts["different"]
+    return counts["different"] + counts["wrong"]
 
 
 if __name__ == "__main__":
