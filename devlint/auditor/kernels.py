@@ -22,6 +22,7 @@ from devlint.auditor.backends import Kernel, Library, NoBackendError, Originals,
 from devlint.auditor.ledger import Tally, What
 from devlint.auditor.repeats import Repeats
 from devlint.auditor.session import Session
+from devlint.auditor.syncwarnings import SyncWarnings
 from devlint.auditor.transfers import HOST, describe, transfer_of
 from devlint.auditor.waits import Waits
 
@@ -50,10 +51,11 @@ class _Local(threading.local):
 class Kernels:
     """Overrides a few operators at the one key of the accelerator, and ``_pin_memory`` at that of the host."""
 
-    def __init__(self, session: Session, attribution: Attribution, waits: Waits) -> None:
+    def __init__(self, session: Session, attribution: Attribution, waits: Waits, warnings: SyncWarnings) -> None:
         self._session = session
         self._attribution = attribution
         self._waits = waits
+        self._warnings = warnings
         self._repeats = Repeats()
         self._local = _Local()
         self._libraries: list[Any] = []
@@ -129,12 +131,15 @@ class Kernels:
         outer, counted = local.outer, local.counted
         if outer is None:
             local.outer = source
+        entered = self._warnings.enter()
         start = perf_counter()
         try:
             result = original(keyset, target, source, non_blocking)
         finally:
             seconds = perf_counter() - start
             local.outer = outer
+            if entered:
+                self._warnings.leave()
         if local.counted == counted:
             local.counted += 1
             try:
@@ -210,18 +215,21 @@ class Kernels:
 
     def _counted(self, original: Kernel, count: Callable[[Origin, tuple[Any, ...], float], None]) -> Kernel:
         """The original, and then ``count``, unless it is called inside of another that is counted."""
-        session, local, origin = self._session, self._local, self._attribution.origin
+        session, local, origin, warnings = self._session, self._local, self._attribution.origin, self._warnings
 
         def kernel(keyset: object, *args: Any, **kwargs: Any) -> object:
             if not session.alive or local.syncing:
                 return original(keyset, *args, **kwargs)
             local.syncing = True
+            entered = warnings.enter()
             start = perf_counter()
             try:
                 result = original(keyset, *args, **kwargs)
             finally:
                 seconds = perf_counter() - start
                 local.syncing = False
+                if entered:
+                    warnings.leave()
             try:
                 count(origin(), args, seconds)
             except Exception as error:

@@ -59,7 +59,7 @@ class Waits:
 
     def waited(self) -> None:
         """Something has waited for a device."""
-        if not self._pending:
+        if not self._pending and not self._viewed:
             return
         viewed, self._viewed = self._viewed, {}
         self._pending.clear()

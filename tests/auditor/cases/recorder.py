@@ -15,7 +15,8 @@ from torch import nn
 
 from devlint.auditor.attribution import Attribution
 from devlint.auditor.kernels import Kernels
-from devlint.auditor.session import Session, Settings
+from devlint.auditor.session import Listener, Session, Settings
+from devlint.auditor.syncwarnings import SyncWarnings
 from devlint.auditor.waits import Waits
 from devlint.record import Ending, Event
 from devlint.simulator import backend
@@ -26,11 +27,17 @@ SECOND = torch.device(backend.NAME, 1)
 HERE, THERE, OTHER = "cpu", str(DEVICE), str(SECOND)
 
 
+def recorder(session: Session) -> list[Listener]:
+    """The listeners to copies and waits, without those to models, loaders and steps."""
+    attribution, waits = Attribution(session), Waits(session)
+    warnings = SyncWarnings(session, attribution, waits)
+    return [attribution, waits, warnings, Kernels(session, attribution, waits, warnings)]
+
+
 @contextmanager
 def audited() -> Iterator[Session]:
     session = Session(Settings(key=backend.KEY, kernels=backend.KERNELS, roots=(os.path.dirname(__file__),)))
-    attribution, waits = Attribution(session), Waits(session)
-    session.start([attribution, waits, Kernels(session, attribution, waits)])
+    session.start(recorder(session))
     assert not session.failure, session.failure
     try:
         yield session
@@ -402,8 +409,8 @@ def case_no_audit_no_difference() -> None:
 
 def case_a_failing_recorder_lets_the_script_run_on() -> None:
     session = Session(Settings(key=backend.KEY, kernels=backend.KERNELS))
-    attribution, waits = Attribution(session), Waits(session)
-    session.start([attribution, waits, Kernels(session, attribution, waits)])
+    session.start(recorder(session))
+    attribution = next(listener for listener in session.listeners if isinstance(listener, Attribution))
     attribution.origin = lambda: 1 / 0  # type: ignore[assignment,method-assign,return-value]  # the bug
     said = io.StringIO()
     with redirect_stderr(said):
