@@ -90,9 +90,19 @@ class Frames:
         )
         number = self._numbers.get(key)
         if number is None:
-            with self._lock:
-                self._places.append(Place(_spot(frame), _spot(via)))
-                number = self._numbers[key] = len(self._places) - 1
+            number = self._new(key, _spot(frame), _spot(via))
+        return number
+
+    def _new(self, key: tuple[int, int, int, int], frame: Spot | None, via: Spot | None) -> int:
+        """The number of a place that was not met by this key before."""
+        # as the interpreter adapts to a call, another instruction of the same expression may make it
+        same = (key[0], frame.instruction if frame else 0, key[2], via.instruction if via else 0)
+        with self._lock:
+            number = self._numbers.get(same)
+            if number is None:
+                self._places.append(Place(frame, via))
+                number = self._numbers[same] = len(self._places) - 1
+            self._numbers[key] = number
         return number
 
     def resolve(self, number: int) -> tuple[Frame | None, Frame | None]:
@@ -142,7 +152,14 @@ def resolve_spot(spot: Spot) -> Frame:
 
 
 def _spot(frame: FrameType | None) -> Spot | None:
-    return None if frame is None else Spot(frame.f_code, frame.f_lasti)
+    """Where a frame is: the first instruction of the expression that runs, as far as Python tells expressions apart."""
+    if frame is None:
+        return None
+    code, instruction = frame.f_code, frame.f_lasti
+    if sys.version_info >= (3, 11) and instruction >= 0:
+        positions = list(code.co_positions())
+        instruction = 2 * positions.index(positions[instruction // 2])
+    return Spot(code, instruction)
 
 
 def _resolve(spot: Spot | None) -> Frame | None:

@@ -252,3 +252,22 @@ def _seconds(frames: Frames, frame: FrameType) -> float:
     for _ in range(100):
         frames.at(frame)
     return (time.perf_counter() - started) / 100
+
+
+def test_an_expression_is_one_place_however_the_interpreter_runs_it() -> None:
+    """Python 3.11 makes a call of a built-in method by another instruction once it has seen a few."""
+    frames = Frames((os.path.dirname(__file__),))
+    numbers = []
+
+    class Probe:
+        __hash__ = None  # type: ignore[assignment]  # comparing is all that is asked of it
+
+        def __eq__(self, other: object) -> bool:
+            numbers.append(frames.at(sys._getframe(1)))
+            return False
+
+    probe, values = Probe(), [0]
+    for _ in range(100):
+        values.count(probe)
+    assert len(numbers) == 100
+    assert len(set(numbers)) == 1
