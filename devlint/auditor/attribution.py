@@ -42,6 +42,7 @@ class Attribution:
         self._patches = Patches()
         self._forward: dict[int, int] = {}
         self._running: list[int] = []
+        self._origins: dict[int, Origin] = {}
         self._local = threading.local()
         self._engine: CodeType | None = None
 
@@ -78,7 +79,11 @@ class Attribution:
         frame = sys._getframe(1)
         if self._running:
             return self._in_backward(frame)
-        return Origin(self._session.frames.at(frame) or self._session.place_of_thread())
+        place = self._session.frames.at(frame) or self._session.place_of_thread()
+        origin = self._origins.get(place)
+        if origin is None:
+            origin = self._origins[place] = Origin(place)
+        return origin
 
     def remember(self, place: int) -> None:
         """The operation that runs, at ``place``, is one that autograd will reverse: its number has just been given."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -37,6 +37,8 @@ SYNCS = {
     "bincount": "bincount",
 }
 """Operators whose CUDA kernel waits for the device, and what code calls them."""
+Count = Callable[[Origin, tuple[Any, ...], float], None]
+"""Takes down one event: its origin, the operator's arguments, and how long it took."""
 _NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 
 
@@ -182,26 +184,31 @@ class Kernels:
             self._waits.add(target, what)
 
     def _item(self, original: Kernel) -> Kernel:
-        def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
-            tensor = args[0]
-            what = What("copy", "item", origin.place, str(tensor.device), HOST, backward=origin.backward, blocking=True)
-            tally = self._add(what, tensor.element_size(), seconds)
-            if not tally.example:
-                tally.example = describe(tensor)
-            self._waits.waited()
-
-        return self._counted(original, count)
+        return self._counted(original, self._reader("copy", "item", HOST))
 
     def _sync(self, original: Kernel, name: str) -> Kernel:
+        return self._counted(original, self._reader("sync", name, ""))
+
+    def _reader(self, kind: Literal["copy", "sync"], name: str, target: str) -> Count:
+        """Counts an operator that waits for its result; a read besides copies one element."""
+        # what is counted is the same again and again, and making it takes longer than finding it
+        known: dict[tuple[Origin, torch.device], What] = {}
+        add, waits = self._add, self._waits
+
         def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
             tensor = args[0]
-            what = What("sync", name, origin.place, str(tensor.device), backward=origin.backward, blocking=True)
-            tally = self._add(what, 0, seconds)
+            key = origin, tensor.device
+            what = known.get(key)
+            if what is None:
+                source = str(tensor.device)
+                what = What(kind, name, origin.place, source, target, backward=origin.backward, blocking=True)
+                known[key] = what
+            tally = add(what, tensor.element_size() if target else 0, seconds)
             if not tally.example:
                 tally.example = describe(tensor)
-            self._waits.waited()
+            waits.waited()
 
-        return self._counted(original, count)
+        return count
 
     def _pin(self, original: Kernel) -> Kernel:
         def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
@@ -213,7 +220,7 @@ class Kernels:
 
         return self._counted(original, count)
 
-    def _counted(self, original: Kernel, count: Callable[[Origin, tuple[Any, ...], float], None]) -> Kernel:
+    def _counted(self, original: Kernel, count: Count) -> Kernel:
         """The original, and then ``count``, unless it is called inside of another that is counted."""
         session, local, origin, warnings = self._session, self._local, self._attribution.origin, self._warnings
 

@@ -200,6 +200,20 @@ def test_other_threads_and_compiled_code_are_seen() -> None:
 
 
 @needs_kernels
+def test_the_audits_own_functions_are_not_compiled(recwarn: pytest.WarningsRecorder) -> None:
+    """Below a graph break Dynamo meets every Python function that is called, the kernels too."""
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda values: values.sum().item() + values[values > 0].sum(), backend="eager")
+    with audited() as session:
+        for _ in range(3):
+            compiled(torch.ones(3))
+        assert sum(event.calls for event in events(session)) == 6
+    assert [str(warning.message) for warning in recwarn if "Dynamo" in str(warning.message)] == []
+
+
+@needs_kernels
 def test_inference_mode_is_seen_and_undisturbed() -> None:
     with audited() as session, torch.inference_mode():
         assert torch.ones(3).sum().item() == 3

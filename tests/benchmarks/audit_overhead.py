@@ -1,0 +1,153 @@
+"""Measure what the recorder of ``devlint audit`` costs on the CPU, with and without it in one run.
+
+``python -m tests.benchmarks.audit_overhead`` puts the recorder at the dispatch key of the CPU, the worst case: there
+every copy and every read is overridden, while a GPU's key sees those on the GPU only. Two models are trained, one of
+two hundred tiny layers and one of four transformer layers, in turns with and without; then single operations are timed.
+If a ratio or a cost is above its limit, the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from devlint.auditor.attribution import Attribution
+from devlint.auditor.kernels import Kernels
+from devlint.auditor.moves import Moves
+from devlint.auditor.session import Session, Settings
+from devlint.auditor.syncs import Syncs
+from devlint.auditor.syncwarnings import SyncWarnings
+from devlint.auditor.uncompiled import Uncompiled
+from devlint.auditor.waits import Waits
+
+LIMITS = {
+    "model of small layers": 2.1,
+    "transformer": 1.09,
+    "op not overridden (add)": 0.1,
+    "copy_ on one device": 2.7,
+    "item, counted": 4.2,
+    "to() that moves nothing, counted": 1.0,
+    "to() that names no device": 1.0,
+}
+"""Ratios for the models, microseconds beyond the original for the operations."""
+
+
+def main() -> int:
+    """0 if all limits hold, 1 if one does not."""
+    parser = argparse.ArgumentParser("python -m tests.benchmarks.audit_overhead", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9, metavar="N", help="how often each is run (9)")
+    parser.add_argument("--slack", type=float, default=1.0, metavar="R", help="multiply the limits, on a noisy machine")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    found = {name: _ratio(step, runs, options.rounds) for name, (step, runs) in _models().items()}
+    found |= _operations(options.rounds)
+    print(json.dumps(found, indent=2) if options.json else table(found))
+    return int(any(found[name] > limit * options.slack for name, limit in LIMITS.items()))
+
+
+def table(found: dict[str, float]) -> str:
+    """The figures beside their limits as a Markdown table."""
+    rows = [f"torch {torch.__version__}", "", "| | measured | limit |", "|---|---:|---:|"]
+    for name, value in found.items():
+        written = "x{:.2f}" if name in _models_names() else "{:+.2f} µs"
+        rows.append(f"| {name} | {written.format(value)} | {written.format(LIMITS[name])} |")
+    return "\n".join(rows)
+
+
+@contextmanager
+def recorded() -> Iterator[None]:
+    """The recorder alone, at the key of the CPU."""
+    session = Session(Settings(key="CPU"))
+    attribution, waits = Attribution(session), Waits(session)
+    warnings = SyncWarnings(session, attribution, waits)
+    kernels = Kernels(session, attribution, waits, warnings)
+    syncs = Syncs(session, attribution, waits, warnings)
+    session.start([attribution, waits, warnings, kernels, syncs, Moves(session), Uncompiled()])
+    try:
+        yield
+    finally:
+        session.stop()
+    assert not session.failure, session.failure
+
+
+def _models_names() -> tuple[str, str]:
+    return "model of small layers", "transformer"
+
+
+def _models() -> dict[str, tuple[Callable[[], float], int]]:
+    """A training step of each model, and how many of them make a round."""
+    small = nn.Sequential(*(layer for _ in range(100) for layer in (nn.Linear(16, 16), nn.ReLU())))
+    layer = nn.TransformerEncoderLayer(256, 4, 512, dropout=0.0, batch_first=True)
+    transformer = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+    steps = _step(small, torch.randn(4, 16)), _step(transformer, torch.randn(8, 64, 256))
+    return dict(zip(_models_names(), zip(steps, (20, 2), strict=True), strict=True))
+
+
+def _step(model: nn.Module, batch: torch.Tensor) -> Callable[[], float]:
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = model(batch).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    for _ in range(3):
+        step()
+    return step
+
+
+def _ratio(step: Callable[[], float], runs: int, rounds: int) -> float:
+    """The median time of a step with the recorder, as a multiple of that without."""
+    without, inside = [], []
+    for _ in range(rounds):
+        without.append(_time(step, runs))
+        with recorded():
+            step()
+            inside.append(_time(step, runs))
+    return statistics.median(inside) / statistics.median(without)
+
+
+def _operations(rounds: int) -> dict[str, float]:
+    """What a call costs more with the recorder, in microseconds: the smallest times, since all else is noise."""
+    target, source, one = torch.empty(16), torch.randn(16), torch.ones(())
+    calls: list[Callable[[], object]] = [
+        lambda: source + source,
+        lambda: target.copy_(source),
+        lambda: one.item(),
+        lambda: source.to("cpu"),
+        lambda: source.to(torch.float32),
+    ]
+    without: list[list[float]] = [[] for _ in calls]
+    inside: list[list[float]] = [[] for _ in calls]
+    with torch.no_grad():
+        for _ in range(rounds):
+            for call, times in zip(calls, without, strict=True):
+                times.append(_time(call, 5_000))
+            with recorded():
+                for call, times in zip(calls, inside, strict=True):
+                    times.append(_time(call, 5_000))
+    names = [name for name in LIMITS if name not in _models_names()]
+    return {name: 1e6 * (min(after) - min(before)) for name, before, after in zip(names, without, inside, strict=True)}
+
+
+def _time(call: Callable[[], object], runs: int) -> float:
+    start = time.perf_counter()
+    for _ in range(runs):
+        call()
+    return (time.perf_counter() - start) / runs
+
+
+if __name__ == "__main__":
+    sys.exit(main())
