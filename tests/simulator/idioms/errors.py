@@ -95,7 +95,11 @@ def _() -> None:
     nn.LayerNorm(4)(torch.randn(2, 4, device=d))
 
 
-@idiom("LSTM on the device, input on the CPU", raises="same device")
+@idiom(
+    "LSTM on the device, input on the CPU",
+    raises="Input and parameter tensors are not at the same device, found input tensor at cpu and parameter tensor at "
+    "cuda:0",
+)
 def _() -> None:
     nn.LSTM(4, 5).cuda()(torch.randn(3, 2, 4))
 

@@ -205,6 +205,10 @@ def _() -> None:
     net(torch.randn(2, 3, 8, 8, device=d)).sum().backward()
     nn.LSTM(4, 5, 2, batch_first=True).cuda()(torch.randn(2, 3, 4, device=d))[0].sum().backward()
     nn.LSTM(4, 5, 2, dropout=0.5, bidirectional=True).cuda()(torch.randn(2, 3, 4, device=d))[0].sum().backward()
+    with torch.autocast("cuda"):
+        assert nn.LSTM(4, 5).cuda()(torch.randn(2, 3, 4, device=d))[0].dtype == torch.float16
+    with torch.inference_mode():
+        assert nn.LSTM(4, 5).cuda()(torch.randn(2, 3, 4, device=d))[0].is_cuda
     nn.GRU(4, 5).cuda()(torch.randn(2, 3, 4, device=d))[0].sum().backward()
     nn.RNN(4, 5).cuda()(torch.randn(2, 3, 4, device=d))[0].sum().backward()
     nn.LSTMCell(4, 5).cuda()(torch.randn(2, 4, device=d))[0].sum().backward()
