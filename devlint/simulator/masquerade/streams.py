@@ -6,10 +6,11 @@ without CUDA lacks.  They are given here, and torch's module is executed once mo
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import itertools
 import threading
 import time
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -197,19 +198,23 @@ class _Events(_OfAnyDevice):
         return _cuda.Event(**options)
 
 
+def _executed_again(module: ModuleType) -> ModuleType:
+    """A second module from the source of one."""
+    spec: Any = importlib.util.spec_from_file_location(module.__name__, module.__file__)
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return copy
+
+
 def install(patches: Patches) -> None:
     """Put `torch.cuda.Stream`, `torch.cuda.Event`, `torch.Stream` and `torch.Event` on the simulated device."""
     stream, event = torch.Stream, torch.Event
     patches.set(torch._C, "_CudaStreamBase", StreamBase)
     patches.set(torch._C, "_CudaEventBase", EventBase)
-    module = torch.cuda.streams
-    before = {name: getattr(module, name) for name in ("Stream", "ExternalStream", "Event")}
-    importlib.reload(module)
-    made = {name: getattr(module, name) for name in before}
-    for name, value in before.items():
-        setattr(module, name, value)
-        patches.set(module, name, made[name])
-        patches.set(torch.cuda, name, made[name])
+    module = _executed_again(torch.cuda.streams)
+    for name in ("Stream", "ExternalStream", "Event"):
+        for owner in (torch.cuda.streams, torch.cuda):
+            patches.set(owner, name, getattr(module, name))
     for kind, native, known in ((_Streams, stream, (stream,)), (_Events, event, (event, EventBase))):
         attributes = {"__doc__": native.__doc__, "__module__": "torch", "native": native, "known": known}
         patches.set(torch, native.__name__, kind(native.__name__, (), attributes))
