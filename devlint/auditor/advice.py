@@ -128,6 +128,8 @@ def _state_bytes(process: Process) -> int:
 
 
 def _cache_emptied(record: Record, code: Code) -> Iterator[str]:
+    if any(found["name"] == "cache-flush-in-loop" for found in record.findings or ()):
+        return  # it has been said, with the code
     for process in trainers(record)[:1]:
         for event in process.events:
             often = event.steps * 2 >= process.steps.train > 1

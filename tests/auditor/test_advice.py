@@ -231,6 +231,8 @@ def test_the_cache_emptied_in_every_step() -> None:
     (line,) = advise(changed(quiet(), events=(call,)))
     assert line.startswith("`empty_cache()` at train.py:16 ran in 40 of 40 training steps and took 2.00 ms each time")
     assert advise(changed(quiet(), events=(replace(call, steps=2, calls=2),))) == ()
+    found = {**records.MISSING_PIN, "code": "DVL404", "name": "cache-flush-in-loop"}
+    assert advise(replace(changed(quiet(), events=(call,)), findings=(found,))) == ()  # the finding says it
     assert advise(changed(quiet(), events=(replace(call, phase="teardown", steady=None),))) == ()
 
 
