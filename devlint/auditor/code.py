@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
@@ -13,6 +14,8 @@ from devlint.record import Frame
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 _Span = tuple[int, int, int, int]
+_PARSING = threading.Lock()
+_TRIES = 3
 
 
 @lru_cache(maxsize=64)
@@ -20,9 +23,25 @@ def tree(file: str) -> ast.Module | None:
     """The syntax tree of a file as Python knows it, ``None`` where there is no source."""
     text = "".join(linecache.getlines(file))
     try:
-        return ast.parse(text) if text else None
+        return _parse(text) if text else None
     except (SyntaxError, ValueError, RecursionError):
         return None
+
+
+def _parse(text: str) -> ast.Module:
+    """The tree of a module.
+
+    Python up to 3.12 counts how deep it is in a tree for all threads together (python/cpython#106905): two that parse
+    at the same time, as the threads of DataParallel do, may be told that the count is wrong.
+    """
+    with _PARSING:
+        for _ in range(_TRIES - 1):
+            try:
+                return ast.parse(text)
+            except SystemError:
+                # a thread of the script is parsing, too
+                continue
+        return ast.parse(text)
 
 
 def running(code: CodeType, instruction: int) -> ast.AST | None:

@@ -322,6 +322,11 @@ def test_an_attribute_that_killed_the_run(script: Script) -> None:
     assert codes(run(mismatches=(mismatch,), strays=(stray(script, frame=None),))) == ["DVL101"]
 
 
+def test_an_attribute_is_no_invariant_transfer_besides(script: Script) -> None:
+    copied = script.at("self.mean.to(x.device)")
+    assert codes(run(copy(copied, repeats=9), strays=(stray(script, moved=(copied,)),))) == ["DVL104"]
+
+
 @pytest.mark.parametrize("fields", [{}, {"device": "cuda:0"}], ids=["unused", "on the device"])
 def test_an_attribute_that_harms_nobody(script: Script, fields: dict[str, Any]) -> None:
     assert not findings(run(strays=(stray(script, **fields),)))
@@ -606,6 +611,13 @@ def test_an_optimizer_that_was_made_too_early(script: Script, fields: dict[str, 
     finding = only(optimizer(script, **fields))
     assert (finding["code"], finding["severity"]) == ("DVL109", severity)
     assert finding["related"][0]["location"]["row"] == script.at("model.to(device)").line
+
+
+def test_an_optimizer_that_killed_the_run(script: Script) -> None:
+    parties = (Party(text="state of Adam['exp_avg']", device="cpu"), Party(text="parameter", device="cuda:0"))
+    mismatch = Mismatch(frame=script.at("loss.item()"), parties=parties, error=ERROR)
+    early = optimizer(script, state_on=("cpu",)).processes[0]
+    assert codes(Record(processes=(replace(early, mismatches=(mismatch,)),))) == ["DVL109"]
 
 
 @pytest.mark.parametrize(

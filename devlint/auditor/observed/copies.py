@@ -51,6 +51,7 @@ class Copies:
             kind = _kind(entry.event)
             if kind is not None:
                 self._groups[kind].append(entry)
+        self._strays = _fetched(record, locator)
         back = {self._moved(kind) for kind in self._groups if not kind.inward} - {""}
         self._sites = {
             kind: self._transfer(kind, entries, self._moved(kind) in back) for kind, entries in self._groups.items()
@@ -88,6 +89,7 @@ class Copies:
                 places(seen.event.source for seen in entries),
                 many=True,
                 certain=True,
+                attribute=self._strays.get(kind.spot.frame),
             ),
             places(seen.event.target for seen in entries),
             syntax.target(call),
@@ -142,6 +144,17 @@ class Copies:
             # a loader that a library made for the code, as `accelerator.prepare` does
             via="" if call or not location.exact else first.name,
         )
+
+
+def _fetched(record: Record, locator: Locator) -> dict[Frame, Step]:
+    """The places which copy a plain attribute of a module again and again, with its assignment."""
+    strays = [stray for process in record.processes for stray in process.strays]
+    return {
+        frame: Step(locator.locate(stray.frame).node, f"`self.{stray.name}` is kept here, unregistered")
+        for stray in strays
+        if stray.frame is not None and stray.kind == "tensor"
+        for frame in stray.moved
+    }
 
 
 def _name(loader: Loader) -> str:

@@ -37,7 +37,8 @@ _StrayKey = tuple[str, str, str, Frame | None]
 def modules(record: Record, locator: Locator) -> Iterator[Found]:
     """Sites for what strayed from its module, and for every meeting on different devices that raised.
 
-    A meeting which a stray explains is told where the stray was assigned, and only there.
+    A meeting which a stray explains is told where the stray was assigned, and only there; one with the state of an
+    optimizer, where that was made.
     """
     strays: dict[_StrayKey, list[Stray]] = defaultdict(list)
     for process in record.processes:
@@ -47,7 +48,7 @@ def modules(record: Record, locator: Locator) -> Iterator[Found]:
     meetings: list[Found] = []
     for mismatch in _raised(record):
         frame = mismatch.frame or mismatch.via
-        if frame is None:
+        if frame is None or _is_state(record, mismatch):
             continue
         location = locator.locate(frame)
         culprits = [key for key in strays if key[3] is not None and _is_party(strays[key], mismatch)]
@@ -68,6 +69,12 @@ def _raised(record: Record) -> Iterator[Mismatch]:
             if mismatch.error:
                 found.setdefault((mismatch.frame, mismatch.via, mismatch.module), mismatch)
     yield from found.values()
+
+
+def _is_state(record: Record, mismatch: Mismatch) -> bool:
+    """Whether an optimizer met the state that it left behind."""
+    left = [one.name for process in record.processes for one in process.optimizers if one.state_on and one.frame]
+    return any(party.text.startswith(f"state of {name}") for party in mismatch.parties for name in left)
 
 
 def _is_party(strays: list[Stray], mismatch: Mismatch) -> bool:
