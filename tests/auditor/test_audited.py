@@ -21,7 +21,8 @@ backend_registration = pytest.importorskip("torch.utils.backend_registration", r
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "fixtures" / "audit").glob("*/*.py"))
 pytestmark = pytest.mark.skipif(
-    not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"), reason="the simulator needs torch 2.10"
+    not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"),
+    reason="the simulator needs torch 2.10",
 )
 
 
