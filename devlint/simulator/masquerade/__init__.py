@@ -19,6 +19,7 @@ def install() -> None:
         compilation,
         device_type,
         devices,
+        distributed,
         factories,
         generators,
         memory,
@@ -49,6 +50,7 @@ def install() -> None:
         collectives,
         compilation,
         profilers,
+        distributed,
         unsupported,
     )
     patches = Patches()

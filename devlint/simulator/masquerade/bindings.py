@@ -163,7 +163,8 @@ def install(patches: Patches) -> None:
     patches.set(cuda.nvtx, "_nvtx", _Ranges())
     patches.set(torch._C, "_has_cuda", True)
     patches.set(torch._C, "_has_cudnn", True)
-    patches.set(torch.version, "cuda", card.CUDA_VERSION)
+    if torch.version.cuda is None:
+        patches.set(torch.version, "cuda", card.CUDA_VERSION)
     cudnn: Any = torch.backends.cudnn
     patches.set(cudnn.m, "_init", _always(True))
     patches.set(cudnn.m, "__cudnn_version", card.CUDNN_VERSION)
