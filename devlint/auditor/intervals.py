@@ -23,10 +23,10 @@ class Interval:
     """The time since the last boundary.
 
     ``kind`` is what it began with: the ``start`` of the run, a batch of a ``loader``, the time ``after`` a loop, or the
-    last step of a loop that is ``free`` of loaders.  Its events are kept apart: ``lead`` is what came before the work
-    of the loop, ``rounds`` the parts that ended with a step of the first optimizer, ``own`` what came since; what the
-    ledger holds as pending belongs to ``stage``, where ``tail`` is the time since an optimizer stepped.  ``prior`` is
-    the phase of what surrounds the loop.
+    last step of a loop that is ``free`` of loaders.  Its events are kept apart: ``fetched`` is what loaders did to
+    deliver, ``lead`` what else came before the work of the loop, ``rounds`` the parts that ended with a step of the
+    first optimizer, ``own`` what came since; what the ledger holds as pending belongs to ``stage``, where ``tail`` is
+    the time since an optimizer stepped.  ``prior`` is the phase of what surrounds the loop.
     """
 
     kind: Literal["start", "loader", "after", "free"]
@@ -36,6 +36,7 @@ class Interval:
     loader: int | None = None
     batches: Counter[int] = field(default_factory=Counter)
     """How many it took from each loader."""
+    fetched: Pending = field(default_factory=dict)
     lead: Pending = field(default_factory=dict)
     rounds: list[Pending] = field(default_factory=list)
     own: Pending = field(default_factory=dict)
@@ -72,7 +73,7 @@ class Interval:
 
     def whole(self, pending: Pending) -> Pending:
         """All of its events."""
-        return merged([self.lead, *self.rounds, self.own, pending])
+        return merged([self.fetched, self.lead, *self.rounds, self.own, pending])
 
 
 class TrainStep(NamedTuple):
@@ -105,8 +106,11 @@ def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, kn
             return _shares(Share(whole, "train", False))
         return _evaluation(interval, pending, known)
     if interval.owed and interval.forward:
-        last, single = _split(whole, lambda what: known(what, "eval"))
-        return [Share(last, "eval", True), *_shares(Share(single, idle, False))]
+        last, single = _split(merged([interval.own, pending]), lambda what: known(what, "eval"))
+        return [
+            Share(merged([interval.fetched, interval.lead, last]), "eval", True),
+            *_shares(Share(single, idle, False)),
+        ]
     if interval.kind == "free" and interval.backward:
         return _shares(Share(whole, "train", False))
     recurring, single = _split(whole, lambda what: interval.trailing and known(what, "train"))
@@ -126,7 +130,7 @@ def _is_training(interval: Interval, ending: Ending) -> bool:
 def _training(
     interval: Interval, pending: Pending, ending: Ending, idle: Phase, known: Known
 ) -> list[Share | TrainStep]:
-    lead, rounds, own = interval.lead, interval.rounds, interval.own
+    lead, rounds, own = interval.lead, [interval.fetched, *interval.rounds], interval.own
     after: Pending = {}
     if interval.stage == "lead":
         lead = merged([lead, pending])
@@ -136,9 +140,9 @@ def _training(
         middle = merged([*rounds, own])
         recurring, after = _split(pending, lambda what: what in middle or known(what, "train"))
         own = merged([own, recurring])
-    if ending == "step" and len(rounds) > 1:
+    if ending == "step" and len(interval.rounds) > 1:
         # a loader was waited for, in vain: each of these was a step
-        first, *rest = [*rounds[:-1], merged([rounds[-1], own])]
+        first, *rest = [merged(rounds[:2]), *rounds[2:-1], merged([rounds[-1], own])]
     else:
         first, rest = merged([*rounds, own]), []
     recurring, doubtful = _split(lead, lambda what: what in first or known(what, "train"))
@@ -148,7 +152,7 @@ def _training(
 
 
 def _evaluation(interval: Interval, pending: Pending, known: Known) -> list[Share | TrainStep]:
-    own = merged([*interval.rounds, interval.own, pending])
+    own = merged([interval.fetched, *interval.rounds, interval.own, pending])
     recurring, single = _split(interval.lead, lambda what: what in own or known(what, "eval"))
     return [Share(merged([own, recurring]), "eval", True), *_shares(Share(single, interval.prior, False))]
 

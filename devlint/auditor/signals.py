@@ -91,14 +91,16 @@ class Signals:
                 batch = original(iterator)
             except StopIteration:
                 self._guarded(self.steps.exhausted, loader)
+                self._guarded(self.session.next_forward)  # of a batch that was read ahead
                 raise
             except Exception as error:
                 self._guarded(self.loaders.failed, iterator, error)
                 raise
             finally:
                 self._fetching = False
-            self.steps.waited(time.perf_counter() - started)
+            seconds = time.perf_counter() - started
             self._guarded(self.loaders.delivered, iterator, batch)
+            self._guarded(self.steps.delivered, seconds)
             self._guarded(self.session.next_forward)
             return batch
 

@@ -118,10 +118,12 @@ class LoopSteps:
             self._unfed = 0
             return ended
 
-    def waited(self, seconds: float) -> None:
-        """A loader took so long to deliver."""
+    def delivered(self, seconds: float) -> None:
+        """A loader took so long to deliver; what happened meanwhile belongs to the step of its batch."""
         with self._lock:
-            self._interval.waited += seconds
+            interval = self._interval
+            interval.waited += seconds
+            interval.fetched = merged([interval.fetched, self.ledger.take()])
 
     def exhausted(self, loader: int) -> None:
         """A loader that was asked has no further batch."""
@@ -153,7 +155,7 @@ class LoopSteps:
                 self._work()
             else:
                 self._interval.detached += 1
-                if self._interval.stage == "tail":
+                if self._interval.stage == "tail" or self._interval.owed:
                     self._work()
 
     def backward(self) -> None:
@@ -243,7 +245,7 @@ class LoopSteps:
             interval.started, interval.waited = before.started, before.waited
             interval.prior, interval.batches = before.prior, before.batches
             if lead:
-                interval.lead = merged([before.lead, before.own])
+                interval.lead, interval.fetched = merged([before.lead, before.own]), before.fetched
             else:
                 interval.own = before.whole({})
         self._interval = interval

@@ -171,8 +171,8 @@ def test_each_call_on_a_line_is_a_place_of_its_own() -> None:
         frame, _ = frames.resolve(number)
         assert frame is not None
         assert frame.function.endswith("test_each_call_on_a_line_is_a_place_of_its_own"), name
-    assert first != second
     if sys.version_info >= (3, 11):
+        assert first != second
         one, other = frames.resolve(first)[0], frames.resolve(second)[0]
         assert one is not None
         assert other is not None

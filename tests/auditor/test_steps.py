@@ -28,11 +28,14 @@ class Loop:
         for name in names:
             self.ledger.add(What("copy", name), bytes_=10, seconds=1.0)
 
-    def next(self, loader: int = A, seconds: float = 0.0) -> None:
+    def next(self, loader: int = A, seconds: float = 0.0, does: str = "") -> None:
+        """A batch, for which the loader ``does`` something."""
         self.steps.batch(loader)
         self.steps.stop_if_due()
         self.now += seconds
-        self.steps.waited(seconds)
+        if does:
+            self.happens(does)
+        self.steps.delivered(seconds)
 
     def stop(self, loader: int = A) -> None:
         self.steps.batch(loader)
@@ -178,14 +181,19 @@ def test_what_goes_before_the_first_forward_of_the_only_step_is_set_up() -> None
 def test_a_batch_to_look_at_before_the_loop_is_no_step() -> None:
     """`next(iter(loader))`, the model goes to its device, then the loop begins: that is set-up."""
     loop = Loop()
-    loop.next()
+    loop.next(does="pin")
     loop.steps.gone(A)
     loop.happens("model")
     for _ in range(3):
         loop.train()
     loop.stop()
     assert loop.counts() == (3, 0, "loader")
-    assert loop.sums() == {("setup", "model"): (1, 1), ("train", "x"): (3, 3), ("train", "item"): (3, 3)}
+    assert loop.sums() == {
+        ("setup", "pin"): (1, 1),
+        ("setup", "model"): (1, 1),
+        ("train", "x"): (3, 3),
+        ("train", "item"): (3, 3),
+    }
 
 
 def test_a_loop_that_calls_no_module_is_no_step() -> None:
@@ -208,10 +216,10 @@ def test_a_wrapper_that_is_a_batch_ahead() -> None:
     loop = Loop()
     loop.happens("model")
     for _ in range(2):
-        loop.next()
+        loop.next(does="first pin")  # another line of the wrapper, which runs once in an epoch
         loop.happens("x")
         for _ in range(2):
-            loop.next()
+            loop.next(does="pin")
             loop.learn()
             loop.optimize()
             loop.happens("item")
@@ -224,6 +232,8 @@ def test_a_wrapper_that_is_a_batch_ahead() -> None:
     assert loop.counts() == (6, 0, "loader")
     assert loop.sums() == {
         ("setup", "model"): (1, 1),
+        ("train", "first pin"): (2, 2),
+        ("train", "pin"): (4, 4),
         # in the first step both the first and the second batch are copied, in the last none is
         ("train", "x"): (6, 4),
         # the item after the last step of the first epoch is settled by itself, so is that of the second
@@ -402,3 +412,25 @@ def test_a_reader_in_a_signal_handler_does_not_wait_for_ever() -> None:
     loop.train()
     with loop.steps._lock:
         assert loop.counts() == (1, 0, "loader")
+
+
+def test_the_only_batch_of_an_evaluation_that_is_a_batch_ahead() -> None:
+    """Its copy is of the evaluation, though the loader is done before the module is called."""
+    loop = Loop()
+    loop.train()
+    loop.stop()
+    loop.happens("save")
+    loop.next(B, does="pin")
+    loop.happens("v")
+    loop.stop(B)
+    loop.evaluate()
+    loop.happens("report")
+    assert loop.counts() == (1, 1, "loader")
+    assert loop.sums() == {
+        ("train", "x"): (1, 1),
+        ("train", "item"): (1, 1),
+        ("eval", "pin"): (1, 1),
+        ("eval", "v"): (1, 1),
+        ("between", "save"): (1, 1),
+        ("teardown", "report"): (1, 1),
+    }
