@@ -91,6 +91,8 @@ class TrainStep(NamedTuple):
 
     def confirmed(self, other_step: Pending) -> TrainStep:
         """What is doubtful and happens in another step, too, is doubtful no more."""
+        if not self.doubtful:
+            return self
         recurring, doubtful = _split(self.doubtful, lambda what: what in other_step)
         return TrainStep(merged([self.step, recurring]), doubtful, self.phase)
 
@@ -159,6 +161,8 @@ def _evaluation(interval: Interval, pending: Pending, known: Known) -> list[Shar
 
 def _split(part: Pending, condition: Callable[[What], bool]) -> tuple[Pending, Pending]:
     """What fulfils a condition, and the rest."""
+    if not part:
+        return {}, {}
     chosen = {what: tally for what, tally in list(part.items()) if condition(what)}
     return chosen, {what: tally for what, tally in list(part.items()) if what not in chosen}
 
