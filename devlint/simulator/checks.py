@@ -49,7 +49,7 @@ def _exact(kernel: str, plan: Plan, args: Any, kwargs: Any) -> None:
             if common is None:
                 common = tensor.device
             elif tensor.device != common:
-                raise errors.wrapper(kernel, name, tensor.device, common)
+                raise errors.error("wrapper", name, tensor.device, common, kernel)
 
 
 def _iterator(plan: Plan, args: Any, kwargs: Any) -> None:
@@ -63,7 +63,7 @@ def _iterator(plan: Plan, args: Any, kwargs: Any) -> None:
         bound = [t for t in (*written, *read) if t.dim() > 0 or t.device.type != "cpu"]
     for tensor in bound:
         if tensor.device != bound[0].device:
-            raise errors.iterator(bound[0].device, tensor.device)
+            raise errors.error("iterator", bound[0].device, tensor.device)
 
 
 def _nothing(plan: Plan, args: Any, kwargs: Any) -> None:
@@ -90,28 +90,17 @@ def _index(plan: Plan, args: Any, kwargs: Any) -> None:
     indexed, value = args[0], args[2] if len(args) > 2 else None
     for index in args[1]:
         if isinstance(index, torch.Tensor) and index.device.type != "cpu" and index.device != indexed.device:
-            raise errors.indices(indexed.device)
+            raise errors.error("indices", "cpu", indexed.device)
     if value is not None and value.device != indexed.device and (value.device.type != "cpu" or value.dim()):
-        raise errors.iterator(indexed.device, value.device)
+        raise errors.error("iterator", indexed.device, value.device)
 
 
 def _masked_fill(plan: Plan, args: Any, kwargs: Any) -> None:
     filled, mask = args[0], args[1]
     if filled.device.type == "cpu":
-        raise RuntimeError("masked_fill_: Expected inputs to be on same device")
+        raise errors.error("masked_fill of the host")
     if mask.device != filled.device:
-        raise RuntimeError(
-            f"expected self and mask to be on the same device, but got mask on {mask.device} "
-            f"and self on {filled.device}"
-        )
-
-
-def _grid_sampler(plan: Plan, args: Any, kwargs: Any) -> None:
-    image, grid = args[0], args[1]
-    raise RuntimeError(
-        f"grid_sampler(): expected input and grid to be on same device, but input is on {image.device} "
-        f"and grid is on {grid.device}"
-    )
+        raise errors.error("masked_fill", mask.device, filled.device)
 
 
 def _lengths(plan: Plan, args: Any, kwargs: Any) -> None:
@@ -126,7 +115,6 @@ _SPECIAL: dict[str, Callable[[Plan, Any, Any], None]] = {
         ("index", "_unsafe_index", "index_put", "index_put_", "_unsafe_index_put", "_index_put_impl_"), _index
     ),
     "masked_fill_": _masked_fill,
-    **dict.fromkeys(("grid_sampler_2d", "grid_sampler_3d"), _grid_sampler),
     "_pack_padded_sequence": _lengths,
     **dict.fromkeys(
         "copy_ _to_copy set_ lift_fresh record_stream resize_as_ is_same_size is_set_to _foreach_copy_ "

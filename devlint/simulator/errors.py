@@ -6,6 +6,26 @@ from typing import Any
 
 import torch
 
+TEXTS = {
+    "iterator": "Expected all tensors to be on the same device, but found at least two devices, {} and {}!",
+    "wrapper": "Expected all tensors to be on the same device, but got {} is on {}, different from other tensors on {}"
+    " (when checking argument in method {})",
+    "convolution": "Input type ({}) and {} type ({}) should be the same",
+    "convolution on the host": "Input type ({}) and weight type ({}) should be the same or input should be a MKLDNN "
+    "tensor and weight is a dense tensor",
+    "indices": "indices should be either on {} or on the same device as the indexed tensor ({})",
+    "lengths": "'lengths' argument should be a 1D CPU int64 tensor, but got {}D {} {} tensor",
+    "masked_fill of the host": "masked_fill_: Expected inputs to be on same device",
+    "masked_fill": "expected self and mask to be on the same device, but got mask on {} and self on {}",
+    "rnn": "Input and {} tensors are not at the same device, found input tensor at {} and {} tensor at {}",
+}
+"""The texts of torch 2.13, with gaps.
+
+Every one is in the library of a CPU build too (`tests/simulator/test_error_texts.py` looks), since the code that raises
+it is shared by all devices.  Which names stand in the gaps is another matter: the names of kernels are made as torchgen
+makes them, and that cuDNN takes a convolution or a batch norm is inferred from torch's source.
+"""
+
 _TYPES = {
     torch.float64: "Double",
     torch.float32: "Float",
@@ -22,47 +42,24 @@ _TYPES = {
 }
 
 
+def error(name: str, *gaps: object) -> RuntimeError:
+    """The exception with the text of this name, its gaps filled in."""
+    return RuntimeError(TEXTS[name].format(*gaps))
+
+
 def type_name(tensor: torch.Tensor, device: str = "cuda") -> str:
     """What ``Tensor.type()`` says: ``torch.cuda.FloatTensor``, or ``torch.FloatTensor`` on the host."""
     infix = "" if tensor.device.type == "cpu" else f"{device}."
     return f"torch.{infix}{_TYPES.get(tensor.dtype, '')}Tensor"
 
 
-def iterator(first: torch.device, other: torch.device) -> RuntimeError:
-    """TensorIterator's words, which most pointwise operations and reductions go through."""
-    return RuntimeError(
-        f"Expected all tensors to be on the same device, but found at least two devices, {first} and {other}!"
-    )
-
-
-def wrapper(kernel: str, argument: str, device: torch.device, common: torch.device) -> RuntimeError:
-    """The words of the code that torch generates around each CUDA kernel, since 2.9."""
-    return RuntimeError(
-        f"Expected all tensors to be on the same device, but got {argument} is on {device}, different from other "
-        f"tensors on {common} (when checking argument in method {kernel})"
-    )
-
-
 def convolution(tensor: torch.Tensor, other: torch.Tensor, role: str) -> RuntimeError:
-    """The words of a convolution; ``role`` is ``weight`` or ``bias``."""
-    return RuntimeError(
-        f"Input type ({type_name(tensor)}) and {role} type ({type_name(other)}) should be the same"
-        + (
-            " or input should be a MKLDNN tensor and weight is a dense tensor"
-            if tensor.device.type == "cpu" and role == "weight"
-            else ""
-        )
-    )
-
-
-def indices(device: torch.device) -> RuntimeError:
-    """The words of indexing where an index is on another device than the CPU or the tensor."""
-    return RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({device})")
+    """What a convolution says of its input and its ``weight`` or ``bias``."""
+    if tensor.device.type == "cpu" and role == "weight":
+        return error("convolution on the host", type_name(tensor), type_name(other))
+    return error("convolution", type_name(tensor), role, type_name(other))
 
 
 def lengths(tensor: Any) -> RuntimeError:
-    """The words of ``pack_padded_sequence``."""
-    return RuntimeError(
-        f"'lengths' argument should be a 1D CPU int64 tensor, but got {tensor.dim()}D {tensor.device} "
-        f"{_TYPES.get(tensor.dtype, '')} tensor"
-    )
+    """What ``pack_padded_sequence`` says of its lengths."""
+    return error("lengths", tensor.dim(), tensor.device, _TYPES.get(tensor.dtype, ""))

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from devlint.simulator import dispatch, host, registration
+from devlint.simulator import dispatch, errors, host, registration
 
 _NETWORKS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _CELLS = ("lstm_cell", "gru_cell")
@@ -54,7 +54,4 @@ def _cell(op: Any, args: Any, kwargs: Any) -> Any:
 def _check(value: torch.Tensor, role: str, others: Any) -> None:
     for other in others:
         if other.device != value.device:
-            raise RuntimeError(
-                f"Input and {role} tensors are not at the same device, found input tensor at {value.device} "
-                f"and {role} tensor at {other.device}"
-            )
+            raise errors.error("rnn", role, value.device, role, other.device)

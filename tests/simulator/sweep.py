@@ -3,9 +3,9 @@
     python -m tests.simulator.sweep             every operation, its first samples
     python -m tests.simulator.sweep --part 8    every eighth operation
 
-Results and gradients have to equal the host's, and an argument left on the host has to be refused where CUDA refuses it.
-What CUDA refuses is taken from the table of the static wing (`devlint/flow/torch_table.json`), which was made in another
-way.  Prints one line for each difference and a summary as JSON.
+Results and gradients have to equal the host's, and an argument left on the host has to be refused where CUDA refuses
+it.  What CUDA refuses is taken from the table of the static wing (`devlint/flow/torch_table.json`), which was made in
+another way.  Prints one line for each difference and a summary as JSON.
 """
 
 from __future__ import annotations
