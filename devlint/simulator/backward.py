@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from devlint.simulator import devices
+from devlint.simulator import devices, errors
+from devlint.simulator.tensor import SimulatedTensor
 
 _lost: list[BaseException] = []
 """Exceptions of a backward pass that are on their way through the engine."""
+
+
+_NOTHING = (None,)
 
 
 def stash_pending_error() -> None:
@@ -21,7 +26,8 @@ def stash_pending_error() -> None:
     that must not fail; but a call into Python with an exception pending fails, and the process would be aborted.
     """
     try:
-        operator.not_(*(None,))  # CPython turns what is pending into the cause of this call's failure
+        # CPython makes what is pending the cause of this call's failure.  It checks only calls from C, as here by map.
+        next(map(operator.not_, _NOTHING))
     except SystemError as error:
         if error.__cause__ is None:
             raise
@@ -37,6 +43,7 @@ def install() -> None:
 
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
+        _check_gradients(*args[:2])
         try:
             if devices.count() == 1:
                 return original(*args, **kwargs)
@@ -52,3 +59,12 @@ def install() -> None:
     modules: tuple[Any, ...] = (torch.autograd.graph, torch.autograd)
     for module in modules:
         module._engine_run_backward = run
+
+
+def _check_gradients(tensors: Sequence[Any], gradients: Sequence[Any]) -> None:
+    """What the engine checks of the gradients it is given, except where tensors are of a subclass."""
+    for position, (tensor, gradient) in enumerate(zip(tensors, gradients, strict=False)):
+        if isinstance(tensor, torch.Tensor) and isinstance(gradient, torch.Tensor):
+            simulated = isinstance(tensor, SimulatedTensor) or isinstance(gradient, SimulatedTensor)
+            if simulated and gradient.dim() and gradient.device != tensor.device:
+                raise errors.error("gradient", position, tensor.device, gradient.device)

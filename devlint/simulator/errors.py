@@ -17,6 +17,7 @@ TEXTS = {
     "lengths": "'lengths' argument should be a 1D CPU int64 tensor, but got {}D {} {} tensor",
     "masked_fill of the host": "masked_fill_: Expected inputs to be on same device",
     "masked_fill": "expected self and mask to be on the same device, but got mask on {} and self on {}",
+    "gradient": "invalid gradient at index {} - expected device {} but got {}",
     "rnn": "Input and {} tensors are not at the same device, found input tensor at {} and {} tensor at {}",
 }
 """The texts of torch 2.13, with gaps.

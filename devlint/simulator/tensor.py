@@ -157,9 +157,14 @@ class SimulatedTensor(torch.Tensor):
 
 
 def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> SimulatedTensor:
-    """The host tensor's memory as a tensor of a virtual device; raises ``NotImplementedError`` for a sparse one."""
+    """The host tensor's memory as a tensor of a virtual device.
+
+    Raises ``NotImplementedError`` for a sparse or a quantized one.
+    """
     if host.layout is not torch.strided:
         raise NotImplementedError(f"devlint does not simulate sparse tensors, such as of {host.layout}")
+    if host.is_quantized:
+        raise NotImplementedError(f"devlint does not simulate quantized tensors, such as of {host.dtype}")
     result = _make(
         SimulatedTensor,
         host.size(),

@@ -297,6 +297,27 @@ def case_errors_in_backward_reach_the_caller() -> None:
     assert leaf.grad.tolist() == [2.0, 2.0, 2.0]
 
 
+def case_errors_in_the_engines_own_nodes_reach_the_caller() -> None:
+    wrong: list[bool] = []
+    original = backend.KERNELS["copy_"]
+
+    def refusing(*args: object) -> object:
+        if wrong:
+            raise ValueError("refused")
+        return original(*args)
+
+    library = torch.library.Library("aten", "IMPL")
+    library.impl("copy_", refusing, backend.KEY)
+    leaf = torch.ones(3, requires_grad=True)
+    for _ in range(200):  # more often than CPython needs to specialise a call
+        loss = (leaf.to(ZERO) * 2).sum()
+        wrong.append(True)
+        with raises(ValueError, "refused"):
+            loss.backward()
+        wrong.clear()
+    library._destroy()
+
+
 def case_parameters_keep_their_identity() -> None:
     model = nn.Linear(2, 2)
     weight, optimizer = model.weight, torch.optim.SGD(model.parameters(), lr=1.0)
