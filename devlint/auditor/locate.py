@@ -102,6 +102,9 @@ class _File:
             # the position of `value\n.method()` begins at the name of the method
             call = self._calls.get((frame.end_line, frame.end_column))
             node = call if call is not None and call.lineno <= frame.line else None
+        if isinstance(node, ast.For | ast.AsyncFor):
+            # what a loop does between its rounds is to ask for the next item
+            return node.iter
         return node or self._in_line(frame.line, calls)
 
     def _in_line(self, line: int, calls: Collection[str]) -> ast.AST | None:

@@ -20,10 +20,8 @@ from tests.test_fixtures import Expected, differences, expected, name_of
 backend_registration = pytest.importorskip("torch.utils.backend_registration", reason="the scripts use torch")
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "fixtures" / "audit").glob("*/*.py"))
-pytestmark = pytest.mark.skipif(
-    not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"),
-    reason="the simulator needs torch 2.10",
-)
+_BACKEND = "_setup_privateuseone_for_python_backend"
+pytestmark = pytest.mark.skipif(not hasattr(backend_registration, _BACKEND), reason="the simulator needs torch 2.10")
 
 
 @pytest.fixture(scope="module")

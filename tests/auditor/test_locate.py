@@ -102,6 +102,12 @@ def test_what_surrounds_a_place(script: Script) -> None:
     assert (init.function, init.owner, init.module) == ("__init__", "Net", False)
 
 
+def test_between_the_rounds_of_a_loop(script: Script) -> None:
+    # since 3.11 the position of what asks for the next item is the whole loop
+    loop = script.text[script.text.index("for images") :].rstrip()
+    assert found(Locator(), script.at(loop))[0] == "loader"
+
+
 def test_a_test_file_is_known_by_its_name(tmp_path: Path) -> None:
     frame = Script(tmp_path / "test_train.py", "x.to(device)").at("x.to(device)")
     assert Locator().locate(frame).scope.test

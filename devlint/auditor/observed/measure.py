@@ -130,5 +130,7 @@ def library(via: Frame | None) -> str:
     """How a message names a library's line: ``transformers/trainer.py:2120``; empty for no frame."""
     if via is None:
         return ""
-    parts = via.file.replace(os.sep, "/").rpartition("-packages/")[2].split("/")
-    return f"{'/'.join(parts[-3:])}:{via.line}"
+    _, installed, inside = via.file.replace(os.sep, "/").rpartition("-packages/")
+    # of a library that lies elsewhere, nobody knows where it begins
+    name = inside if installed else "/".join(inside.split("/")[-3:])
+    return f"{name}:{via.line}"

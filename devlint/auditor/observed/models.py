@@ -246,7 +246,12 @@ def optimizers(record: Record, locator: Locator) -> Iterator[Found]:
                 made[(optimizer.frame, optimizer.name)].append(optimizer)
     for (frame, name), group in made.items():
         location = locator.locate(frame, {name.rpartition(".")[2]})
-        moved = next((one.moved for one in group if one.moved is not None), None)
+        eager = any(one.state_on and set(one.state_on) != set(one.stepped_on or one.state_on) for one in group)
+        orphans = max(one.orphans for one in group)
+        frames = (one.moved for one in group if one.moved is not None)
+        moves = (locator.locate(moved, syntax.COPIERS) for moved in frames)
+        # a library that does both, as `accelerator.prepare`, knows how; but harm is harm
+        moved = next((at for at in moves if eager or orphans or syntax.mover(at)), None)
         stepped = places(text for one in group for text in one.stepped_on)
         site = Optimize(
             location.node,
@@ -254,10 +259,10 @@ def optimizers(record: Record, locator: Locator) -> Iterator[Found]:
             name,
             places(text for one in group for text in one.made_on),
             stepped,
-            Step(locator.locate(moved, syntax.COPIERS).node, "the module is moved here") if moved else None,
+            Step(moved.node, "the module is moved here") if moved else None,
             # state on the old device: the step that follows raises
-            eager=any(one.state_on and set(one.state_on) != set(one.stepped_on or one.state_on) for one in group),
-            orphans=max(one.orphans for one in group),
+            eager=eager,
+            orphans=orphans,
             measured=Measurement(len(group)),
         )
         yield Found(location, site)

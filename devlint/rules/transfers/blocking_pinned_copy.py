@@ -13,11 +13,12 @@ from devlint.rules.transfers.pinned import reads_pinned
 from devlint.sites import Site, Transfer
 
 _METHODS = frozenset({"to", "cuda", "copy_"})
-_SETTINGS = {
-    "accelerate": "`DataLoaderConfiguration(non_blocking=True)` makes accelerate's copies asynchronous",
-    "transformers": '`TrainingArguments(accelerator_config={"non_blocking": True})` makes its copies asynchronous',
-}
-"""Libraries which copy batches and can be told not to wait."""
+_SETTABLE = frozenset({"accelerate", "transformers"})
+"""Libraries which copy batches, by way of accelerate, and can be told not to wait."""
+_SETTING = (
+    "`DataLoaderConfiguration(non_blocking=True)` for an `Accelerator`, or "
+    '`accelerator_config={"non_blocking": True}` among the arguments of a `Trainer`, lets them go on'
+)
 
 
 class BlockingPinnedCopy(Rule):
@@ -80,15 +81,15 @@ class BlockingPinnedCopy(Rule):
             site.node,
             f"{place}the host waits for each copy of {what} to {site.target}, though its memory is pinned",
             label="waits for the copy",
-            steps=() if site.pinned_by is None else (site.pinned_by,),
-            help=_setting(site) or f"let it go on: `.{site.spelled}(..., non_blocking=True)`",
+            steps=() if site.pinned_by is None or site.pinned_by.node is site.node else (site.pinned_by,),
+            help=_SETTING if site.via else f"let it go on: `.{site.spelled}(..., non_blocking=True)`",
             fix=None if site.via else self._fix(site),
         )
 
     def _can_change(self, site: Transfer) -> bool:
         """Whether the copy is one that the code can ask not to wait for."""
         if site.via:
-            return bool(_setting(site))
+            return site.via.partition("/")[0] in _SETTABLE
         if not isinstance(site.node, ast.Call):
             return site.spelled in _METHODS
         asked = any(keyword.arg in ("non_blocking", None) for keyword in site.node.keywords)
@@ -102,8 +103,3 @@ class BlockingPinnedCopy(Rule):
             return None
         edit = self.replace(site.node, code(with_keyword(call, "non_blocking", "True")))
         return Fix("Add `non_blocking=True`", (edit,), Applicability.UNSAFE)
-
-
-def _setting(site: Transfer) -> str:
-    """How the library that makes the copy is told not to wait, empty where it cannot be told."""
-    return _SETTINGS.get(site.via.partition("/")[0], "")
