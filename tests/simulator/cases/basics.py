@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import threading
 
 import torch
 import torch.nn.functional as F
@@ -119,6 +120,31 @@ def case_gradients_go_back_over_devices() -> None:
     assert leaf.grad is not None
     assert type(leaf.grad) is torch.Tensor
     assert leaf.grad.tolist() == [6.0, 6.0, 6.0]
+
+
+def case_threads_compute_at_once() -> None:
+    results: list[float] = []
+
+    def work(device: torch.device) -> None:
+        weight = torch.ones(8, device=device, requires_grad=True)
+        for _ in range(20):
+            (weight * 2).sum().backward()
+        results.append(weight.grad.sum().item())
+
+    threads = [threading.Thread(target=work, args=(device,)) for device in (ZERO, ONE) * 3]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [320.0] * 6, "8 weights, 20 times 2"
+
+
+def case_a_forked_loader_worker_stays_on_the_host() -> None:
+    data = torch.utils.data.TensorDataset(torch.arange(8.0).view(4, 2))
+    loader = torch.utils.data.DataLoader(data, batch_size=2, num_workers=1, pin_memory=True)
+    batches = [batch for (batch,) in loader]
+    assert all(batch.is_pinned() for batch in batches)
+    same(torch.cat([batch.to(ONE, non_blocking=True) for batch in batches]), torch.arange(8.0).view(4, 2))
 
 
 def case_numpy_is_refused() -> None:

@@ -205,6 +205,13 @@ def case_autocast() -> None:
             assert model(batch).dtype == torch.float32
     out.float().sum().backward()
     assert model.weight.grad.dtype == torch.float32
+    for make in (nn.LSTM, nn.GRU, nn.RNN):
+        network = make(3, 3).to(ZERO)
+        with torch.autocast(backend.NAME, dtype=torch.bfloat16):
+            out, _ = network(model(batch)[None])
+        assert out.dtype == torch.bfloat16
+        out.float().sum().backward()
+        assert network.weight_ih_l0.grad.dtype == torch.float32
 
 
 def case_autocast_casts_a_weight_once() -> None:
