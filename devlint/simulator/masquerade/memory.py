@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,9 +41,10 @@ class _Gauge:
 
     def add(self, amount: int) -> None:
         self.current += amount
-        self.peak = max(self.peak, self.current)
         if amount > 0:
             self.allocated += amount
+            if self.current > self.peak:
+                self.peak = self.current
         else:
             self.freed -= amount
 
@@ -64,11 +65,7 @@ class _Device:
         return [*self.bytes.values(), *self.blocks.values()]
 
 
-_devices: dict[int, _Device] = {}
-
-
-def _of(index: int) -> _Device:
-    return _devices.setdefault(index, _Device())
+_devices: defaultdict[int, _Device] = defaultdict(_Device)
 
 
 def _take(host: torch.Tensor, index: int) -> None:
@@ -79,12 +76,12 @@ def _take(host: torch.Tensor, index: int) -> None:
         return
     block = known[_COUNTED] = -(-storage.nbytes() // _BLOCK) * _BLOCK
     if block:
-        _of(index).add(block, 1)
+        _devices[index].add(block, 1)
         weakref.finalize(storage, _give_back, index, block).atexit = False
 
 
 def _give_back(index: int, block: int) -> None:
-    _of(index).add(-block, -1)
+    _devices[index].add(-block, -1)
 
 
 def statistics(index: int) -> dict[str, Any]:
@@ -92,7 +89,7 @@ def statistics(index: int) -> dict[str, Any]:
 
     Nothing is cached and nothing fragmented: what is reserved is what is allocated.
     """
-    device = _of(index)
+    device = _devices[index]
     nothing = {pool: _Gauge() for pool in _POOLS}
     stats: dict[str, Any] = Counter(dict.fromkeys(_PLAIN, 0))
     for names, gauges in ((_BYTES, device.bytes), (_COUNTS, device.blocks)):
@@ -106,20 +103,20 @@ def statistics(index: int) -> dict[str, Any]:
 
 def reset_peak(index: int) -> None:
     """The peaks are what is there now."""
-    for gauge in _of(index).gauges():
+    for gauge in _devices[index].gauges():
         gauge.peak = gauge.current
 
 
 def reset_accumulated(index: int) -> None:
     """The totals start again."""
-    for gauge in _of(index).gauges():
+    for gauge in _devices[index].gauges():
         gauge.allocated = gauge.freed = 0
 
 
 def free_and_total(index: int) -> tuple[int, int]:
     """What `torch.cuda.mem_get_info` returns."""
     total = card.properties(index).total_memory
-    return max(total - _of(index).bytes["all"].current, 0), total
+    return max(total - _devices[index].bytes["all"].current, 0), total
 
 
 def snapshot(*args: object) -> dict[str, Any]:
