@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -404,6 +406,12 @@ def test_a_finding_without_its_file_still_has_a_place(script: Script) -> None:
     assert finding["code"] == "DVL301"
     assert finding["location"]["row"] == script.at("DataLoader(dataset, batch_size=64)").line
     assert finding["fix"] is None
+
+
+def test_a_record_is_judged_without_torch() -> None:
+    code = "import sys, devlint.auditor.judge, devlint.record as r\n"
+    code += "devlint.auditor.judge.judge(r.Record(processes=(r.Process(pid=1),)))\nassert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_nothing_seen_is_nothing_found() -> None:
