@@ -1,0 +1,79 @@
+"""What the audit costs on a real device, as ratios of steps with and without it, taken in turns."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+import devlint
+
+ROUNDS, STEPS = 9, 30
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Milliseconds of a median step without and with the audit, their ratio, and the most that it may be."""
+
+    name: str
+    plain: float
+    audited: float
+    ratio: float
+    bar: float
+
+
+def measure(name: str, step: Callable[[], object], bar: float = 1.05) -> Overhead:
+    """Alternate rounds of steps with and without the audit; each round is timed until the device has finished."""
+    for _ in range(STEPS):
+        step()
+    plain, audited = [], []
+    for _ in range(ROUNDS):
+        plain.append(_seconds(step))
+        with devlint.audit():
+            step()
+            audited.append(_seconds(step))
+    before, after = statistics.median(plain), statistics.median(audited)
+    return Overhead(name, before * 1000, after * 1000, after / before, bar)
+
+
+def measure_all() -> list[Overhead]:
+    """Models that wait for their launches, among them mixed precision with its many casts, and one that does not."""
+    small = nn.Sequential(*(layer for _ in range(100) for layer in (nn.Linear(64, 64), nn.ReLU()))).cuda()
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(256, 4, 512, dropout=0.0, batch_first=True), 12, enable_nested_tensor=False
+    ).cuda()
+    large = nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(8192, 8192), nn.GELU()))).cuda()
+    return [
+        measure("launch-bound: 100 x Linear(64)", _training(small, torch.randn(8, 64))),
+        measure("launch-bound: 12 transformer layers", _training(encoder, torch.randn(8, 64, 256))),
+        measure("launch-bound: the same under bfloat16 autocast", _training(encoder, torch.randn(8, 64, 256), True)),
+        measure("device-bound: 8 x Linear(8192)", _training(large, torch.randn(4096, 8192)), bar=1.01),
+    ]
+
+
+def _training(model: nn.Module, x: torch.Tensor, mixed: bool = False) -> Callable[[], object]:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    pinned = x.pin_memory()
+
+    def step() -> None:
+        batch = pinned.to("cuda", non_blocking=True)
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=mixed):
+            loss = model(batch).float().pow(2).mean()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def _seconds(step: Callable[[], object]) -> float:
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(STEPS):
+        step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / STEPS
