@@ -1,7 +1,7 @@
 """What the scripts of fixtures/train say about themselves, and the same of a record.
 
 ``# seen:`` at the end of a line names all that happens there: the phase, the kind, calls and bytes over the whole run,
-and words for the rest.  At the beginning of a line it speaks of the steps.
+and words for the rest.  On a line of its own it speaks of the next line, or of the steps.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ def expected(name: str) -> tuple[Seen, dict[str, str]]:
     seen: Seen = Counter()
     steps: dict[str, str] = {}
     for number, line in enumerate((TRAIN / f"{name}.py").read_text().splitlines(), 1):
-        match = re.search(r"(^|  )# seen: (.*)$", line)
+        match = re.search("# seen: (.*)$", line)
         if match is None:
             continue
-        for clause in match[2].split(" | "):
+        place = number + line.lstrip().startswith("#")
+        for clause in match[1].split(" | "):
             words = clause.split()
             if words[0] == "steps":
                 steps = dict(word.split("=") for word in words[1:])
             else:
                 phase, kind, calls, *rest = words
                 size = rest.pop(0) if rest and rest[0].isdigit() else "0"
-                seen[(number, phase, kind, int(calls), int(size), *sorted(rest))] += 1
+                seen[(place, phase, kind, int(calls), int(size), *sorted(rest))] += 1
     return seen, steps
 
 
@@ -65,7 +66,7 @@ def kind_of(event: dict[str, Any]) -> str:
 def words_of(event: dict[str, Any]) -> list[str]:
     words = []
     if event["kind"] == "copy":
-        words.append("blocking" if event["blocking"] else "async")
+        words.append({True: "blocking", False: "async", None: "staged"}[event["blocking"]])
         if event["name"] != "item":
             words.append("pinned" if event["pinned"] else "pageable")
     if event["backward"]:
