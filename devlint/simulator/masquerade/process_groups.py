@@ -68,7 +68,10 @@ def _collective(op: Any, args: Any, kwargs: Any) -> Any:
 
 def _renewed(work: Any, tensors: Any) -> Any:
     """The same work with the simulated tensors as its result; whoever reads that expects a list."""
-    from torch._C._distributed_c10d import Work, _create_work_from_future
+    from torch._C._distributed_c10d import (  # type: ignore[attr-defined]  # the stubs leave it out
+        Work,
+        _create_work_from_future,
+    )
 
     future = Work.unbox(work).get_future()
     result = [tensors] if isinstance(tensors, torch.Tensor) else tensors
