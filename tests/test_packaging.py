@@ -38,6 +38,7 @@ def test_the_base_is_small_and_has_no_torch(project: dict[str, Any]) -> None:
     assert {name(requirement) for requirement in project["dependencies"]} == {
         "click",
         "libcst",
+        "msgspec",
         "pathspec",
         "rich",
         "tomli",
