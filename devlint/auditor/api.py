@@ -8,6 +8,7 @@ from typing import Any
 
 from devlint.auditor.recording import Plan, Recording, Refused
 from devlint.auditor.run import header
+from devlint.auditor.runner import describe
 from devlint.auditor.show import judged
 from devlint.auditor.steps import StepsReached
 from devlint.config import Resolver
@@ -83,18 +84,11 @@ class Audit:
             return False
         if isinstance(error, Exception):
             recording.explain(error)
-        record = recording.record(_ending(error))
+        limited = isinstance(error, StepsReached)
+        record = recording.record(Ending(kind="steps") if limited else describe(error))
         recording.end()
         self._record = judged(record, Resolver())
-        return isinstance(error, StepsReached)
-
-
-def _ending(error: BaseException | None) -> Ending:
-    if error is None:
-        return Ending(kind="finished")
-    if isinstance(error, StepsReached):
-        return Ending(kind="steps")
-    return Ending(kind="exception", error=" ".join(f"{type(error).__name__}: {error}".split()))
+        return limited
 
 
 def _is_simulated() -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from devlint.auditor.departures import Departures
 from devlint.auditor.importhook import when_imported
 from devlint.auditor.patches import Patches
-from devlint.auditor.recording import Plan, Recording, Role
+from devlint.auditor.recording import Plan, Recording
 from devlint.record import Ending, Process
 
 _LOADER_WORKER = "torch.utils.data._utils.worker"
@@ -23,6 +23,12 @@ class Children:
         self._plan = plan
         self._patches = Patches()
         self._cancel: list[Callable[[], None]] = []
+        self._child: _Child | None = None
+
+    def board(self) -> None:
+        """This process has been spawned: what it imports before it does its work is to be heard of, too."""
+        self.follow()
+        self._child = _begin(self._plan)
 
     def follow(self) -> None:
         """Hook in, as soon as the script has ``multiprocessing``."""
@@ -56,12 +62,14 @@ class Children:
         original = BaseProcess._bootstrap  # type: ignore[attr-defined]  # private, the same since Python 3.4
 
         def _bootstrap(process: BaseProcess, *arguments: Any, **keywords: Any) -> int:
-            recording = _begin(self._plan, process)
+            child = self._child
+            if child is None or not child.recording.is_of_this_process:  # but of the one that was forked
+                child = _begin(self._plan)
             code: int = 1
             try:
                 code = original(process, *arguments, **keywords)
             finally:
-                _end(recording, code)
+                _end(child, process, code)
             return code
 
         self._patches.set(BaseProcess, "_bootstrap", _bootstrap)
@@ -92,7 +100,7 @@ sys.path.append({place!r})
 try:
     import pickle
     from devlint.auditor.children import Children
-    Children(pickle.loads({plan!r})).follow()
+    Children(pickle.loads({plan!r})).board()
 except Exception as error:
     sys.stderr.write(f"warning: a child process is not audited: {{type(error).__name__}}: {{error}}\\n")
 finally:
@@ -101,10 +109,8 @@ finally:
 
 
 class _Child:
-    def __init__(self, plan: Plan, process: Any) -> None:
-        target = getattr(process, "_target", None)
-        role: Role = "loader worker" if getattr(target, "__module__", "") == _LOADER_WORKER else "child"
-        self.recording = Recording(plan, f"child-{os.getpid()}.json", role)
+    def __init__(self, plan: Plan) -> None:
+        self.recording = Recording(plan, f"child-{os.getpid()}.json", "child")
         self.departures = Departures(self.leave)
 
     def begin(self) -> None:
@@ -125,9 +131,9 @@ class _Child:
             self.recording.save(record)
 
 
-def _begin(plan: Plan, process: Any) -> _Child | None:
+def _begin(plan: Plan) -> _Child | None:
     try:
-        child = _Child(plan, process)
+        child = _Child(plan)
         child.begin()
     except Exception as error:
         _say(error)
@@ -135,9 +141,12 @@ def _begin(plan: Plan, process: Any) -> _Child | None:
     return child
 
 
-def _end(child: _Child | None, code: int) -> None:
+def _end(child: _Child | None, process: object, code: int) -> None:
     if child is None:
         return
+    target = getattr(process, "_target", None)
+    if getattr(target, "__module__", "") == _LOADER_WORKER:
+        child.recording.role = "loader worker"
     try:
         child.departures.remove()
         child.leave(code)

@@ -66,7 +66,7 @@ class Recording:
         self._paths = [os.path.join(plan.directory, file)] if plan.directory else []
         if output:
             self._paths.append(os.path.abspath(output))  # the script may go elsewhere
-        self._role: Role = role
+        self.role: Role = role
         self._rank = rank
         self._number = rank and rank.number
         self._size = rank and rank.size
@@ -104,7 +104,7 @@ class Recording:
     def process(self, ending: Ending) -> Process:
         """What this process saw so far."""
         self._find_rank()
-        fields: dict[str, Any] = {"role": self._role, "rank": self._number, "world_size": self._size}
+        fields: dict[str, Any] = {"role": self.role, "rank": self._number, "world_size": self._size}
         host = ""
         if self._rank is not None:
             fields["local_rank"] = self._rank.local
@@ -164,7 +164,7 @@ class Recording:
             self._start()
         except Refused as refused:
             self.refused = refused
-            if self._role in ("child", "loader worker"):
+            if self.role in ("child", "loader worker"):
                 say("error", refused.line)
             raise
         except Exception as error:
@@ -177,7 +177,7 @@ class Recording:
                 key="PrivateUse1", simulated=True, kernels=_simulate(plan.devices), steps=plan.steps, roots=plan.roots
             )
         else:
-            line = missing_accelerator() if self._role in ("main", "rank") else ""
+            line = missing_accelerator() if self.role in ("main", "rank") else ""
             if line:
                 raise Refused(line)
             settings = Settings(steps=plan.steps, roots=plan.roots)

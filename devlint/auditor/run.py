@@ -315,11 +315,12 @@ def _alive(pid: int) -> bool:
         return True
     try:
         os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb") as stream:
+            return b") Z" not in stream.read()  # dead, but its parent has not asked yet
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:
-        pass
-    return True
+    except OSError:  # somebody else's, or a system without /proc
+        return True
 
 
 def _flush(stream: object) -> None:

@@ -76,7 +76,7 @@ def run(script: Script, on_end: Callable[[Ending, BaseException | None], object]
     error = _attempt(script)
     if error is not None:
         _clean(error)
-    ending = _describe(error)
+    ending = describe(error)
     try:
         on_end(ending, error)
     except Exception as failure:
@@ -203,7 +203,8 @@ def _without_own(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def _describe(error: BaseException | None) -> Ending:
+def describe(error: BaseException | None) -> Ending:
+    """How something ended, by the exception that ended it."""
     if error is None:
         return Ending(kind="finished")
     if isinstance(error, SystemExit):

@@ -16,9 +16,10 @@ LIMIT = 120
 MODEL = """
 import os, sys, torch
 from torch import nn
-model = nn.Linear(4, 2).cuda()
 data = torch.ones(3, 4)
 def train(steps):
+    global model
+    model = nn.Linear(4, 2).cuda()
     for step in range(steps):
         loss = model(data.cuda()).sum()
         loss.backward()

@@ -121,7 +121,7 @@ class TestSimulated:
 
     def test_the_streams_and_the_exit_code(self, done: Done) -> None:
         assert done.out == "".join(f"step {step}\n" for step in range(5))
-        assert done.err.startswith("devlint audit --simulate script.py --steps 5\n")
+        assert done.err.startswith("\ndevlint audit --simulate script.py --steps 5\n")
         assert "DVL202" in done.err
         assert done.code == 1
 
@@ -144,7 +144,7 @@ class TestSimulated:
         for arguments in (["out.json"], []):
             again = run(here, "-c", "import sys; sys.modules['torch'] = None; from devlint.cli import main; main()",
                         "report", *arguments)  # fmt: skip
-            assert (again.code, again.out, again.err) == (0, done.err, "")
+            assert (again.code, again.out, again.err) == (0, done.err.lstrip("\n"), "")
 
     def test_nothing_else_is_left(self, here: Path, done: Done) -> None:
         assert sorted(path.name for path in here.iterdir() if not path.name.startswith("devlint-")) == [
@@ -171,7 +171,7 @@ def test_steps_end_the_script_as_if_it_had_asked(tree) -> None:
 
 
 def test_a_mismatch_is_explained_and_the_exit_code_is_the_scripts(tree) -> None:
-    here = tree({"script.py": script("model(torch.ones(3, 4))")})
+    here = tree({"script.py": script("for step in train(1): model(torch.ones(3, 4))")})
     done = audit(here, "--simulate", "-q", "script.py")
     assert done.code == 1
     assert done.err.startswith("Traceback (most recent call last):\n")
@@ -242,8 +242,9 @@ def test_records_that_cannot_be_kept_cost_one_line(tree) -> None:
     (here / storage.home_path().rpartition(os.sep)[2]).write_text("in the way")
     done = audit(here, "script.py")
     assert (done.code, done.out) == (0, "ran\n")
-    first, second = done.err.splitlines()[:2]
+    first, empty, second = done.err.splitlines()[:3]
     assert first.startswith("warning: no record of the run is kept: ")
+    assert empty == ""
     assert second == "devlint audit script.py"
 
 
@@ -258,7 +259,7 @@ def test_a_full_disk_costs_one_line_for_each_file(tree) -> None:
     """
     done = run(here, "-c", dedent(limited), "audit", "--output", "out.json", "script.py")
     assert (done.code, done.out) == (0, "ran\n"), done.err
-    lines, _, report = done.err.partition("devlint audit script.py\n")
+    lines, _, report = done.err.partition("\ndevlint audit script.py\n")
     assert report
     assert "error: out.json: the record cannot be written: File too large" in lines.replace(f"{here}/", "").splitlines()
     assert all(line.startswith(("error: ", "warning: ")) for line in lines.splitlines())
@@ -309,7 +310,7 @@ def test_an_interrupt_reaches_the_script_and_the_report_comes_after(tree) -> Non
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=LIMIT)
     assert process.returncode == -signal.SIGINT
-    trace, report = err.split("devlint audit script.py", 1)
+    trace, report = err.split("\ndevlint audit script.py", 1)
     assert trace.endswith("KeyboardInterrupt\n")
     assert "interrupted" in report
     assert only(here).processes[0].ending.kind == "interrupted"
