@@ -129,6 +129,10 @@ def route(op: Any, args: Any, kwargs: Any) -> Any:
         return op(*args, **kwargs)
 
 
+MAKERS = ("empty.memory_format", "empty_strided", "tril_indices", "triu_indices", "_efficientzerotensor")
+"""What tensors on a device are made by; a torch built for CUDA has kernels for them, where the fallback is not asked."""
+
+
 def install() -> None:
     """Register the kernels."""
     for key in ("PrivateUse1", "CUDA"):
@@ -142,6 +146,9 @@ def install() -> None:
     library.impl("is_pinned", lambda tensor, device=None: False, "PrivateUse1")
     for key in ("PrivateUse1", "CUDA"):
         library.impl("_to_copy", to_copy, key)
+    for name in MAKERS:
+        packet, _, overload = name.partition(".")
+        library.impl(name, _computed(getattr(getattr(aten, packet), overload or "default")), "CUDA")
     for op in ROUTED:
         dispatch.HANDLERS[op] = route
     dispatch.HANDLERS[aten._to_copy.default] = lambda op, args, kwargs: to_copy(*args, **kwargs)

@@ -8,6 +8,7 @@ The ranks meet in FILE; each prints what it saw as JSON.
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import torch
@@ -71,7 +72,9 @@ def main(mode: str, rank: int, path: str) -> None:
         seen["collectives"] = collectives(rank)
     seen["weights"] = training(rank, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     sys.stdout.write(json.dumps(seen))
-    dist.destroy_process_group()
+    sys.stdout.flush()
+    dist.barrier()
+    os._exit(0)  # threads of gloo sometimes abort a process that takes itself down in order
 
 
 if __name__ == "__main__":
