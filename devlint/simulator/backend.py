@@ -22,6 +22,7 @@ from devlint.simulator import (
     kernels,
     parameters,
     rnn,
+    sync_batch_norm,
     tensor,
 )
 from devlint.simulator.devices import NAME, DevicesError
@@ -54,7 +55,7 @@ def install(devices: int = 1) -> None:
     tensor.set_dispatch(dispatch.dispatch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another
-        for part in (kernels, implicit, autocast, attention, rnn, backward, parameters):
+        for part in (kernels, implicit, autocast, attention, rnn, backward, parameters, sync_batch_norm):
             part.install()
 
 

@@ -130,7 +130,7 @@ def route(op: Any, args: Any, kwargs: Any) -> Any:
 
 
 MAKERS = ("empty.memory_format", "empty_strided", "tril_indices", "triu_indices", "_efficientzerotensor")
-"""What tensors on a device are made by; a torch built for CUDA has kernels for them, where the fallback is not asked."""
+"""What makes tensors on a device: a torch built for CUDA has kernels for them, so that the fallback is not asked."""
 
 
 def install() -> None:

@@ -45,6 +45,20 @@ def collectives(rank: int) -> dict[str, object]:
     return seen
 
 
+def synchronised(rank: int) -> bool:
+    """Whether a piece of a batch is normalised, and its gradient computed, as in the whole batch."""
+    whole, grads = torch.arange(30.0).sin().view(5, 3, 2), torch.arange(30.0).cos().view(5, 3, 2)
+    pieces = slice(0, 2) if rank == 0 else slice(2, 5)
+    reference, norm = nn.BatchNorm1d(3), nn.SyncBatchNorm(3).cuda()
+    x, y = whole.clone().requires_grad_(), whole[pieces].cuda().requires_grad_()
+    expected, out = reference(x), norm(y)
+    expected.backward(grads)
+    out.backward(grads[pieces].cuda())
+    pairs = [(out, expected[pieces]), (y.grad, x.grad[pieces])]
+    pairs += [(norm.running_mean, reference.running_mean), (norm.running_var, reference.running_var)]
+    return all(torch.allclose(one.cpu(), other, atol=1e-6) for one, other in pairs)
+
+
 def training(rank: int, device: torch.device) -> list[str]:
     """The weights of a model after three steps on different data."""
     torch.manual_seed(rank)
@@ -70,6 +84,7 @@ def main(mode: str, rank: int, path: str) -> None:
     seen: dict[str, object] = {"backend": dist.get_backend(), "available": dist.is_nccl_available()}
     if mode == "simulated":
         seen["collectives"] = collectives(rank)
+        seen["synchronised"] = synchronised(rank)
     seen["weights"] = training(rank, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
     sys.stdout.write(json.dumps(seen))
     sys.stdout.flush()

@@ -63,3 +63,7 @@ def test_ddp_trains_as_it_does_on_the_cpu() -> None:
     first, second = ranks("simulated")
     assert first["weights"] == second["weights"]
     assert first["weights"] == ranks("plain")[0]["weights"]
+
+
+def test_batch_normalisation_is_synchronised_between_processes() -> None:
+    assert [seen["synchronised"] for seen in ranks("simulated")] == [True, True]

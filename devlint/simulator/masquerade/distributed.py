@@ -15,6 +15,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from devlint.auditor.patches import Patches
+from devlint.simulator import dispatch
 from devlint.simulator.backend import SimulatedTensor
 
 METHODS = """
@@ -23,6 +24,8 @@ allgather_into_tensor_coalesced reduce_scatter _reduce_scatter_base reduce_scatt
 alltoall_base send recv
 """.split()
 """Methods of a process group that take tensors."""
+FLAT = ("_allgather_base_", "_reduce_scatter_base_")
+"""Collectives on one tensor for all ranks."""
 
 
 class _Options:
@@ -93,6 +96,12 @@ def _shown(group: Any) -> list[torch.device]:
     return [device for device in _device_types(group) if not (hidden and device.type == "cpu")]
 
 
+def _flat(op: Any, args: Any, kwargs: Any) -> Any:
+    """Run a collective on flat tensors: NCCL fills memory in order, gloo wants a first dimension to be split."""
+    flat = [argument.view(-1) if isinstance(argument, SimulatedTensor) else argument for argument in args]
+    return (args[0], *dispatch.run(op, flat, kwargs)[1:])
+
+
 def install(patches: Patches) -> None:
     """Let process groups be made with the backend "nccl", where this torch has gloo."""
     global _device_types
@@ -111,3 +120,5 @@ def install(patches: Patches) -> None:
         if hasattr(group, name):
             patches.set(group, name, _refusing(getattr(group, name)))
     patches.set(group, "_device_types", property(_shown))
+    for name in FLAT:
+        dispatch.HANDLERS[getattr(torch.ops.c10d, name).default] = _flat
