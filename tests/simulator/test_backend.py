@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch.utils import backend_registration
 
+from devlint.simulator import devices
 from tests.simulator import child
 
 CASES = [
@@ -11,6 +14,22 @@ CASES = [
     for stem, devices in child.files().items()
     for name in child.names(stem)
 ]
+
+
+def test_a_torch_without_backends_from_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(backend_registration, "_setup_privateuseone_for_python_backend")
+    with pytest.raises(
+        devices.DevicesError, match=r"^the simulated accelerator needs torch 2\.10 or newer, this is 2\."
+    ):
+        devices.register(1)
+    assert devices.count() == 0
+
+
+def test_the_device_type_of_another_package_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch._C, "_get_privateuse1_backend_name", lambda: "npu")
+    with pytest.raises(devices.DevicesError, match="the device type 'npu' of another package"):
+        devices.register(1)
+    assert devices.count() == 0
 
 
 @pytest.mark.parametrize(("devices", "case"), CASES)

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from devlint.simulator import backend
 from tests.simulator.cases.support import CPU, ONE, ZERO, raises, same
 
 DEVICES = 2
@@ -30,6 +31,32 @@ def case_factories_give_tensors_of_their_device() -> None:
             torch.zeros_like(torch.zeros(3, device=device)),
         ):
             assert tensor.device == device
+
+
+def case_devices_may_be_added_but_not_taken_away() -> None:
+    backend.install(2)
+    with raises(backend.DevicesError, "2 simulated devices are in use, so there cannot be 1"):
+        backend.install(1)
+    with raises(RuntimeError, "CUDA error: invalid device ordinal"):
+        torch.zeros(1, device=torch.device(backend.NAME, 2))
+    with raises(RuntimeError, "CUDA error: invalid device ordinal"):
+        backend.move(torch.zeros(1), 2)
+    assert backend.move(torch.zeros(1), 1).device == ONE
+
+
+def case_metadata_changes_reach_views_and_out_arguments() -> None:
+    out = torch.empty(0, device=ZERO)
+    torch.add(torch.ones(2, 3, device=ZERO), 1, out=out)
+    same(out, torch.full((2, 3), 2.0))
+    other = torch.empty(0, device=ZERO)
+    other.set_(out[1])
+    other.zero_()
+    same(out, torch.tensor([[2.0, 2.0, 2.0], [0.0, 0.0, 0.0]]))
+    complex_numbers = torch.tensor([1 + 2j, 3 - 1j], device=ZERO)
+    same(complex_numbers.conj().imag.clone(), torch.tensor([-2.0, 1.0]))
+    values = [torch.ones(2, device=ZERO), torch.zeros(2, device=ZERO)]
+    torch._foreach_add_(values, 1.0)
+    assert [value.tolist() for value in values] == [[2.0, 2.0], [1.0, 1.0]]
 
 
 def case_to_returns_the_tensor_itself_only_where_it_is() -> None:
