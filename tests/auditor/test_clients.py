@@ -1,4 +1,4 @@
-"""Training frameworks, audited on a simulated device: the scripts of fixtures/train/clients run unmodified to their end.
+"""Training frameworks, audited on a simulated device: the scripts of fixtures/train/clients run to their end.
 
 Every script copies two tensors per step: 4 * 16 token numbers of 8 B and as many labels for the Trainer, 1024 B; 8 rows
 of 8 float32 with 8 int64 labels for the others, 256 + 64 = 320 B.

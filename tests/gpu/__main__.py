@@ -16,28 +16,31 @@ from typing import Any
 import torch
 
 import devlint
-from tests.gpu import against_profiler, overhead, soak, training
+from tests.gpu import against_profiler, idioms, overhead, soak, training
 from tests.gpu.scenarios import scenarios
 
 RESULTS = Path(__file__).parent / "results"
+PARTS = ["soak", "training", "idioms", "overhead", "counts"]
 
 
 def main() -> int:
     """Run the parts that were asked for, all by default; 1 if anything disagreed."""
     parser = argparse.ArgumentParser(prog="python -m tests.gpu", description=__doc__)
-    parser.add_argument("--only", choices=["counts", "training", "overhead", "soak"], action="append")
+    parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--output", type=Path, help="a directory for the results; default: beside this file")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("no CUDA device to test with", file=sys.stderr)
         return 2
-    parts = options.only or ["counts", "training", "overhead", "soak"]
+    parts = options.only or PARTS
     results: dict[str, Any] = environment()
     # the processes of these parts want the device for themselves, before this one has taken memory of it
     if "soak" in parts:
         results["soak"] = {"1 process, nccl": soak.soak(1, "nccl"), "2 processes, gloo": soak.soak(2, "gloo")}
     if "training" in parts:
         results["training"] = training.compare_all()
+    if "idioms" in parts:
+        results["idioms"] = idioms.differences()
     if "overhead" in parts:
         results["overhead"] = [asdict(row) for row in overhead.measure_all()]
     if "counts" in parts:
@@ -69,6 +72,8 @@ def judged(results: dict[str, Any]) -> Iterator[tuple[str, bool]]:
         yield f"{row['name']:45} {row['blind'] or row['problem'] or 'agrees'}", not row["problem"]
     for name, differences in results.get("training", {}).items():
         yield f"{name:45} {'; '.join(differences) or 'as derived by hand'}", not differences
+    for name, difference in results.get("idioms", {}).items():
+        yield f"{name:45} {difference}", False
     for row in results.get("overhead", ()):
         figures = f"{row['plain']:8.2f} ms, audited {row['audited']:8.2f} ms, x{row['ratio']:.3f}"
         yield f"{row['name']:45} {figures}", row["ratio"] <= row["bar"]

@@ -5,7 +5,8 @@ package are run in a child process of their own, since a simulator cannot be tak
 
     python -m tests.simulator.idioms.run tensors
 
-prints a JSON object with what each snippet raised, or null.
+prints a JSON object with what each snippet raised, or null; with ``real`` as a second argument, on the devices that the
+machine has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run the snippets of one table on simulated devices and print what each raised."""
+"""Run the snippets of one table on simulated devices, or on real ones, and print what each raised."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import sys
 import warnings
 
 
-def main(table: str) -> None:
-    import devlint.simulator
+def main(table: str, devices: str = "simulated") -> None:
+    if devices == "simulated":
+        import devlint.simulator
 
-    devlint.simulator.install(devices=2)
+        devlint.simulator.install(devices=2)
     warnings.simplefilter("ignore")
     results: dict[str, str | None] = {}
     for idiom in importlib.import_module(f"tests.simulator.idioms.{table}").idiom.idioms:
@@ -25,4 +26,4 @@ def main(table: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
