@@ -13,6 +13,7 @@ import pytest
 from devlint.auditor.judge import judge
 from devlint.config import Config, Selection
 from devlint.record import (
+    Device,
     Environment,
     Event,
     Frame,
@@ -716,7 +717,10 @@ def test_two_ranks_on_one_device(script: Script) -> None:
     wrappers = (ddp(script),)
     finding = only(two_ranks({"wrappers": wrappers}, {"wrappers": wrappers}))
     assert (finding["code"], finding["severity"]) == ("DVL502", "warning")
-    assert finding["message"] == "ranks 0 and 1 all use `cuda:0`: the other GPUs are idle"
+    assert finding["message"] == "ranks 0 and 1 both use `cuda:0`"
+    machine = {"wrappers": wrappers, "environment": Environment(devices=(Device(name="cuda:0"), Device(name="cuda:1")))}
+    finding = only(two_ranks(machine, machine, machine))
+    assert finding["message"] == "ranks 0, 1 and 2 all use `cuda:0`, though there are 2 devices"
     # without a wrapper, the place is where most of the data went to the device
     moving = copy(script.at("model.to(device)"), phase="setup", steady=None, bytes=1_000_000)
     finding = only(two_ranks({"events": (moving,)}, {"events": (moving,)}))

@@ -234,7 +234,10 @@ def _sharing(record: Record) -> Iterator[tuple[str, list[Process]]]:
     for (_, _, name), processes in users.items():
         numbers = ranks(processes)
         if len(numbers) > 1:
-            yield f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} all use `{name}`", processes
+            devices = len(processes[0].environment.devices)
+            left = f", though there are {devices} devices" if devices > 1 else ""
+            use = "both use" if len(numbers) == 2 else "all use"
+            yield f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} {use} `{name}`{left}", processes
 
 
 def optimizers(record: Record, locator: Locator) -> Iterator[Found]:

@@ -88,7 +88,7 @@ class DdpSetup(Rule):
         """A verdict on processes that take the same device."""
         if site.measured is not None:
             help_ = "`torch.cuda.set_device(local_rank)` gives each process its own"
-            return _report(site, f"{fixed.label}: the other GPUs are idle", help_, Severity.WARNING)
+            return _report(site, fixed.label, help_, Severity.WARNING)
         function = function_at(self.source, site.node)
         taken = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)} if function else set()
         severity = Severity.WARNING if taken & _RANKS else Severity.INFO
