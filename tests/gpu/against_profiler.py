@@ -61,7 +61,7 @@ def compare(scenario: Scenario) -> Comparison:
         syncs=syncs,
         hidden=scenario.hidden,
         blind=scenario.blind,
-        problem="" if scenario.blind else _problem(audit, profiled, scenario.hidden),
+        problem="" if scenario.blind else problem_of(audit, profiled, scenario.hidden),
     )
 
 
@@ -106,7 +106,8 @@ def trace_of(profiler: profile) -> list[dict[str, Any]]:
     return events
 
 
-def _problem(audit: Counts, profiler: Counts, hidden: int) -> str:
+def problem_of(audit: Counts, profiler: Counts, hidden: int) -> str:
+    """Where the two differ; ``hidden`` copies to the host are the profiler's alone."""
     seen, true = asdict(audit), asdict(profiler)
     true["to_host"] -= hidden
     if hidden:
