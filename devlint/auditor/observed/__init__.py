@@ -29,6 +29,6 @@ def observed(record: Record, locator: Locator) -> Iterator[Found]:
     yield from calls.moves(record, locator, seen)
     yield from calls.functions(locator, seen)
     yield from calls.syncs(locator, seen)
-    yield from models.modules(record, locator)
+    yield from models.modules(record, locator, seen)
     yield from models.wrappers(record, locator)
     yield from models.optimizers(record, locator)

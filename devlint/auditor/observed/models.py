@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from devlint.auditor.locate import Location, Locator
 from devlint.auditor.observed import syntax
-from devlint.auditor.observed.measure import Found, common, place, places, ranks
+from devlint.auditor.observed.measure import Found, Seen, common, measure, place, places, ranks
 from devlint.device import CPU, IMPLIED_CPU, Kind
 from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, Stray, Wrapper
 from devlint.sites import (
@@ -23,6 +23,8 @@ from devlint.sites import (
     Wrap,
 )
 
+_NOTHING = Measurement(0)
+"""What was seen happened no certain number of times."""
 _HELD = frozenset({"parameter", "buffer"})
 _WRAPPERS = {
     "DataParallel": "torch.nn.DataParallel",
@@ -34,7 +36,7 @@ _NO_GROUP = ("process group", "init_process_group")
 _StrayKey = tuple[str, str, str, Frame | None]
 
 
-def modules(record: Record, locator: Locator) -> Iterator[Found]:
+def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[Found]:
     """Sites for what strayed from its module, and for every meeting on different devices that raised.
 
     A meeting which a stray explains is told where the stray was assigned, and only there; one with the state of an
@@ -57,7 +59,9 @@ def modules(record: Record, locator: Locator) -> Iterator[Found]:
         if not culprits:
             meetings.append(_meeting(location, mismatch, locator))
     for key, group in strays.items():
-        yield from _attribute(group, met[key], locator)
+        fetches = {frame for stray in group for frame in stray.moved}
+        fetched = [entry for entry in seen if entry.event.kind == "copy" and entry.event.frame in fetches]
+        yield from _attribute(group, met[key], fetched, locator)
     yield from meetings
 
 
@@ -96,8 +100,11 @@ def _is_party(strays: list[Stray], mismatch: Mismatch) -> bool:
     return False
 
 
-def _attribute(strays: list[Stray], met: list[Step], locator: Locator) -> Iterator[Found]:
-    """A site where an attribute is assigned; ``strays`` are that attribute in all instances and processes."""
+def _attribute(strays: list[Stray], met: list[Step], fetched: list[Seen], locator: Locator) -> Iterator[Found]:
+    """A site where an attribute is assigned; ``strays`` are that attribute in all instances and processes.
+
+    ``fetched`` are the copies of it to the module's device.
+    """
     first = strays[0]
     moved = [locator.locate(frame, syntax.COPIERS).node for frame in dict.fromkeys(f for s in strays for f in s.moved)]
     if first.frame is None:
@@ -127,7 +134,7 @@ def _attribute(strays: list[Stray], met: list[Step], locator: Locator) -> Iterat
             container=first.container,
             registered=any(stray.optimized for stray in strays),
             beside=place(first.owner_device),
-            measured=Measurement(len(strays)),
+            measured=measure(fetched) if fetched else _NOTHING,
         ),
     )
 
@@ -206,7 +213,7 @@ def _wrap(location: Location, name: str, group: list[Wrapper], record: Record, s
         device=places(wrapper.module_device for wrapper in group if wrapper.module_device),
         group=False if any(word in errors for word in _NO_GROUP) else None,
         fixed=Step(location.node, sharing) if sharing else None,
-        measured=Measurement(len(group), ranks=ranks(record.processes)),
+        measured=Measurement(0, ranks=ranks(record.processes)),
     )
     return Found(location, site)
 
@@ -218,7 +225,7 @@ def _shared(record: Record, locator: Locator) -> Iterator[Found]:
         frames = [event.frame for event in sorted(copies, key=lambda event: -event.bytes) if event.frame is not None]
         if frames:
             location = locator.locate(frames[0], syntax.COPIERS)
-            measured = Measurement(len(processes), ranks=ranks(processes))
+            measured = Measurement(0, ranks=ranks(processes))
             fixed = Step(location.node, label)
             site = Wrap(location.node, location.scope, _DISTRIBUTED, None, fixed=fixed, measured=measured)
             yield Found(location, site)
@@ -266,6 +273,6 @@ def optimizers(record: Record, locator: Locator) -> Iterator[Found]:
             # state on the old device: the step that follows raises
             eager=eager,
             orphans=orphans,
-            measured=Measurement(len(group)),
+            measured=_NOTHING,
         )
         yield Found(location, site)
