@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import traceback
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from devlint.auditor.departures import Departures
 from devlint.auditor.importhook import when_imported
 from devlint.auditor.patches import Patches
 from devlint.auditor.recording import Plan, Recording
+from devlint.auditor.runner import clean, describe
 from devlint.record import Ending, Process
 
 _LOADER_WORKER = "torch.utils.data._utils.worker"
+_CATCHERS = {("multiprocessing.process", "_bootstrap"), ("torch.multiprocessing.spawn", "_wrap")}
+"""Who catches the exception that ends a child: module and function."""
 
 
 class Children:
@@ -65,10 +71,12 @@ class Children:
             child = self._child
             if child is None or not child.recording.is_of_this_process:  # but of the one that was forked
                 child = _begin(self._plan)
+            patches = Patches() if child is None else child.explain_what_is_printed()
             code: int = 1
             try:
                 code = original(process, *arguments, **keywords)
             finally:
+                patches.undo()
                 _end(child, process, code)
             return code
 
@@ -112,6 +120,7 @@ class _Child:
     def __init__(self, plan: Plan) -> None:
         self.recording = Recording(plan, f"child-{os.getpid()}.json", "child")
         self.departures = Departures(self.leave)
+        self._died_of: Ending | None = None
 
     def begin(self) -> None:
         self.recording.begin()
@@ -121,14 +130,42 @@ class _Child:
         if code is None:
             self.recording.save(self.recording.record(Ending(), complete=False))
             return
-        kind: Literal["terminated", "finished", "exception"]
-        kind = "terminated" if code < 0 else "finished" if code == 0 else "exception"
-        self.save(Ending(kind=kind, code=code & 0xFF))
+        if code < 0:
+            ending = Ending(kind="terminated", code=128 - code)
+        elif code == 0:
+            ending = Ending(kind="finished")
+        else:
+            ending = replace(self._died_of or Ending(kind="exit"), code=code & 0xFF)
+        self.save(ending)
 
     def save(self, ending: Ending) -> None:
         record = self.recording.record(ending)
         if any(map(_saw_something, record.processes)):
             self.recording.save(record)
+
+    def explain_what_is_printed(self) -> Patches:
+        """Have the exception that ends the child explained, which is caught before it gets here.
+
+        Whoever catches it asks :mod:`traceback` for its text, and is known by its name: a function around the child's
+        work would be seen in that text.
+        """
+        patches = Patches()
+        for name in ("print_exc", "format_exc"):
+            patches.set(traceback, name, self._explaining(getattr(traceback, name)))
+        return patches
+
+    def _explaining(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def replacement(*arguments: Any, **keywords: Any) -> Any:
+            caller, error = sys._getframe(1), sys.exc_info()[1]
+            if error is not None and (caller.f_globals.get("__name__"), caller.f_code.co_name) in _CATCHERS:
+                self._died_of = describe(error)
+                clean(error)
+                with contextlib.suppress(Exception):  # the text is what counts now
+                    self.recording.explain(error)
+            return function(*arguments, **keywords)
+
+        replacement.__name__ = replacement.__qualname__ = function.__name__
+        return replacement
 
 
 def _begin(plan: Plan) -> _Child | None:
@@ -156,9 +193,11 @@ def _end(child: _Child | None, process: object, code: int) -> None:
 
 
 def _saw_something(process: Process) -> bool:
-    """Whether a child did anything with tensors that is worth telling."""
-    seen = process.events or process.mismatches or process.models.outermost or process.failure
-    return bool(seen or process.steps.train or process.steps.eval)
+    """Whether a child did anything that is worth telling; that a loader's worker calls modules is nothing special."""
+    if process.events or process.mismatches or process.failure:
+        return True
+    used = process.models.outermost or process.steps.train or process.steps.eval
+    return bool(used) and process.role != "loader worker"
 
 
 def _say(error: Exception) -> None:

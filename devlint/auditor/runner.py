@@ -75,7 +75,7 @@ def run(script: Script, on_end: Callable[[Ending, BaseException | None], object]
     sys.setrecursionlimit(sys.getrecursionlimit() + _depth())
     error = _attempt(script)
     if error is not None:
-        _clean(error)
+        clean(error)
     ending = describe(error)
     try:
         on_end(ending, error)
@@ -174,10 +174,11 @@ def _depth() -> int:
     depth, frame = 0, sys._getframe(1).f_back
     while frame is not None:
         depth, frame = depth + 1, frame.f_back
-    return depth + 6  # two are still to come; C code in between counts in some versions, so rather more than less
+    # two are still to come, and the C code in between counts, since 3.12 for less
+    return depth + (3 if sys.version_info >= (3, 12) else 5)
 
 
-def _clean(error: BaseException) -> None:
+def clean(error: BaseException) -> None:
     """Take devlint's frames off the traceback, and off those of the exceptions that led there."""
     seen: set[int] = set()
     left: list[BaseException | None] = [error]
@@ -246,7 +247,7 @@ def _print(error: BaseException) -> int | None:
     except SystemExit as left:
         return _exit_code(left)
     except BaseException as failure:
-        _clean(failure)
+        clean(failure)
         _print_failed_hook(failure, error)
     return 1
 
@@ -266,7 +267,7 @@ def _finish() -> None:
     try:
         threading._shutdown()  # type: ignore[attr-defined]  # private, but what multiprocessing calls for its children
     except BaseException as error:
-        _clean(error)
+        clean(error)
         _unraisable(error, error.__traceback__, threading)
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -32,6 +32,10 @@ def nothing(): pass
 
 def leave(): sys.exit(3)
 
+def mismatch():
+    for step in train(3):
+        if step == 1: model(data)
+
 if __name__ == "__main__":
     for method, steps in (("fork", 2), ("spawn", 3)):
         context = multiprocessing.get_context(method)
@@ -39,13 +43,13 @@ if __name__ == "__main__":
         process.start(); process.join()
         print(method, process.exitcode)
     context = multiprocessing.get_context("fork")
-    for target in (nothing, leave):
+    for target in (nothing, leave, mismatch):
         process = context.Process(target=target)
         process.start(); process.join()
         print(target.__name__, process.exitcode)
     process = context.Process(target=work, args=(10**9,))
     process.start()
-    while len(glob.glob('devlint-*/run-*/child-*.json')) < 3: time.sleep(0.01)  # until its first snapshot is there
+    while len(glob.glob('devlint-*/run-*/child-*.json')) < 4: time.sleep(0.01)  # until its first snapshot is there
     process.terminate(); process.join()
     print("terminated", process.exitcode)
     pid = os.fork()
@@ -62,7 +66,15 @@ def test_children_are_audited_for_themselves(tree) -> None:
     here = tree({"script.py": script(CHILDREN)})
     done = audit(here, "--simulate", "--exit-zero", "script.py")
     assert done.code == 0, done.err
-    assert done.out.splitlines() == ["fork 0", "spawn 0", "nothing 0", "leave 3", "terminated -15", "18.0"]
+    assert done.out.splitlines() == [
+        "fork 0",
+        "spawn 0",
+        "nothing 0",
+        "leave 3",
+        "mismatch 1",
+        "terminated -15",
+        "18.0",
+    ]
     record = whole(here)
     found = {(process.role, process.ending.kind, process.steps.train) for process in record.processes}
     (killed,) = (process for process in record.processes if process.ending.kind == "terminated")
@@ -70,9 +82,16 @@ def test_children_are_audited_for_themselves(tree) -> None:
         ("main", "finished", 5),
         ("child", "finished", 2),
         ("child", "finished", 3),
+        ("child", "exception", 2),
         ("child", "terminated", killed.steps.train),
     }
-    assert len(record.processes) == 4
+    assert len(record.processes) == 5
+    (died,) = (process for process in record.processes if process.ending.kind == "exception")
+    assert died.ending.error.startswith("RuntimeError: Expected all tensors to be on the same device")
+    (mismatch,) = died.mismatches
+    assert "model.weight" in [party.text for party in mismatch.parties]
+    assert "Process ForkProcess-5:\nTraceback" in done.err
+    assert "devlint/" not in done.err
     for process in record.processes:
         copied = sum(
             event.bytes for event in process.events if event.phase == "train" and event.target.startswith("cuda")

@@ -19,11 +19,16 @@ ROOT = str(Path(devlint.__file__).parents[1])
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and fork are those of POSIX")
 LIMIT = 60
 # A torch that costs nothing to import: the runner must not care.
-TORCH = {"torch/__init__.py": "__version__ = '0'\n"}
+TORCH = {"stub/torch/__init__.py": "__version__ = '0'\n"}
+
+
+def environment_of(directory: Path, **more: str) -> dict[str, str]:
+    path = os.pathsep.join([ROOT, str(directory / "stub")])
+    return {**os.environ, "PYTHONPATH": path, "TMPDIR": str(directory), "COLUMNS": "100", **more}
 
 
 def run(directory: Path, *command: str, stdin: str = "") -> tuple[int, str, str]:
-    environment = {**os.environ, "PYTHONPATH": ROOT, "TMPDIR": str(directory), "COLUMNS": "100"}
+    environment = environment_of(directory)
     done = subprocess.run(
         [sys.executable, *command], cwd=directory, env=environment, capture_output=True, text=True, timeout=LIMIT,
         input=stdin,
@@ -295,8 +300,10 @@ def test_workers_know_the_classes_of_main(method: str, tree) -> None:
             process.start(); process.join()
             print(process.exitcode)
     """
-    assert_same(script(tree, text), "script.py", method)
-    assert_same(tree({"package/__init__.py": "", "package/work.py": dedent(text)}), "-m", "package.work", method)
+    directory = script(tree, text)
+    assert_same(directory, "script.py", method)
+    tree({"package/__init__.py": "", "package/work.py": dedent(text)})
+    assert_same(directory, "-m", "package.work", method)
 
 
 @POSIX
@@ -306,7 +313,7 @@ def test_a_pipe_that_nobody_reads_any_more(tree) -> None:
         command = subprocess.list2cmdline([sys.executable, *prefix, "script.py"])
         done = subprocess.run(
             ["bash", "-c", f"{command} 2>err | head -1; echo ${{PIPESTATUS[0]}}; head -c 300 err"],
-            cwd=directory, env={**os.environ, "PYTHONPATH": ROOT, "TMPDIR": str(directory)}, timeout=LIMIT,
+            cwd=directory, env=environment_of(directory), timeout=LIMIT,
             capture_output=True, text=True,
         )  # fmt: skip
         first, code, error = done.stdout.split("\n", 2)
@@ -318,7 +325,7 @@ def test_a_pipe_that_nobody_reads_any_more(tree) -> None:
 @POSIX
 def test_the_flags_of_the_interpreter_hold(tree) -> None:
     directory = script(tree, "import sys; assert not sys.flags.optimize; print(sys.path[0], __debug__)")
-    environment = {**os.environ, "PYTHONPATH": ROOT, "TMPDIR": str(directory), "PYTHONSAFEPATH": "1"}
+    environment = environment_of(directory, PYTHONSAFEPATH="1")
     for command in (["-O", "script.py"], ["script.py"]):
         plain, audited = (
             subprocess.run(
