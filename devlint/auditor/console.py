@@ -33,9 +33,14 @@ def write(stream: TextIO | None, text: str) -> None:
     if stream is None or not text.strip():
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
+    data = text.encode(encoding, "backslashreplace")
     try:
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        stream.flush()
+        try:
+            stream.write(data.decode(encoding))
+            stream.flush()
+        except RuntimeError:  # a signal's handler runs while the script writes, and must not wait for it
+            while data:
+                data = data[os.write(stream.fileno(), data) :]
     except (OSError, ValueError):
         if stream is sys.stdout:
             silence(stream)

@@ -87,10 +87,12 @@ class Departures:
         self._set_handler, self._get_handler = set_handler, get_handler
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._active and os.getpid() == self._pid:
-            self._active = False
-            self._leaving(-number)
-        die_of(number)
+        try:
+            if self._active and os.getpid() == self._pid:
+                self._active = False
+                self._leaving(-number)
+        finally:
+            die_of(number)
 
     def _reset(self) -> None:
         for number in _SIGNALS:

@@ -9,7 +9,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from devlint import __version__
@@ -19,7 +18,7 @@ from devlint.auditor.console import say
 from devlint.auditor.departures import Departures
 from devlint.auditor.merge import merge
 from devlint.auditor.recording import Plan, Recording, Refused
-from devlint.auditor.runner import Script, ScriptError, die_of, prepare_path
+from devlint.auditor.runner import Script, ScriptError, die_of, flush, prepare_path
 from devlint.auditor.runner import run as run_script
 from devlint.auditor.show import judged
 from devlint.config import Config, ConfigError, Resolver
@@ -166,7 +165,7 @@ class Audit:
         record = judged(merge([record, *self._others(patience)]), self._resolver)
         self._keep(record)
         for stream in (sys.stdout, sys.stderr):
-            _flush(stream)
+            flush(stream)
         console.show(record, sys.stderr, self._options.quiet)
         self._failing = not self._options.exit_zero and _fails(record, self._config)
 
@@ -321,12 +320,3 @@ def _alive(pid: int) -> bool:
         return False
     except OSError:  # somebody else's, or a system without /proc
         return True
-
-
-def _flush(stream: object) -> None:
-    flush: Callable[[], object] | None = getattr(stream, "flush", None)
-    try:
-        if flush is not None:
-            flush()
-    except (OSError, ValueError):  # for Python to complain of
-        pass

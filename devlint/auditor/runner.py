@@ -112,7 +112,7 @@ def flush(stream: Any) -> None:
     """Write out what a stream holds back; that it cannot be written is for Python to say at the end."""
     try:
         stream.flush()
-    except (OSError, ValueError, AttributeError):  # closed, or None
+    except (OSError, ValueError, AttributeError, RuntimeError):  # closed, None, or a signal came while it is written
         pass
 
 

@@ -314,3 +314,23 @@ def test_an_interrupt_reaches_the_script_and_the_report_comes_after(tree) -> Non
     assert trace.endswith("KeyboardInterrupt\n")
     assert "interrupted" in report
     assert only(here).processes[0].ending.kind == "interrupted"
+
+
+@POSIX
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_signal_in_the_middle_of_a_line(stream: str, tree) -> None:
+    """The report needs the stream that the script is just writing to."""
+    text = f"""
+        import sys, threading, os, signal, time
+        def kill():
+            time.sleep(0.2)
+            os.kill(os.getpid(), signal.SIGTERM)
+        threading.Thread(target=kill, daemon=True).start()
+        while True: sys.{stream}.write("x" * 5000)
+    """
+    here = tree({"script.py": dedent(text), **NO_TORCH})
+    done = audit(here, "script.py")
+    assert done.code == -signal.SIGTERM
+    assert "\ndevlint audit script.py\n" in done.err
+    assert "terminated" in done.err
+    assert "Traceback" not in done.err

@@ -339,3 +339,18 @@ def test_the_flags_of_the_interpreter_hold(tree) -> None:
             for before in (command[:-1], [*command[:-1], "-m", "devlint", "audit"])
         )
         assert audited == plain != ""
+
+
+def test_the_installed_command_leaves_its_own_directory_off_the_path(tree) -> None:
+    directory = tree(
+        {
+            "bin/devlint": "from devlint.cli import main\nmain()\n",
+            "bin/helper.py": "raise AssertionError('not the script\\'s')",
+            "there/helper.py": "",
+            "there/script.py": "import sys, helper; print(sys.path, sys.argv)",
+            **TORCH,
+        }
+    )
+    plain = run(directory, "there/script.py", "x")
+    assert plain[0] == 0
+    assert run(directory, "bin/devlint", "audit", "there/script.py", "x")[:2] == plain[:2]
