@@ -166,7 +166,7 @@ def _marks_elsewhere(
 def _rows_of(span: Span, label: str, lines: Sequence[str | None], primary: bool) -> Iterator[_Mark]:
     """Split a span into rows; of a long one only the first two and the last are shown, the label at the last."""
     last = min(span.end_row, len(lines))
-    rows = range(span.row, last + 1)
+    rows = range(max(span.row, 1), last + 1)
     shown = rows if len(rows) <= 4 else (rows[0], rows[1], rows[-1])
     for row in shown:
         line = lines[row - 1]

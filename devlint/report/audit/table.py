@@ -34,21 +34,22 @@ class Cost(NamedTuple):
         return self.bytes / _BANDWIDTH + (self.calls * _LATENCY if self.seconds is None else self.seconds)
 
 
-class Kind(NamedTuple):
-    """What makes a row of its own within a line of code."""
-
-    direction: str
-    how: str = ""
-    via: tuple[str, int] | None = None
-    start: int = -1
-    """The column of the expression in the line; several expressions are several rows."""
-
-
 class Line(NamedTuple):
     """A line of code: of the project, else of a library; both fields empty for what no code asked for."""
 
     file: str = ""
     row: int = 0
+
+
+class Kind(NamedTuple):
+    """What makes a row of its own within a line of code."""
+
+    direction: str
+    how: str = ""
+    via: Line = Line()
+    """The line of a library in which the project's line ended up; empty where there is none."""
+    start: int = -1
+    """The column of the expression in the line; several expressions are several rows."""
 
 
 @dataclass(slots=True)
@@ -103,7 +104,8 @@ class Table:
 def table(processes: Sequence[Process], phase: Phase) -> Table:
     """Sum up one phase of several processes."""
     steps = [{"train": process.steps.train, "eval": process.steps.eval}.get(phase, 0) for process in processes]
-    several = len({device for process in processes for device in _devices(process)}) > 1
+    # Processes with a device each do the same, each with its own.
+    several = any(len(set(_devices(process))) > 1 for process in processes)
     groups: dict[Line, Group] = {}
     rows: dict[tuple[Line, Kind], Row] = {}
     totals: dict[str, Row] = {}
@@ -118,7 +120,7 @@ def table(processes: Sequence[Process], phase: Phase) -> Table:
             row = rows.get((line, kind))
             if row is None:
                 row = rows[line, kind] = Row(
-                    kind, [Cost()] * len(processes), event.frame, event.via if kind.via else None
+                    kind, [Cost()] * len(processes), event.frame, event.via if kind.via.file else None
                 )
                 group.rows.append(row)
             row.steps = max(row.steps, event.steps)
@@ -161,8 +163,8 @@ def _line(event: Event) -> Line:
     return Line(frame.file, frame.line) if frame else Line()
 
 
-def _via(event: Event) -> tuple[str, int] | None:
-    return (event.via.file, event.via.line) if event.via and event.frame else None
+def _via(event: Event) -> Line:
+    return Line(event.via.file, event.via.line) if event.via and event.frame else Line()
 
 
 def _how(event: Event, several_devices: bool) -> str:
