@@ -135,7 +135,8 @@ def _cache_emptied(record: Record, code: Code) -> Iterator[str]:
             often = event.steps * 2 >= process.steps.train > 1
             if event.kind == "call" and event.name.endswith("empty_cache") and event.phase == "train" and often:
                 where = f" at {code.place(event.frame)}" if event.frame else ""
-                took = f" and took {duration(event.seconds / event.calls)} each time" if event.seconds and event.calls else ""
+                each = (event.seconds or 0.0) / max(event.calls, 1)
+                took = f" and took {duration(each)} each time" if each else ""
                 yield (
                     f"`empty_cache()`{where} ran in {event.steps:,} of {plural(process.steps.train, 'training step')}"
                     f"{took}: each time the memory has to be asked from the driver again; call it once, or not at all"
