@@ -96,7 +96,9 @@ def test_children_are_audited_for_themselves(tree) -> None:
         copied = sum(
             event.bytes for event in process.events if event.phase == "train" and event.target.startswith("cuda")
         )
-        assert copied == 48 * process.steps.train
+        # a signal comes in the middle of a step, whose copies may have been made by then
+        unfinished = 48 if process is killed else 0
+        assert 0 <= copied - 48 * process.steps.train <= unfinished
 
 
 DISTRIBUTED = """
