@@ -18,10 +18,11 @@ from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFil
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
+import devlint
 from devlint.auditor.console import say
 from devlint.record import Ending
 
-_OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+_OWN = os.path.join(os.path.dirname(os.path.abspath(devlint.__file__)), "")
 
 
 class ScriptError(Exception):
