@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
+import traceback
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,7 +108,12 @@ class Session:
                 self._say(error)
 
     def fail(self, error: BaseException) -> None:
-        """devlint has a bug: switch the audit off, say so in one line, and let the script run on."""
+        """devlint has a bug: switch the audit off, say so in one line, and let the script run on.
+
+        What a signal handler has raised while devlint was at work is the script's, and is raised again.
+        """
+        if _is_of_signal(error):
+            raise error
         if not self.failure:
             self._say(error)
         self.alive = False
@@ -137,6 +144,14 @@ class Session:
             sys.stderr.write(f"devlint: the audit failed and was switched off, the script runs on: {line}\n")
         except (OSError, ValueError, AttributeError):  # nobody listens
             pass
+
+
+def _is_of_signal(error: BaseException) -> bool:
+    """Whether it comes from a handler of a signal, as an alarm that is to end what takes too long."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    handlers += [getattr(handler, "__func__", type(handler).__call__) for handler in handlers if callable(handler)]
+    codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 _SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()

@@ -112,7 +112,11 @@ def prune(parent: str, kept: int = KEPT) -> None:
 def parts(directory: str) -> list[Record]:
     """The records of the processes in a run's directory; one that is just being written does not count."""
     found: list[Record] = []
-    for name in sorted(os.listdir(directory)):
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError:  # cleaned away by somebody, during a long run
+        return found
+    for name in names:
         if name.endswith(SUFFIX) and not name.startswith(".") and name != WHOLE:
             with contextlib.suppress(RecordError):
                 found.append(read(os.path.join(directory, name)))

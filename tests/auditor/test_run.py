@@ -247,6 +247,16 @@ def test_records_that_cannot_be_kept_cost_one_line(tree) -> None:
     assert second == "devlint audit script.py"
 
 
+def test_a_cleaned_temporary_directory_costs_no_report(tree) -> None:
+    here = tree(
+        {"script.py": "import glob, shutil\nfor each in glob.glob('devlint-*'): shutil.rmtree(each)", **NO_TORCH}
+    )
+    done = audit(here, "--output", "out.json", "script.py")
+    assert done.code == 0
+    assert "\ndevlint audit script.py\n" in done.err
+    assert storage.read(str(here / "out.json")).complete
+
+
 @POSIX
 def test_a_full_disk_costs_one_line_for_each_file(tree) -> None:
     here = tree({"script.py": "print('ran')", **NO_TORCH})
