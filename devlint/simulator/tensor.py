@@ -85,7 +85,7 @@ class SimulatedTensor(torch.Tensor):
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment"
             )
         with torch.no_grad():
-            result = wrap(copy.deepcopy(self.host, memo), self.device.index, self.requires_grad)
+            result = wrap(_twin(self.host, memo), self.device.index, self.requires_grad)
             if self.grad is not None:
                 result.grad = copy.deepcopy(self.grad, memo)
         own = {name: value for name, value in self.__dict__.items() if name != "host"}
@@ -154,6 +154,17 @@ class SimulatedTensor(torch.Tensor):
         _data.__set__(self, value)
         if isinstance(value, SimulatedTensor):
             self.host = value.host
+
+
+def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+    """A deep copy of a host tensor, whose storage may have been asked for and say since that it is on a device."""
+    storage: Any = host.untyped_storage()
+    kind = type(storage)
+    storage.__class__ = torch.UntypedStorage
+    try:
+        return copy.deepcopy(host, memo)
+    finally:
+        storage.__class__ = kind
 
 
 def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> SimulatedTensor:

@@ -388,6 +388,12 @@ def _() -> None:
     assert y.device == x.device
     assert y.data_ptr() != x.data_ptr()
     assert copy.copy(x).data_ptr() == x.data_ptr()
+    storage = x.untyped_storage()
+    z, part = copy.deepcopy((x, x[1:]))
+    assert z.device == x.device
+    assert z.data_ptr() not in (x.data_ptr(), y.data_ptr())
+    assert part.data_ptr() == z.data_ptr() + 4
+    assert storage.device == x.device
     assert x.clone().data_ptr() != x.data_ptr()
     assert x.detach().data_ptr() == x.data_ptr()
 
