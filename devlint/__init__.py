@@ -24,3 +24,7 @@ def __getattr__(name: str) -> object:
 
         return api.Audit if name == "audit" else api.AuditError
     raise AttributeError(f"module 'devlint' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -67,7 +67,12 @@ def check(**options: Any) -> None:
 @click.option("-m", "module", is_flag=True, help="Run a module, as `python -m` does.")
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Stop after so many training steps.")
 @click.option("--simulate", is_flag=True, help="Run on a simulated accelerator: no GPU is needed, times are not shown.")
-@click.option("--devices", type=click.IntRange(1, 16), metavar="N", help="How many devices to simulate; 1 by default.")
+@click.option(
+    "--devices",
+    type=click.IntRange(1, 16),
+    metavar="N",
+    help="How many devices to simulate; one for each process of this machine by default.",
+)
 @click.option("--output", metavar="FILE", help="Keep the record of the run there, as JSON for `devlint report`.")
 @_selector_option("--select", "Rules to run instead of the default ones: codes, prefixes, names, or ALL.")
 @_selector_option("--ignore", "Rules not to run.")

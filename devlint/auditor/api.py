@@ -66,8 +66,12 @@ class Audit:
         self._record = None
         plan = Plan(header(simulated=self._simulate or _is_simulated()), devices=self._devices, steps=self._steps)
         recording = Recording(plan)
-        import torch  # noqa: F401  # it is there when the block begins, so that nothing of it is missed
-
+        try:
+            import torch  # noqa: F401  # it is there when the block begins, so that nothing of it is missed
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise AuditError("torch is not installed for this Python: pip install 'devlint[audit]'") from None
         try:
             recording.begin()
         except Refused as refused:

@@ -80,7 +80,7 @@ class Audit:
         self._paths = paths
         self._pid = os.getpid()
         self._rank = ranks.find()
-        self._plan = _plan(options, _directory(self._rank))
+        self._plan = _plan(options, _directory(self._rank), self._rank)
         file = f"rank-{self._rank.number}.json" if self._rank else "main.json"
         leads = self._rank is None or self._rank.leads
         self._output = _for_node(options.output, self._rank) if options.output and leads else ""
@@ -258,12 +258,13 @@ def _check_output(output: str | None) -> None:
         raise ConfigError(f"--output: {directory}: Permission denied")
 
 
-def _plan(options: Options, directory: str) -> Plan:
+def _plan(options: Options, directory: str, rank: ranks.Rank | None) -> Plan:
     module = ("-m",) if options.module else ()
     return Plan(
         header=header((*module, options.script, *options.arguments), options.simulate),
         directory=directory,
-        devices=options.devices or 1,
+        # a launcher starts as many processes as there are devices
+        devices=options.devices or (rank.local_size if rank is not None else 1),
         steps=options.steps,
         roots=_roots(options.script) if options.module else (),
     )

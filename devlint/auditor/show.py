@@ -22,6 +22,9 @@ def show(files: Sequence[str], quiet: bool = False) -> int:
     except storage.RecordError as error:
         say("error", str(error))
         return EXIT_FAILED
+    if any(record.command != records[0].command for record in records):
+        say("error", "these are records of different runs, which make no report together")
+        return EXIT_FAILED
     record = merge(records)
     if record.findings is None:
         record = judged(record, Resolver())

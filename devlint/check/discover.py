@@ -81,6 +81,12 @@ class _Walk:
             # Opening a pipe can wait for ever, and a device such as /dev/zero has no end.
             self._found.errors.append(f"{path}: neither a file nor a directory (what comes from a pipe is read as `-`)")
             return
+        if path.endswith(".ipynb"):
+            # Its JSON can be read as Python that does nothing, so that all would seem well.
+            self._found.errors.append(
+                f"{path}: notebooks are not read yet; `jupyter nbconvert --to script` makes a .py"
+            )
+            return
         config = self._resolver.at(os.path.dirname(absolute))
         if not (config.force_exclude and force_excluded(absolute, config)):
             self._add(path, absolute, status.st_size, config)

@@ -16,6 +16,7 @@ _make = torch.Tensor._make_wrapper_subclass
 _data: Any = torch.Tensor.data
 _native_device: Any = torch._C.TensorBase.device.__get__
 _text: Any = torch._tensor_str._str
+_contents: Any = torch._tensor_str._tensor_str
 _dispatch: Callable[..., Any] | None = None
 on_made: Callable[[torch.Tensor, int], object] | None = None
 """Called with the host tensor and the device of each simulated tensor that is made."""
@@ -63,7 +64,11 @@ class SimulatedTensor(torch.Tensor):
         return wrap(inner["host"], index)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]  # torch's own signature
-        """As a tensor of an accelerator is shown; the copies that this takes on a real one are not simulated."""
+        """As a tensor of an accelerator is shown, with the reads that this takes there."""
+        if self.numel():
+            # torch formats a tensor on its own device and reads it piece by piece; the text is made on the host, since
+            # it would name this class
+            _contents(self.detach(), 0)
         parts = [_text(self.host)[:-1], f"device='{self.device}'"]
         if self.grad_fn is not None:
             parts.append(f"grad_fn=<{type(self.grad_fn).__name__}>")

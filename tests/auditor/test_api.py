@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from types import ModuleType
 
 import pytest
@@ -126,3 +127,13 @@ def test_an_exit_passes_through(backend: ModuleType) -> None:
     with pytest.raises(SystemExit), devlint.audit() as run:
         raise SystemExit(3)
     assert run.record.processes[0].ending.kind == "exit"
+
+
+def test_without_torch_it_is_an_audit_that_is_impossible(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)  # what import makes of a module that is not there
+    with pytest.raises(devlint.AuditError, match="torch is not installed"), devlint.audit():
+        pass
+
+
+def test_completion_shows_what_there_is_to_use() -> None:
+    assert {"audit", "AuditError", "check_paths", "check_source"} <= set(dir(devlint))

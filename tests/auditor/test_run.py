@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -276,6 +277,14 @@ def test_a_full_disk_costs_one_line_for_each_file(tree) -> None:
 
 
 class TestReport:
+    def test_files_of_different_runs_are_refused(self, tree) -> None:
+        here = tree({})
+        storage.write(records.cnn(), str(here / "a.json"))
+        storage.write(replace(records.cnn(), command=("other.py",)), str(here / "b.json"))
+        result = invoke("report", "a.json", "b.json")
+        assert result.exit_code == 2
+        assert result.stderr == "error: these are records of different runs, which make no report together\n"
+
     def test_files_of_several_machines_become_one_report(self, tree) -> None:
         here = tree({})
         first, *others = records.distributed().processes

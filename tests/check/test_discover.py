@@ -31,6 +31,13 @@ def test_a_named_file_is_checked_whatever_it_is_called(tree) -> None:
     assert found("script", "build/x.py", "ignored.py") == ["script", "build/x.py", "ignored.py"]
 
 
+def test_a_named_notebook_is_refused_rather_than_read_as_python(tree) -> None:
+    tree({"a.ipynb": '{"cells": [{"source": "x.cuda()"}]}'})
+    result = discover(("a.ipynb",), Resolver(Config(root=os.getcwd())))
+    assert result.targets == []
+    assert result.errors == ["a.ipynb: notebooks are not read yet; `jupyter nbconvert --to script` makes a .py"]
+
+
 def test_no_file_twice(tree) -> None:
     root = tree({"a/x.py": ""})
     assert found("a", "a/x.py", "./a/../a", str(root / "a" / "x.py")) == ["a/x.py"]

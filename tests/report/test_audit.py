@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.record import Ending, Event, Process, Record, Steady, Steps
+from devlint.record import Ending, Event, Models, Process, Record, Steady, Steps
 from devlint.report.audit import render
 from devlint.report.audit.table import table
 from tests.report import records
@@ -72,6 +72,21 @@ def test_the_mismatch_comes_first_and_once() -> None:
     assert text.index("device-mismatch") < text.index("Set-up")
     assert "died after 1.50 s of the mismatch below" in text
     assert "`self.heads[0].weight` (parameter, float32[10, 64]) is on cpu: `heads` is a plain list" in text
+
+
+def test_what_the_run_died_of_counts_as_an_error_though_a_rule_speaks_of_its_cause() -> None:
+    record = records.mismatch()
+    assert "Found 1 problem (1 error)." in report(record)
+    (named,) = record.findings or ()
+    cause = {**named, "code": "DVL105", "name": "unregistered-submodule", "severity": "warning"}
+    assert "Found 2 problems (1 error, 1 warning)." in report(replace(record, findings=(cause,)))
+
+
+def test_what_saw_nothing_does_not_say_that_all_is_well() -> None:
+    idle = Process(pid=1, backend="CUDA")
+    assert "Nothing was observed: no module ran" in report(Record(processes=(idle,), findings=()))
+    busy = replace(idle, models=Models(outermost=("Net",)), ending=Ending(kind="finished"))
+    assert "No device problem was found." in report(Record(processes=(busy,), findings=()))
 
 
 def test_a_mismatch_that_was_caught_is_not_what_the_run_died_of() -> None:

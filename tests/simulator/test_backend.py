@@ -16,6 +16,13 @@ CASES = [
 ]
 
 
+@pytest.fixture
+def _unregistered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if no other test of this process had simulated devices."""
+    monkeypatch.setattr(devices._state, "count", 0)
+
+
+@pytest.mark.usefixtures("_unregistered")
 def test_a_torch_without_backends_from_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(backend_registration, "_setup_privateuseone_for_python_backend")
     with pytest.raises(
@@ -25,6 +32,7 @@ def test_a_torch_without_backends_from_python_is_refused(monkeypatch: pytest.Mon
     assert devices.count() == 0
 
 
+@pytest.mark.usefixtures("_unregistered")
 def test_the_device_type_of_another_package_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch._C, "_get_privateuse1_backend_name", lambda: "npu")
     with pytest.raises(devices.DevicesError, match="the device type 'npu' of another package"):

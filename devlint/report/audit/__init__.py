@@ -36,7 +36,7 @@ def render(record: Record, color: bool = False, width: int = 100, quiet: bool = 
         yield from _section([finding])
     if quiet:
         return
-    closing = counted(record)
+    closing = counted(record, died_of)
     if closing:
         yield from _section([closing])
     yield from _tables(record, code, paint, width)

@@ -62,16 +62,26 @@ def findings(record: Record, died_of: Mismatch | None, code: Code, paint: Paint)
             yield "\n".join(_shown(found, code, paint))
 
 
-def counted(record: Record) -> str:
-    """The closing line; empty for a run that has not been judged."""
+def counted(record: Record, died_of: Mismatch | None) -> str:
+    """The closing line; empty for a run that has not been judged.  ``died_of`` counts even if no rule names it."""
     if record.findings is None:
         return ""
-    if not record.findings:
-        died = any(process.ending.kind in ("exception", "unknown") for process in record.processes)
-        return "No device problem was found up to there." if died else "No device problem was found."
     counts = Counter(Severity[str(found["severity"]).upper()] for found in record.findings)
+    if died_of is not None and not any(_is_about(found, died_of) for found in record.findings):
+        counts[Severity.ERROR] += 1
+    if not counts:
+        return _nothing_found(record)
     parts = [plural(counts[severity], noun) for severity, noun in _KINDS.items() if counts[severity]]
     return f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)})."
+
+
+def _nothing_found(record: Record) -> str:
+    if not any(process.backend for process in record.processes):
+        return "Nothing was observed: the script did not import torch."
+    if not any(process.events or process.models.outermost for process in record.processes):
+        return "Nothing was observed: no module ran, and nothing was copied to or from a device."
+    died = any(process.ending.kind in ("exception", "unknown") for process in record.processes)
+    return "No device problem was found up to there." if died else "No device problem was found."
 
 
 def seen(measured: Mapping[str, Any]) -> str:

@@ -170,3 +170,12 @@ def case_saving() -> None:
         "h2d 24",
         "h2d 12",
     ]
+
+
+def case_printing() -> None:
+    """torch asks each of two integers how wide it is, and then copies both, 2 * 8 B, as a list."""
+    x = torch.tensor([1, 20], device=ZERO)
+    assert _seen(lambda: repr(x)) == ["item", "item", "d2h 16"]
+    # A number is asked for its width, and then for itself.
+    assert _seen(lambda: str(x[1])) == ["item", "item"]
+    assert _seen(lambda: repr(x[:0])) == []
