@@ -102,6 +102,19 @@ def _flat(op: Any, args: Any, kwargs: Any) -> Any:
     return (args[0], *dispatch.run(op, flat, kwargs)[1:])
 
 
+def _reduced(op: Any, args: Any, kwargs: Any) -> Any:
+    """Run a reduction whose work ends with the simulated tensors: DDP takes the gradients from there."""
+    from torch._C._distributed_c10d import (  # type: ignore[attr-defined]  # the stubs leave it out
+        Work,
+        _create_work_from_future,
+    )
+
+    tensors = args[0]
+    *_, work = dispatch.run(op, args, kwargs)
+    future = Work.unbox(work).get_future().then(lambda done: (done.wait(), tensors)[1])
+    return tensors, _create_work_from_future(future).boxed()
+
+
 def install(patches: Patches) -> None:
     """Let process groups be made with the backend "nccl", where this torch has gloo."""
     global _device_types
@@ -122,3 +135,4 @@ def install(patches: Patches) -> None:
     patches.set(group, "_device_types", property(_shown))
     for name in FLAT:
         dispatch.HANDLERS[getattr(torch.ops.c10d, name).default] = _flat
+    dispatch.HANDLERS[torch.ops.c10d.allreduce_.default] = _reduced

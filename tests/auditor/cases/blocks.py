@@ -1,0 +1,104 @@
+"""``devlint.audit()`` around some lines that use the simulated device; run by test_api.py."""
+
+from __future__ import annotations
+
+import runpy
+from types import ModuleType
+
+import pytest
+import torch
+
+import devlint
+
+
+@pytest.fixture
+def backend() -> ModuleType:
+    """The simulated device, under its own name: this process runs other tests, too."""
+    from devlint.simulator import backend
+
+    backend.install()
+    return backend
+
+
+LOOP = """
+def train(model, x, device):
+    for _ in range(4):
+        model(x.to(device)).sum().backward()
+"""
+
+
+def test_copies_in_the_block_are_counted_and_no_others(backend: ModuleType, tree) -> None:
+    # in a file of its own, since rules go easy on tests
+    train = runpy.run_path(str(tree({"loop.py": LOOP}) / "loop.py"))["train"]
+    model, x = torch.nn.Linear(4, 2).to(backend.NAME), torch.ones(3, 4)
+    x.to(backend.NAME)
+    with devlint.audit() as run:
+        train(model, x, backend.NAME)
+    x.to(backend.NAME)
+    assert run.record.complete
+    assert run.record.simulated
+    (process,) = run.record.processes
+    copies = [event for event in process.events if event.kind == "copy"]
+    # 12 floats in each of four steps
+    assert [(event.calls, event.bytes) for event in copies] == [(4, 4 * 48)]
+    assert copies[0].frame is not None
+    assert copies[0].frame.line == 4
+    assert [finding["code"] for finding in run.findings] == ["DVL202"]
+    assert "model(x.to(device)).sum().backward()" in run.report()
+    assert run.report(quiet=True).startswith("warning[DVL202]")
+
+
+def test_nothing_of_it_is_left(backend: ModuleType) -> None:
+    def hooked() -> list[object]:
+        owners = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.utils.data.DataLoader, torch.cuda)
+        return [{name: value for name, value in vars(owner).items() if callable(value)} for owner in owners]
+
+    before = hooked()
+    for _ in range(2):
+        with devlint.audit() as run:
+            torch.ones(1).to(backend.NAME)
+        assert len(run.record.processes[0].events) == 1
+    assert hooked() == before
+
+
+def test_exceptions_pass_through_and_a_mismatch_is_explained(backend: ModuleType) -> None:
+    model = torch.nn.Linear(4, 2).to(backend.NAME)
+    audit = devlint.audit()
+    with pytest.raises(RuntimeError, match="same device"), audit as run:
+        model(torch.ones(3, 4))
+    assert run is audit
+    (process,) = run.record.processes
+    assert process.ending.kind == "exception"
+    (mismatch,) = process.mismatches
+    assert {party.text for party in mismatch.parties} >= {"model.weight"}
+    with audit:
+        pass
+    assert audit.record.processes[0].ending.kind == "finished"
+
+
+def test_steps_end_the_block(backend: ModuleType) -> None:
+    model = torch.nn.Linear(4, 2).to(backend.NAME)
+    passed = 0
+    with devlint.audit(steps=2) as run:
+        for _ in range(10):
+            model(torch.ones(3, 4).to(backend.NAME)).sum().backward()
+            passed += 1
+    # the second backward ends the second step, and the block with it
+    assert passed == 1
+    assert run.record.processes[0].steps.limited
+
+
+def test_one_at_a_time(backend: ModuleType) -> None:
+    with devlint.audit() as outer:
+        with pytest.raises(devlint.AuditError, match="another audit is running"), devlint.audit():
+            pass
+        torch.ones(1).to(backend.NAME)
+        with pytest.raises(devlint.AuditError, match="before the block has ended"):
+            outer.record  # noqa: B018  # asking is what raises
+    assert len(outer.record.processes[0].events) == 1
+
+
+def test_an_exit_passes_through(backend: ModuleType) -> None:
+    with pytest.raises(SystemExit), devlint.audit() as run:
+        raise SystemExit(3)
+    assert run.record.processes[0].ending.kind == "exit"
