@@ -119,7 +119,7 @@ finally:
 class _Child:
     def __init__(self, plan: Plan) -> None:
         self.recording = Recording(plan, f"child-{os.getpid()}.json", "child")
-        self.departures = Departures(self.leave)
+        self.departures = Departures(self.leave, prompt=True)
         self._died_of: Ending | None = None
 
     def begin(self) -> None:

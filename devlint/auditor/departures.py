@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -11,6 +13,8 @@ from typing import Any
 from devlint.auditor.patches import Patches
 from devlint.auditor.runner import die_of
 
+_PATIENCE = 0.05
+"""Seconds in which the main thread should notice a signal."""
 _SIGNALS = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
 
 
@@ -20,10 +24,16 @@ class Departures:
     It is given the signal's number, negative, or the exit code, or ``None`` where another program takes over.  A signal
     that the script handles or ignores is the script's.  Nobody can tell that devlint handles the others: who asks gets
     ``SIG_DFL``, since frameworks take a signal over only if nobody else has.
+
+    ``prompt`` has a thread of its own see to it that a signal ends the process at once even while the main thread
+    waits in C code, which Python's handlers would wait for: a pool terminates its workers where they wait for a lock
+    that is never released.
     """
 
-    def __init__(self, leaving: Callable[[int | None], object]) -> None:
+    def __init__(self, leaving: Callable[[int | None], object], prompt: bool = False) -> None:
         self._leaving = leaving
+        self._prompt = prompt
+        self._wakeup: tuple[int, int] | None = None
         self._pid = os.getpid()
         self._patches = Patches()
         self._active = False
@@ -38,10 +48,13 @@ class Departures:
         self._hide()
         self._watch_exit()
         _at_fork(self)
+        if self._prompt:
+            self._listen()
 
     def remove(self) -> None:
         """Put everything back."""
         self._active = False
+        self._stop_listening()
         self._patches.undo()
         self._reset()
 
@@ -94,6 +107,44 @@ class Departures:
         finally:
             die_of(number)
 
+    def _listen(self) -> None:
+        if not hasattr(signal, "pthread_sigmask"):  # on Windows, a signal that is not handled is not sent
+            return
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        self._wakeup = reader, writer
+        if before == -1:
+            _thread.start_new_thread(self._wait_for_signals, (reader,))
+        else:  # that of the script, or of its event loop
+            signal.set_wakeup_fd(before)
+            self._stop_listening(threaded=False)
+
+    def _stop_listening(self, threaded: bool = True) -> None:
+        """Let go of the pipe, whose end lets the thread end; a fork has not brought the thread along."""
+        if self._wakeup is None:
+            return
+        (reader, writer), self._wakeup = self._wakeup, None
+        used = signal.set_wakeup_fd(-1)
+        if used not in (writer, -1):
+            signal.set_wakeup_fd(used)
+        os.close(writer)
+        if not threaded:
+            os.close(reader)
+
+    def _wait_for_signals(self, reader: int) -> None:
+        """What the thread does: Python's C handler writes each signal's number into the pipe at once."""
+        while number := os.read(reader, 1):
+            time.sleep(_PATIENCE)
+            if number[0] in _SIGNALS and self._active and self._get_handler(number[0]) == self._on_signal:
+                self._active = False
+                try:
+                    self._leaving(-number[0])
+                finally:
+                    _default(number[0])
+                    os.kill(self._pid, number[0])
+        os.close(reader)
+
     def _reset(self) -> None:
         for number in _SIGNALS:
             if self._get_handler(number) == self._on_signal:
@@ -113,8 +164,16 @@ class Departures:
         """This process has just been forked, and is not the one that is watched."""
         if self._active:
             self._active = False
+            self._stop_listening(threaded=False)
             self._reset()
         self.after_fork()
+
+
+def _default(number: int) -> None:
+    """``SIG_DFL`` from any thread: Python's own function is the main thread's alone."""
+    import ctypes
+
+    ctypes.CDLL(None).signal(number, None)
 
 
 _watching: list[Departures] = []

@@ -193,3 +193,28 @@ def test_a_second_machine_writes_a_file_of_its_own(tree) -> None:
     (found,) = storage.read(str(here / "out.node1.json")).processes
     assert (found.rank, found.local_rank, found.world_size) == (3, 0, 4)
     assert found.environment.host == socket.gethostname()
+
+
+STUCK = """
+    import ctypes, multiprocessing, time
+    import torch
+    def work():
+        torch.ones(3).cuda()
+        # a C function that waits for another process, whatever signals come: no Python code runs meanwhile
+        ctypes.CDLL(None).system(b"kill -TERM $PPID; exec sleep 30")
+    if __name__ == "__main__":
+        process = multiprocessing.get_context("fork").Process(target=work)
+        started = time.monotonic()
+        process.start(); process.join()
+        print(process.exitcode, time.monotonic() - started < 15)
+"""
+
+
+def test_a_child_that_waits_in_c_code_dies_of_a_signal_at_once(tree) -> None:
+    """As a worker of ``multiprocessing.Pool`` may, which is terminated while it waits for a lock."""
+    here = tree({"script.py": script(STUCK)})
+    done = audit(here, "--simulate", "script.py")
+    assert done.out.splitlines() == ["-15 True"], done.err
+    (child,) = (process for process in whole(here).processes if process.role == "child")
+    assert child.ending.kind == "terminated"
+    assert sum(event.bytes for event in child.events if event.kind == "copy") == 12  # three float32
