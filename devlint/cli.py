@@ -104,7 +104,7 @@ def report(files: tuple[str, ...], quiet: bool) -> None:
 
     Several files, of the machines that took part in a run, become one report.
     """
-    from devlint.auditor.show import show
+    from devlint.auditor.judgement.show import show
 
     sys.exit(show(files, quiet))
 

@@ -6,11 +6,11 @@ import sys
 from types import TracebackType
 from typing import Any
 
-from devlint.auditor.recording import Plan, Recording, Refused
+from devlint.auditor.judgement.show import judged
+from devlint.auditor.loop.steps import StepsReached
 from devlint.auditor.run import header
-from devlint.auditor.runner import describe
-from devlint.auditor.show import judged
-from devlint.auditor.steps import StepsReached
+from devlint.auditor.running.recording import Plan, Recording, Refused
+from devlint.auditor.running.runner import describe
 from devlint.config import Resolver
 from devlint.record import Ending, Record
 

@@ -7,19 +7,19 @@ from devlint.auditor.session import Listener, Session
 
 def listeners(session: Session) -> list[Listener]:
     """The listeners for a session; torch has been imported."""
-    from devlint.auditor.attribution import Attribution
     from devlint.auditor.environment import Surroundings
-    from devlint.auditor.forward import ForwardCheck
-    from devlint.auditor.kernels import Kernels
-    from devlint.auditor.loaders import Loaders
-    from devlint.auditor.moves import Moves
-    from devlint.auditor.optimizers import Optimizers
-    from devlint.auditor.signals import Signals
-    from devlint.auditor.syncs import Syncs
-    from devlint.auditor.syncwarnings import SyncWarnings
-    from devlint.auditor.uncompiled import Uncompiled
-    from devlint.auditor.waits import Waits
-    from devlint.auditor.wrappers import Wrappers
+    from devlint.auditor.loop.loaders import Loaders
+    from devlint.auditor.loop.signals import Signals
+    from devlint.auditor.modules.forward import ForwardCheck
+    from devlint.auditor.modules.optimizers import Optimizers
+    from devlint.auditor.modules.wrappers import Wrappers
+    from devlint.auditor.recorder.attribution import Attribution
+    from devlint.auditor.recorder.kernels import Kernels
+    from devlint.auditor.recorder.moves import Moves
+    from devlint.auditor.recorder.syncs import Syncs
+    from devlint.auditor.recorder.syncwarnings import SyncWarnings
+    from devlint.auditor.recorder.uncompiled import Uncompiled
+    from devlint.auditor.recorder.waits import Waits
 
     attribution = Attribution(session)
     waits = Waits(session)

@@ -12,15 +12,15 @@ import time
 from dataclasses import dataclass, replace
 
 from devlint import __version__
-from devlint.auditor import console, ranks, storage
-from devlint.auditor.children import Children
-from devlint.auditor.console import say
-from devlint.auditor.departures import Departures
-from devlint.auditor.merge import merge
-from devlint.auditor.recording import Plan, Recording, Refused
-from devlint.auditor.runner import Script, ScriptError, die_of, flush, prepare_path
-from devlint.auditor.runner import run as run_script
-from devlint.auditor.show import judged
+from devlint.auditor.judgement.show import judged
+from devlint.auditor.running import console, ranks, storage
+from devlint.auditor.running.children import Children
+from devlint.auditor.running.console import say
+from devlint.auditor.running.departures import Departures
+from devlint.auditor.running.merge import merge
+from devlint.auditor.running.recording import Plan, Recording, Refused
+from devlint.auditor.running.runner import Script, ScriptError, die_of, flush, prepare_path
+from devlint.auditor.running.runner import run as run_script
 from devlint.config import Config, ConfigError, Resolver
 from devlint.record import Ending, Environment, Process, Record
 
@@ -296,7 +296,7 @@ def _for_node(output: str, rank: ranks.Rank | None) -> str:
 
 def _is_limit(error: BaseException) -> bool:
     """Whether devlint itself ended the script, since it had made the steps that it was to make."""
-    steps = sys.modules.get("devlint.auditor.steps")
+    steps = sys.modules.get("devlint.auditor.loop.steps")
     return steps is not None and isinstance(error, steps.StepsReached)
 
 

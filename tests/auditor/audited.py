@@ -12,7 +12,7 @@ import warnings
 from typing import Any
 
 import devlint
-from devlint.auditor.judge import judge
+from devlint.auditor.judgement.judge import judge
 from devlint.config import Config, Selection
 
 EVERY_RULE = Config(selections=(Selection(select=("ALL",)),))

@@ -52,8 +52,8 @@ def main() -> None:
 def _outcome(directory: Path, name: str, code: str) -> Any:
     import torch
 
-    from devlint.auditor import code as source
-    from devlint.auditor.explain import explain
+    from devlint.auditor.explanation import code as source
+    from devlint.auditor.explanation.explain import explain
     from devlint.auditor.frames import Frames
     from devlint.simulator import backend
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from devlint.auditor.judge import judge
+from devlint.auditor.judgement.judge import judge
 from devlint.config import Config, Selection
 from devlint.record import (
     Event,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from devlint.auditor.advice import advise
+from devlint.auditor.judgement.advice import advise
 from devlint.record import Device, Ending, Event, Models, Process, Record, Steady
 from tests.report import records
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.auditor import storage
+from devlint.auditor.running import storage
 from devlint.record import Record
 from tests.auditor.running import LIMIT, audit, environment, run, script
 

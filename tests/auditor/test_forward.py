@@ -16,9 +16,9 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402 -- needs torch
 from torch.nn.modules import module as hooks  # noqa: E402 -- needs torch
 
-from devlint.auditor.forward import ForwardCheck  # noqa: E402 -- needs torch
-from devlint.auditor.optimizers import Optimizers  # noqa: E402 -- needs torch
-from devlint.auditor.signals import Signals  # noqa: E402 -- needs torch
+from devlint.auditor.loop.signals import Signals  # noqa: E402 -- needs torch
+from devlint.auditor.modules.forward import ForwardCheck  # noqa: E402 -- needs torch
+from devlint.auditor.modules.optimizers import Optimizers  # noqa: E402 -- needs torch
 from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
 
 
@@ -96,7 +96,7 @@ def test_hooks_leave_once_nothing_is_new_and_come_back_for_a_new_model() -> None
 
 
 def test_loops_ask_for_the_next_forward() -> None:
-    from devlint.auditor.loaders import Loaders
+    from devlint.auditor.loop.loaders import Loaders
 
     loaders = []
 
@@ -232,7 +232,7 @@ def test_a_layer_that_does_not_mind_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     """`meta` stands for a device here: its parameters are managed, so it is the input that is elsewhere."""
     careless(monkeypatch)
     with watching(ForwardCheck) as session:
-        monkeypatch.setattr("devlint.auditor.forward.is_managed", lambda tensor: False)
+        monkeypatch.setattr("devlint.auditor.modules.forward.is_managed", lambda tensor: False)
         net = nn.Sequential(nn.ReLU(), nn.Linear(4, 2))
         x = torch.ones(3, 4, device="meta")
         for args, kwargs in [((x,), {}), ((), {"input": x})]:
@@ -263,7 +263,7 @@ def test_what_may_be_elsewhere(call, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_layer_that_refuses_is_left_to_whoever_explains_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with watching(ForwardCheck) as session:
-        monkeypatch.setattr("devlint.auditor.forward.is_managed", lambda tensor: False)
+        monkeypatch.setattr("devlint.auditor.modules.forward.is_managed", lambda tensor: False)
         with pytest.raises(RuntimeError):
             nn.Linear(4, 2)(torch.ones(3, 5, device="meta"))
         assert not seen(session).mismatches

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from devlint.auditor.importhook import when_imported
+from devlint.auditor.running.importhook import when_imported
 
 
 @pytest.fixture

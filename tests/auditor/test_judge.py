@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from devlint.auditor.judge import judge
+from devlint.auditor.judgement.judge import judge
 from devlint.config import Config, Selection
 from devlint.record import (
     Environment,
@@ -303,8 +303,8 @@ def test_a_finding_without_its_file_still_has_a_place(script: Script) -> None:
 
 
 def test_a_record_is_judged_without_torch() -> None:
-    code = "import sys, devlint.auditor.judge, devlint.record as r\n"
-    code += "devlint.auditor.judge.judge(r.Record(processes=(r.Process(pid=1),)))\nassert 'torch' not in sys.modules"
+    code = "import sys, devlint.record as r\nfrom devlint.auditor.judgement.judge import judge\n"
+    code += "judge(r.Record(processes=(r.Process(pid=1),)))\nassert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 

@@ -232,7 +232,7 @@ def test_a_forked_child_counts_nothing() -> None:
 
 
 def test_a_torch_without_an_accelerator_is_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    from devlint.auditor.backends import find_key
+    from devlint.auditor.recorder.backends import find_key
 
     if find_key():
         pytest.skip("this torch was built with an accelerator")

@@ -21,9 +21,9 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset  # noqa: E402 --
 
 from devlint import record  # noqa: E402 -- needs torch
 from devlint.auditor.frames import NOWHERE  # noqa: E402 -- keeps the imports together
-from devlint.auditor.loaders import Loaders, tensors_in  # noqa: E402 -- needs torch
+from devlint.auditor.loop.loaders import Loaders, tensors_in  # noqa: E402 -- needs torch
+from devlint.auditor.loop.signals import Signals  # noqa: E402 -- needs torch
 from devlint.auditor.session import Session, Settings  # noqa: E402 -- keeps the imports together
-from devlint.auditor.signals import Signals  # noqa: E402 -- needs torch
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from devlint.auditor.frames import Frames
-from devlint.auditor.locate import Locator
+from devlint.auditor.judgement.locate import Locator
 from devlint.record import Frame
 from tests.auditor.script import Script
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from devlint.auditor.merge import merge
+from devlint.auditor.running.merge import merge
 from devlint.record import Process, Record
 
 

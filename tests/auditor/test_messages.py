@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from devlint.auditor.messages import argument_in, demand, devices_in, is_mismatch
+from devlint.auditor.explanation.messages import argument_in, demand, devices_in, is_mismatch
 
 SAME = "Expected all tensors to be on the same device, but"
 MISMATCHES = {

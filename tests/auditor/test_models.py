@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402 -- needs torch
 
-from devlint.auditor.forward import ForwardCheck  # noqa: E402 -- needs torch
+from devlint.auditor.modules.forward import ForwardCheck  # noqa: E402 -- needs torch
 from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
 
 

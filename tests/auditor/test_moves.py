@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402 -- needs torch
 
-from devlint.auditor.moves import Moves  # noqa: E402 -- needs torch
+from devlint.auditor.recorder.moves import Moves  # noqa: E402 -- needs torch
+from devlint.auditor.recorder.uncompiled import Uncompiled  # noqa: E402 -- needs torch
 from devlint.auditor.session import Session, Settings  # noqa: E402 -- keeps the imports together
-from devlint.auditor.uncompiled import Uncompiled  # noqa: E402 -- needs torch
 from devlint.record import Ending, Event  # noqa: E402 -- keeps the imports together
 
 

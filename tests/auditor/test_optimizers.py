@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402 -- needs torch
 
-from devlint.auditor.optimizers import Optimizers  # noqa: E402 -- needs torch
+from devlint.auditor.modules.optimizers import Optimizers  # noqa: E402 -- needs torch
 from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
 
 

@@ -15,7 +15,7 @@ from textwrap import dedent
 import pytest
 from click.testing import CliRunner, Result
 
-from devlint.auditor import storage
+from devlint.auditor.running import storage
 from devlint.cli import main
 from devlint.record import Record
 from tests.auditor.running import LIMIT, Done, audit, environment, run, script
@@ -213,9 +213,9 @@ def test_a_run_that_leaves_at_once_is_reported(tree) -> None:
 
 SABOTAGE = """
 import sys
-from devlint.auditor.importhook import when_imported
+from devlint.auditor.running.importhook import when_imported
 def sabotage():
-    from devlint.auditor import signals
+    from devlint.auditor.loop import signals
     def describe(*_):
         raise RuntimeError("sabotaged\\nin two lines")
     signals.Signals.describe = describe

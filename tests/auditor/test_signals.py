@@ -19,10 +19,10 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-from devlint.auditor.loaders import Loaders
+from devlint.auditor.loop.loaders import Loaders
+from devlint.auditor.loop.signals import Signals
+from devlint.auditor.loop.steps import StepsReached
 from devlint.auditor.session import Session, Settings
-from devlint.auditor.signals import Signals
-from devlint.auditor.steps import StepsReached
 from devlint.record import Ending, Process, Steps
 from tests.auditor.loops import (
     LOOPS,
@@ -144,7 +144,7 @@ def test_a_bug_of_ours_is_not_the_scripts(capsys: pytest.CaptureFixture[str], mo
     def broken(self: object, loader: int) -> bool:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("devlint.auditor.steps.LoopSteps.batch", broken)
+    monkeypatch.setattr("devlint.auditor.loop.steps.LoopSteps.batch", broken)
     session = Session(Settings())
     loaders = Loaders(session)
     session.start([loaders, Signals(session, loaders)])

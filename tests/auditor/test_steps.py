@@ -10,7 +10,7 @@ import pytest
 
 from devlint.auditor.frames import Frames
 from devlint.auditor.ledger import Ledger, What
-from devlint.auditor.steps import LoopSteps, StepsReached
+from devlint.auditor.loop.steps import LoopSteps, StepsReached
 
 A, B = 0, 1
 Sums = dict[tuple[str, str], tuple[int, int]]

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from devlint.auditor import storage
+from devlint.auditor.running import storage
 from devlint.record import Record
 from tests.report import records
 

@@ -8,9 +8,9 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402 -- needs torch
 
-from devlint.auditor.held import home, storage_of, unregistered  # noqa: E402 -- needs torch
+from devlint.auditor.modules.held import home, storage_of, unregistered  # noqa: E402 -- needs torch
+from devlint.auditor.modules.strays import Strays  # noqa: E402 -- needs torch
 from devlint.auditor.session import Session, Settings  # noqa: E402 -- needs torch
-from devlint.auditor.strays import Strays  # noqa: E402 -- needs torch
 
 
 class Net(nn.Module):

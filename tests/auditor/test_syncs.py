@@ -13,11 +13,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from devlint.auditor.attribution import Attribution  # noqa: E402 -- needs torch
+from devlint.auditor.recorder.attribution import Attribution  # noqa: E402 -- needs torch
+from devlint.auditor.recorder.syncs import Syncs  # noqa: E402 -- needs torch
+from devlint.auditor.recorder.syncwarnings import SyncWarnings  # noqa: E402 -- needs torch
+from devlint.auditor.recorder.waits import Waits  # noqa: E402 -- needs torch
 from devlint.auditor.session import Session, Settings  # noqa: E402 -- keeps the imports together
-from devlint.auditor.syncs import Syncs  # noqa: E402 -- needs torch
-from devlint.auditor.syncwarnings import SyncWarnings  # noqa: E402 -- needs torch
-from devlint.auditor.waits import Waits  # noqa: E402 -- needs torch
 from devlint.record import Ending, Event  # noqa: E402 -- keeps the imports together
 
 

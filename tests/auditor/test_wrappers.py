@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402 -- needs torch
 
-from devlint.auditor.wrappers import Wrappers, _ids  # noqa: E402 -- needs torch
+from devlint.auditor.modules.wrappers import Wrappers, _ids  # noqa: E402 -- needs torch
 from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
 
 

@@ -19,14 +19,14 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from devlint.auditor.attribution import Attribution
-from devlint.auditor.kernels import Kernels
-from devlint.auditor.moves import Moves
+from devlint.auditor.recorder.attribution import Attribution
+from devlint.auditor.recorder.kernels import Kernels
+from devlint.auditor.recorder.moves import Moves
+from devlint.auditor.recorder.syncs import Syncs
+from devlint.auditor.recorder.syncwarnings import SyncWarnings
+from devlint.auditor.recorder.uncompiled import Uncompiled
+from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Session, Settings
-from devlint.auditor.syncs import Syncs
-from devlint.auditor.syncwarnings import SyncWarnings
-from devlint.auditor.uncompiled import Uncompiled
-from devlint.auditor.waits import Waits
 
 LIMITS = {
     "model of small layers": 2.1,

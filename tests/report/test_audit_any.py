@@ -9,7 +9,7 @@ from dataclasses import fields
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from devlint.auditor.advice import advise
+from devlint.auditor.judgement.advice import advise
 from devlint.record import (
     PHASES,
     Device,

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from devlint.auditor.attribution import Attribution
-from devlint.auditor.kernels import Kernels
+from devlint.auditor.recorder.attribution import Attribution
+from devlint.auditor.recorder.kernels import Kernels
+from devlint.auditor.recorder.syncwarnings import SyncWarnings
+from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Listener, Session, Settings
-from devlint.auditor.syncwarnings import SyncWarnings
-from devlint.auditor.waits import Waits
 from devlint.record import Ending, Event
 from devlint.simulator import backend
 

@@ -1,0 +1,360 @@
+"""Why a run died of tensors on different devices: who was where, and what put them there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Literal, NamedTuple
+
+import torch
+from torch import nn
+
+from devlint.auditor.explanation.code import running as running_code
+from devlint.auditor.explanation.lookup import look_up
+from devlint.auditor.explanation.messages import argument_in, demand, devices_in, is_mismatch
+from devlint.auditor.explanation.operands import Operand, operands
+from devlint.auditor.explanation.reasons import Reasons
+from devlint.auditor.explanation.tensors import device_of, is_managed, is_scalar, leaves, own_tensors, walk
+from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper, owner_of, path_of
+from devlint.auditor.frames import Frames
+from devlint.auditor.modules.held import Held, home
+from devlint.auditor.recorder.transfers import describe
+from devlint.record import Mismatch, Party
+
+Role = Literal["input", "parameter", "buffer", "attribute", "variable"]
+_PARTIES = 8
+_LONGEST = 60
+
+
+class Explanation(NamedTuple):
+    """A mismatch, and what took part in it although the module that holds it never registered it."""
+
+    mismatch: Mismatch
+    held: tuple[tuple[Held, str], ...] = ()
+    """Each with the device of the module that holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A tensor, or a module, that may be one side of the mismatch."""
+
+    text: str
+    device: str
+    role: Role
+    tensor: torch.Tensor | None = None
+    module: nn.Module | None = None
+    operand: Operand | None = None
+    why: str = ""
+
+
+def explain(error: BaseException, traceback: TracebackType | None, frames: Frames) -> Mismatch | None:
+    """The mismatch that an exception tells of, explained; ``None`` if it tells of something else.
+
+    Nothing of the script is run: only names, attributes and elements are looked up.
+    """
+    found = examine(error, traceback, frames)
+    return found.mismatch if found is not None else None
+
+
+def examine(error: BaseException, traceback: TracebackType | None, frames: Frames) -> Explanation | None:
+    """The same, with the unregistered tensors and modules that took part."""
+    cause = next((one for one in chain(error) if is_mismatch(one)), None)
+    if cause is None:
+        return None
+    return _Examination(str(cause), follow(traceback if cause is error else cause.__traceback__, frames)).result()
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception, and those that it was raised from."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        yield found
+        seen.add(id(found))
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+
+
+class _Examination:
+    """Collects who took part, finds out who was out of place, and asks why."""
+
+    def __init__(self, text: str, trail: Trail) -> None:
+        self.text = text
+        self.trail = trail
+        self.reasons = Reasons(trail)
+        self.demand = demand(text)
+        self.node: dict[int, ast.AST | None] = {}
+
+    def result(self) -> Explanation:
+        path, kind = self._module()
+        candidates = self._candidates()
+        strays = self._strays(candidates)
+        parties: list[Party] = []
+        held: list[Held] = []
+        for candidate in strays:
+            reason = self.reasons.of(candidate.tensor, candidate.module, candidate.operand, candidate.device)
+            held += [reason.held] if reason.held is not None else []
+            why = "; ".join(part for part in (candidate.why, reason.why) if part)
+            plain = reason.held is not None and reason.held.value is candidate.tensor
+            role: Role = "attribute" if plain else candidate.role
+            parties.append(replace(_party(candidate), why=why, origin=reason.frame, role=role))
+        parties += [_party(candidate) for candidate in candidates if candidate not in strays]
+        project = self.trail.project
+        inner = self.trail.scenes[0] if self.trail.scenes else None
+        mismatch = Mismatch(
+            frame=project.place() if project else None,
+            via=inner.place() if inner is not None and inner is not project else None,
+            module=path,
+            module_class=kind,
+            parties=tuple(parties[:_PARTIES]) or self._from_text(),
+            error=_said(self.text),
+        )
+        return Explanation(mismatch, tuple((one, home(one.owner) or self._around()) for one in held))
+
+    def _around(self) -> str:
+        """Where the outermost module is, for an owner without parameters of its own."""
+        root = self.trail.root
+        return home(root) if root is not None else ""
+
+    def _module(self) -> tuple[str, str]:
+        """The path of the running module from the outermost one, and its class."""
+        found, root = self.trail.running, self.trail.root
+        if found is None or root is None:
+            return "", ""
+        module = found[0]
+        path = path_of(root, module)
+        if path is None:
+            path = next((held.text + rest for held, rest in self.reasons.holding(module)), "")
+        return path, type(module).__name__
+
+    def _candidates(self) -> list[Candidate]:
+        """Those who took part: by the module that ran, or else by the expression in the code."""
+        if self.demand:
+            return list(self._alone())
+        named = set(devices_in(self.text))
+        for find in (self._wrapped, self._optimizer, self._inside_module, self._expression):
+            found = [_indexed(candidate, named) for candidate in _unique(find())]
+            if len({candidate.device for candidate in found}) > 1:
+                return _representative(found, self._stray_devices(found))
+        return []
+
+    def _strays(self, candidates: list[Candidate]) -> list[Candidate]:
+        devices = self._stray_devices(candidates)
+        return [candidate for candidate in candidates if candidate.device in devices]
+
+    def _stray_devices(self, candidates: list[Candidate]) -> set[str]:
+        """The devices of those who are out of place: the CPU, else whatever is not where the parameters are."""
+        devices = [candidate.device for candidate in candidates]
+        if self.demand:
+            return set(devices) - {"cpu"}
+        if "cpu" in devices:
+            return {"cpu"} if len(set(devices)) > 1 else set()
+        own = [candidate.device for candidate in candidates if candidate.role == "parameter"]
+        expected = (own or devices or [""])[0]
+        return set(devices) - {expected}
+
+    def _wrapped(self) -> Iterator[Candidate]:
+        """DataParallel and DistributedDataParallel, which want the module on their first device."""
+        found = self.trail.find(nn.Module)
+        if found is None or not is_wrapper(found[0]) or "device_ids" not in self.text:
+            return
+        wrapper, stop = found
+        inner = stop.frame.f_locals.get("module") or getattr(wrapper, "module", None)
+        named = [name for name in devices_in(self.text) if name != "cpu"]
+        expected = named[0] if named else "cuda:0"
+        expected = expected if ":" in expected else f"{expected}:0"
+        if isinstance(inner, nn.Module):
+            why = f"`{type(wrapper).__name__}` wants the module on {expected} before it wraps it"
+            for name, tensor in own_and_inner(inner):
+                if device_of(tensor) != expected:
+                    yield Candidate(name, device_of(tensor), "parameter", tensor, inner, why=why)
+                    break
+            yield Candidate("device_ids[0]", expected, "variable")
+
+    def _optimizer(self) -> Iterator[Candidate]:
+        """State of an optimizer that is not where its parameter is."""
+        found = self.trail.find(torch.optim.Optimizer)
+        if found is None:
+            return
+        optimizer, _ = found
+        kind = type(optimizer).__name__
+        for parameter, state in list(optimizer.state.items()):
+            for name, value in leaves(state):
+                if isinstance(parameter, torch.Tensor) and not is_scalar(value) and value.device != parameter.device:
+                    why = f"`{kind}` got this state while the parameter was there, which has moved since"
+                    yield Candidate(f"state of {kind}{name}", device_of(value), "variable", value, why=why)
+                    yield Candidate("parameter", device_of(parameter), "parameter", parameter)
+                    return
+
+    def _alone(self) -> Iterator[Candidate]:
+        """The one tensor that had to be somewhere else, such as on the CPU for NumPy."""
+        blamed = argument_in(self.text)
+        for stop in reversed(self.trail.stops) if blamed else ():
+            tensor = stop.frame.f_locals.get(blamed)
+            if stop.internal and isinstance(tensor, torch.Tensor):
+                named = self._spelled(tensor)
+                text = named.text if named else blamed
+                yield Candidate(text, device_of(tensor), "input", tensor, operand=named, why=self.demand)
+                return
+        for stop in self.trail.scenes:
+            for operand in self._operands(stop):
+                if operand.device != "cpu" and isinstance(operand.value, torch.Tensor):
+                    yield replace(self._candidate(operand), why=self.demand)
+                    return
+
+    def _inside_module(self) -> Iterator[Candidate]:
+        """What a module of torch or a library works on: what it registers itself, and its inputs."""
+        found = self.trail.running
+        if found is None or found[1].project:
+            return
+        module, _ = found
+        stop = next(stop for stop in self.trail.stops if stop.this is module and _takes_input(stop))
+        name = self._name_of(module)
+        for part, tensor in own_tensors(module):
+            if not is_managed(tensor) and not is_scalar(tensor):
+                role: Role = "parameter" if isinstance(tensor, nn.Parameter) else "buffer"
+                yield Candidate(f"{name}.{part}" if name else part, device_of(tensor), role, tensor, module)
+        for position, (text, value) in enumerate(_arguments(stop)):
+            for path, tensor in leaves(value, text):
+                if not is_managed(tensor) and not is_scalar(tensor):
+                    named = self._spelled(tensor)
+                    shown = named.text if named else self._argument(module, position) or path
+                    yield Candidate(shown, device_of(tensor), "input", tensor, operand=named)
+
+    def _expression(self) -> Iterator[Candidate]:
+        """The operands of the expression that failed, in the innermost code that is not torch's."""
+        for stop in self.trail.scenes:
+            found = self._operands(stop)
+            direct = [operand for operand in found if operand.direct]
+            devices = {operand.device for operand in direct}
+            chosen = direct if len(devices) > 1 else found
+            if len({operand.device for operand in chosen}) > 1:
+                yield from map(self._candidate, chosen)
+                return
+
+    def _candidate(self, operand: Operand) -> Candidate:
+        value = operand.value
+        if isinstance(value, nn.Module):
+            name, tensor = next(own_and_inner(value))
+            return Candidate(f"{operand.text}.{name}", operand.device, "parameter", tensor, value, operand)
+        role: Role = "variable"
+        if value is not None and any(owner_of(module, value) for module in self.trail.modules[:1]):
+            role = "parameter" if isinstance(value, nn.Parameter) else "buffer"
+        return Candidate(operand.text, operand.device, role, value, operand=operand)
+
+    def _operands(self, stop: Stop) -> list[Operand]:
+        node = self._node(stop)
+        return operands(node, stop.frame) if node is not None else []
+
+    def _node(self, stop: Stop) -> ast.AST | None:
+        key = id(stop.frame)
+        if key not in self.node:
+            self.node[key] = running_code(stop.frame.f_code, stop.instruction)
+        return self.node[key]
+
+    def _spelled(self, tensor: torch.Tensor) -> Operand | None:
+        """How the project's code names a tensor, else how a library's does."""
+        scenes = self.trail.scenes
+        for stop in [stop for stop in scenes if stop.project] + [stop for stop in scenes if not stop.project]:
+            for operand in self._operands(stop):
+                if operand.value is tensor:
+                    return operand
+        return None
+
+    def _argument(self, module: nn.Module, position: int) -> str:
+        """The text of an argument in the call of a module that stands in the code."""
+        for stop in self.trail.scenes:
+            node = self._node(stop)
+            if not isinstance(node, ast.Call) or position >= len(node.args):
+                continue
+            if look_up(node.func, stop.frame) is module:
+                text = ast.unparse(node.args[position])
+                return text if len(text) <= _LONGEST else ""
+        return ""
+
+    def _name_of(self, module: nn.Module) -> str:
+        """The path of a module, or the name that the code gives it."""
+        path = self._module()[0]
+        if path:
+            return path
+        for stop in self.trail.scenes:
+            for operand in self._operands(stop):
+                if operand.value is module:
+                    return operand.text
+        return type(module).__name__
+
+    def _from_text(self) -> tuple[Party, ...]:
+        """What the message alone tells."""
+        devices, blamed = devices_in(self.text), argument_in(self.text)
+        found = [Party(text=blamed if index == 0 and blamed else "", device=name) for index, name in enumerate(devices)]
+        return tuple(found)
+
+
+def own_and_inner(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """The tensors of a module and of the modules in it, with their paths."""
+    for path, inner in walk(module):
+        for name, tensor in own_tensors(inner):
+            if not is_managed(tensor) and not is_scalar(tensor):
+                yield f"{path}.{name}" if path else name, tensor
+
+
+def _party(candidate: Candidate) -> Party:
+    example = describe(candidate.tensor) if candidate.tensor is not None else ""
+    return Party(text=candidate.text, device=candidate.device, example=example, role=candidate.role)
+
+
+def _arguments(stop: Stop) -> list[tuple[str, object]]:
+    code = stop.frame.f_code
+    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    values = stop.frame.f_locals
+    found: list[tuple[str, object]] = [(name, values[name]) for name in names if name in values]
+    return found
+
+
+def _takes_input(stop: Stop) -> bool:
+    return stop.frame.f_code.co_name not in ("_wrapped_call_impl", "_call_impl", "inner")
+
+
+def _unique(candidates: Iterator[Candidate]) -> list[Candidate]:
+    found: list[Candidate] = []
+    for candidate in candidates:
+        if not any(_same(candidate, other) for other in found):
+            found.append(candidate)
+    return found
+
+
+def _same(one: Candidate, other: Candidate) -> bool:
+    if one.tensor is not None and one.tensor is other.tensor:
+        return True
+    return one.text == other.text and one.device == other.device
+
+
+def _indexed(candidate: Candidate, named: set[str]) -> Candidate:
+    """With the index of a device that the code names without one, as the message has it."""
+    if ":" in candidate.device or candidate.device == "cpu":
+        return candidate
+    return replace(
+        candidate, device=next((name for name in sorted(named) if name.startswith(candidate.device + ":")), "cuda:0")
+    )
+
+
+def _representative(candidates: list[Candidate], strays: set[str]) -> list[Candidate]:
+    """One parameter of each module and device is enough; strays first."""
+    seen: set[tuple[int, str]] = set()
+    found: list[Candidate] = []
+    for candidate in candidates:
+        key = (id(candidate.module), candidate.device)
+        if candidate.module is None or key not in seen:
+            found.append(candidate)
+        if candidate.module is not None:
+            seen.add(key)
+    return sorted(found, key=lambda candidate: candidate.device not in strays)
+
+
+def _said(text: str) -> str:
+    """The line of the message that speaks of devices."""
+    for line in text.splitlines():
+        if is_mismatch(RuntimeError(line)):
+            return line.strip()
+    return " ".join(text.split())

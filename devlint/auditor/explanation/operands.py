@@ -1,0 +1,152 @@
+"""The tensors and modules that take part in an expression which failed."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from devlint.auditor.explanation.lookup import MISSING, dotted, look_up
+from devlint.auditor.explanation.tensors import device_of, is_scalar, leaves
+from devlint.auditor.modules.held import home
+from devlint.flow import table
+
+_MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "type_as", "type", "numpy", "item", "tolist"})
+_SKIPPED = frozenset({"device", "dtype", "map_location"})
+_COMMON = 8
+"""So many tensors of one container are worth a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Something in the expression: a tensor, a module, or a result whose device is known though it is gone.
+
+    ``direct`` says that it is an operand itself, rather than something that an operand was computed from.  ``made``
+    names the function that made it on the default device, in the expression.
+    """
+
+    node: ast.expr
+    text: str
+    device: str
+    value: torch.Tensor | nn.Module | None = None
+    direct: bool = True
+    made: str = ""
+
+
+def operands(node: ast.AST, frame: types.FrameType) -> list[Operand]:
+    """What takes part in an expression or a statement, in the order of its text."""
+    found: list[Operand] = []
+    taken: set[tuple[str, str]] = set()
+    for operand in _visit(node, frame, 0):
+        key = (operand.text, operand.device)
+        if key not in taken:
+            taken.add(key)
+            found.append(operand)
+    return found
+
+
+def _visit(node: ast.AST, frame: types.FrameType, depth: int) -> Iterator[Operand]:
+    """``depth`` counts the operations around the node; the outermost one is the one that failed."""
+    if isinstance(node, (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        yield from _named(node, frame, depth)
+    elif isinstance(node, ast.Call):
+        yield from _call(node, frame, depth)
+    else:
+        deeper = depth + isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp))
+        for child in ast.iter_child_nodes(node):
+            yield from _visit(child, frame, deeper)
+
+
+def _named(node: ast.Name | ast.Attribute | ast.Subscript, frame: types.FrameType, depth: int) -> Iterator[Operand]:
+    value = look_up(node, frame)
+    if value is not MISSING:
+        yield from _of(node, ast.unparse(node), value, depth <= 1)
+    elif isinstance(node, ast.Attribute):
+        yield from _visit(node.value, frame, depth)
+    elif isinstance(node, ast.Subscript):
+        yield from _visit(node.value, frame, depth + 1)
+        yield from _visit(node.slice, frame, depth + 1)
+
+
+def _of(node: ast.expr, text: str, value: object, direct: bool) -> Iterator[Operand]:
+    if isinstance(value, nn.Module):
+        device = home(value)
+        if device:
+            yield Operand(node, text, device, value, direct)
+        return
+    if isinstance(value, types.ModuleType | type) or callable(value):
+        return
+    for count, (path, tensor) in enumerate(leaves(value, text)):
+        if count >= _COMMON * 4:
+            return
+        if not is_scalar(tensor):
+            yield Operand(node, path, device_of(tensor), tensor, direct)
+
+
+def _call(node: ast.Call, frame: types.FrameType, depth: int) -> Iterator[Operand]:
+    function = node.func
+    if depth and isinstance(function, ast.Attribute) and function.attr in _MOVERS:
+        device = _target(node, function, frame)
+        if device:
+            yield Operand(node, ast.unparse(node), device, direct=depth <= 1)
+        return
+    made = factory(node, frame)
+    if depth and made:
+        yield Operand(node, ast.unparse(node), default_device(), direct=depth <= 1, made=made)
+        return
+    called = look_up(function, frame)
+    inner = depth + 1
+    if isinstance(called, nn.Module):
+        if depth and home(called):
+            yield Operand(node, ast.unparse(node), home(called), direct=depth <= 1)
+            inner = depth + 2
+        yield from _of(function, ast.unparse(function), called, depth == 0)
+    elif isinstance(function, ast.Attribute) and not dotted(function, frame):
+        # a method's receiver is as good as its result, but that of the script's own method is anything
+        own = called is not MISSING
+        yield from _visit(function.value, frame, inner + own if own else max(depth, 1))
+    for child in node.args:
+        yield from _visit(child, frame, inner)
+    for keyword in node.keywords:
+        if keyword.arg not in _SKIPPED:
+            yield from _visit(keyword.value, frame, inner)
+
+
+def _target(call: ast.Call, function: ast.Attribute, frame: types.FrameType) -> str:
+    """Where a move goes, empty if that is not known; without an index where the code gives none."""
+    if function.attr in ("cpu", "numpy"):
+        return "cpu"
+    asked = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
+    for node in asked:
+        value = look_up(node, frame)
+        if isinstance(value, torch.Tensor):
+            return device_of(value)
+        if isinstance(value, (str, torch.device)):
+            return str(value)
+    return function.attr if function.attr in ("cuda", "xpu") and not call.args else ""
+
+
+def factory(node: ast.AST, frame: types.FrameType) -> str:
+    """The name of torch's function if a call makes a tensor on the default device, empty if it does anything else."""
+    if not isinstance(node, ast.Call):
+        return ""
+    name = dotted(node.func, frame)
+    entry = table.function(name) if name.startswith("torch") else None
+    if entry is None or any(keyword.arg in ("device", None) for keyword in node.keywords):
+        return ""
+    if entry.rule == "data_or_default" and node.args:
+        given = look_up(node.args[0], frame)
+        return "" if isinstance(given, torch.Tensor) else name
+    return name if entry.rule in ("default_or_kwarg", "cpu", "data_or_default") else ""
+
+
+def default_device() -> str:
+    """Where torch's factories make tensors."""
+    get = getattr(torch, "get_default_device", None)  # since 2.3
+    return str(get()) if get is not None else "cpu"

@@ -1,0 +1,273 @@
+"""Why a tensor is where it is: the assignment that put it there, and what that assignment says."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from devlint.auditor.explanation.code import FunctionNode, frame_at, function_of, own_nodes, tree
+from devlint.auditor.explanation.lookup import MISSING, attribute, dotted, look_up
+from devlint.auditor.explanation.operands import factory
+from devlint.record import Frame
+
+_DEPTH = 4
+_MOVES = frozenset({"to", "cuda", "xpu"})
+_HOST_ONLY = ("from_numpy", "frombuffer")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Why something is where it is, in words (empty if only the place is known), and the place."""
+
+    why: str = ""
+    frame: Frame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A place that gives a name its value: the assigned expression, or what is iterated over."""
+
+    node: ast.AST
+    value: ast.expr | None = None
+    loop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A frame of the traceback with its code: where it is in it, and the functions around."""
+
+    frame: types.FrameType
+    line: int
+
+    @property
+    def file(self) -> str:
+        """The file as the code object names it."""
+        return self.frame.f_code.co_filename
+
+    @property
+    def function(self) -> FunctionNode | None:
+        """The definition that runs."""
+        return function_of(self.frame.f_code)
+
+    def place(self, node: ast.AST) -> Frame:
+        """The place of a node of this function."""
+        return frame_at(self.file, node, getattr(self.frame.f_code, "co_qualname", self.frame.f_code.co_name))
+
+
+def bindings(function: ast.AST, target: str) -> Iterator[Binding]:
+    """The places in a function that assign to ``target`` (a name, or ``self.x``), in the order of the text."""
+    for node in own_nodes(function):
+        if isinstance(node, ast.Assign):
+            for goal in node.targets:
+                if _binds(goal, target):
+                    yield Binding(node, _part(goal, node.value, target))
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr, ast.AugAssign)):
+            if _binds(node.target, target) and node.value is not None:
+                yield Binding(node, node.value)
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            if _binds(node.target, target):
+                yield Binding(node.target, node.iter, loop=True)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None and _binds(node.optional_vars, target):
+            yield Binding(node.optional_vars, node.context_expr)
+
+
+def of_name(name: str, scene: Scene, device: str, depth: int = _DEPTH) -> Origin:
+    """Why the variable holds something on ``device``, as told by the function of the scene."""
+    function = scene.function
+    if function is None:
+        return Origin()
+    found = list(bindings(function, name))
+    before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= scene.line]
+    # in a loop, what stands below has run in the round before
+    chosen = (before or found)[-1:]
+    dropped = dropped_move(name, scene, device, getattr(chosen[0].node, "lineno", 0) if chosen else 0)
+    if dropped is not None or not chosen:
+        return dropped or Origin()
+    return of_binding(name, chosen[0], scene, device, depth)
+
+
+def dropped_move(name: str, scene: Scene, device: str, after: int = 0) -> Origin | None:
+    """``name.to(device)`` as a statement of its own, below the line ``after``: its result is lost."""
+    if device != "cpu" or scene.function is None:
+        return None
+    for node in own_nodes(scene.function):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and after <= node.lineno <= scene.line:
+            called = node.value.func
+            if isinstance(called, ast.Attribute) and called.attr in _MOVES and ast.unparse(called.value) == name:
+                moved = ast.unparse(node.value)
+                why = f"the result of `{moved}` is dropped: `.{called.attr}()` of a tensor returns the moved one"
+                return Origin(why, scene.place(node.value))
+    return None
+
+
+def of_binding(name: str, binding: Binding, scene: Scene, device: str, depth: int = _DEPTH) -> Origin:
+    """What an assignment says of the device of what it assigns."""
+    place = scene.place(binding.node)
+    value = binding.value
+    if value is None:
+        return Origin(frame=place)
+    if binding.loop and device != "cpu":
+        return Origin(frame=place)
+    if binding.loop:
+        source = _bare(value)
+        return Origin(f"it comes from the loop over `{source}` as it is, and was never moved", place)
+    return _of_value(name, value, place, scene, device, depth)
+
+
+def _of_value(name: str, value: ast.expr, place: Frame, scene: Scene, device: str, depth: int) -> Origin:
+    made = made_by(value, scene.frame, device)
+    if made:
+        return Origin(made, place)
+    root = _root(value)
+    if root is not None and root.id != name and depth > 0 and not isinstance(value, ast.Call):
+        inner = of_name(root.id, scene, device, depth - 1)
+        if inner.why:
+            return Origin(inner.why, inner.frame or place)
+    if isinstance(value, ast.Call):
+        returned = _returned(value, scene, device)
+        if returned is not None:
+            return returned
+    if device == "cpu" and isinstance(value, ast.Call) and _iterates(value, scene.frame):
+        return Origin("it comes from the loader as it is, and was never moved", place)
+    return Origin(frame=place)
+
+
+def made_by(value: ast.AST, frame: types.FrameType, device: str) -> str:
+    """What made something on a device, if the expression alone says so."""
+    if isinstance(value, ast.Call):
+        return _made_by_call(value, frame, device)
+    if isinstance(value, ast.BinOp):
+        sides = [side for side in (value.left, value.right) if not isinstance(side, ast.Constant)]
+        known = [made_by(side, frame, device) for side in sides]
+        return known[0] if known and all(known) else ""
+    if isinstance(value, (ast.UnaryOp, ast.Subscript)):
+        return made_by(value.operand if isinstance(value, ast.UnaryOp) else value.value, frame, device)
+    return ""
+
+
+def _made_by_call(call: ast.Call, frame: types.FrameType, device: str) -> str:
+    name = factory(call, frame)
+    if name:
+        asked = "" if name.endswith(_HOST_ONLY) else ", since no `device=` is given"
+        return f"`{name}` makes it on the CPU{asked}" if device == "cpu" else ""
+    if dotted(call.func, frame):
+        inner = [made_by(argument, frame, device) for argument in call.args]
+        return inner[0] if len(inner) == 1 else ""
+    if not isinstance(call.func, ast.Attribute):
+        return ""
+    method = call.func.attr
+    if method == "cpu" and device == "cpu":
+        return "`.cpu()` moved it to the CPU"
+    if method in _MOVES:
+        return f"`{ast.unparse(call)}` moved it to {device}" if device != "cpu" else ""
+    # a method of what was just made: `torch.zeros(3).unsqueeze(0)`
+    return made_by(call.func.value, frame, device)
+
+
+def _returned(call: ast.Call, scene: Scene, device: str) -> Origin | None:
+    """What a function of the script returned, if all it returns was made there on the default device."""
+    called = look_up(call.func, scene.frame)
+    if called is MISSING and isinstance(call.func, ast.Attribute):
+        base = look_up(call.func.value, scene.frame)
+        called = MISSING if base is MISSING else attribute(base, call.func.attr)
+    code = getattr(called, "__code__", None)
+    if not isinstance(called, types.FunctionType) or not isinstance(code, types.CodeType):
+        return None
+    function = function_of(code)
+    if function is None:
+        return None
+    shown = ast.unparse(call.func)
+    for node in own_nodes(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            for part in _parts(node.value):
+                named = list(bindings(function, part.id))[-1:] if isinstance(part, ast.Name) else []
+                value = named[0].value if named else part
+                made = _made_there(value, called, device) if value is not None else ""
+                if made and value is not None:
+                    frame = frame_at(code.co_filename, value, getattr(called, "__qualname__", code.co_name))
+                    return Origin(f"`{shown}()` returns it, and there {made}", frame)
+    return None
+
+
+def _made_there(value: ast.expr, function: types.FunctionType, device: str) -> str:
+    """The same as :func:`made_by`, in a function that is not running: only its globals are known."""
+    stand_in = types.SimpleNamespace(f_locals={}, f_globals=function.__globals__)
+    return made_by(value, stand_in, device)  # type: ignore[arg-type]  # all that is asked of a frame is its names
+
+
+def of_attribute(owner: object, name: str) -> tuple[Frame | None, str]:
+    """The assignment ``self.name = ...`` in the code of the module's class, and the assigned expression."""
+    best: tuple[Frame | None, str] = (None, "")
+    for cls in type(owner).__mro__:
+        for function in list(vars(cls).values()):
+            code = getattr(function, "__code__", None)
+            if not isinstance(code, types.CodeType) or tree(code.co_filename) is None:
+                continue
+            node = function_of(code)
+            this = code.co_varnames[0] if code.co_argcount else "self"
+            for binding in bindings(node, f"{this}.{name}") if node is not None else ():
+                if isinstance(binding.value, ast.Constant) and binding.value.value is None:
+                    continue  # a placeholder
+                frame = frame_at(code.co_filename, binding.node, getattr(function, "__qualname__", ""))
+                text = ast.unparse(binding.value) if binding.value is not None else ""
+                if code.co_name == "__init__":
+                    return frame, text
+                best = best if best[0] else (frame, text)
+        if best[0]:
+            break
+    return best
+
+
+def _binds(goal: ast.AST, target: str) -> bool:
+    if isinstance(goal, (ast.Tuple, ast.List)):
+        return any(_binds(part, target) for part in goal.elts)
+    if isinstance(goal, ast.Starred):
+        return _binds(goal.value, target)
+    return isinstance(goal, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(goal) == target
+
+
+def _part(goal: ast.expr, value: ast.expr, target: str) -> ast.expr:
+    """The part of a tuple that goes to the target, where both sides are tuples."""
+    if not isinstance(goal, (ast.Tuple, ast.List)) or not isinstance(value, (ast.Tuple, ast.List)):
+        return value
+    if len(goal.elts) != len(value.elts):
+        return value
+    pairs = zip(goal.elts, value.elts, strict=True)
+    return next((_part(left, right, target) for left, right in pairs if _binds(left, target)), value)
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    return list(value.elts) if isinstance(value, (ast.Tuple, ast.List)) else [value]
+
+
+def _root(node: ast.expr) -> ast.Name | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node if isinstance(node, ast.Name) else None
+
+
+def _bare(node: ast.expr) -> str:
+    """What is looped over, without ``enumerate``, ``zip`` and ``tqdm`` around it."""
+    while isinstance(node, ast.Call) and node.args and isinstance(node.func, (ast.Name, ast.Attribute)):
+        node = node.args[0]
+    return ast.unparse(node)
+
+
+def _iterates(call: ast.Call, frame: types.FrameType) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "next" and bool(call.args)
+
+
+def is_parameter(name: str, function: FunctionNode | None) -> bool:
+    """Whether the name is a parameter of the function, and so came from its caller."""
+    if function is None or isinstance(function, ast.Module):
+        return False
+    given = function.args
+    named = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    return name in {argument.arg for argument in named}
+
+
+def holds(frame: types.FrameType, value: object) -> str:
+    """The variable of a frame that is this very object, empty if none is."""
+    return next((name for name, found in list(frame.f_locals.items()) if found is value), "")

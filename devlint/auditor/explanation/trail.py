@@ -1,0 +1,122 @@
+"""The way to where a run died: the frames of a traceback, and the modules that were running in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Any
+
+import torch
+from torch import nn
+
+from devlint.auditor.explanation.origins import Scene
+from devlint.auditor.explanation.tensors import fields, walk
+from devlint.auditor.frames import Frames, Spot, resolve_spot
+from devlint.record import Frame
+
+_WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "OptimizedModule", "FullyShardedDataParallel"})
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One frame of a traceback: the instruction in it that did not return, and whose code it is."""
+
+    frame: FrameType
+    instruction: int
+    internal: bool
+    project: bool
+    line: int
+
+    @property
+    def scene(self) -> Scene:
+        """The same, for whoever reads the code."""
+        return Scene(self.frame, self.line)
+
+    @property
+    def this(self) -> Any:
+        """What a method calls ``self``, ``None`` in a function without parameters."""
+        code = self.frame.f_code
+        return self.frame.f_locals.get(code.co_varnames[0]) if code.co_argcount and code.co_varnames else None
+
+    def place(self) -> Frame:
+        """Where it is."""
+        return resolve_spot(Spot(self.frame.f_code, self.instruction))
+
+
+@dataclass(slots=True)
+class Trail:
+    """A traceback from its outermost frame to its innermost."""
+
+    stops: list[Stop]
+    modules: list[nn.Module] = field(init=False)
+    """The modules whose methods ran, from the outermost in, without what only wraps one of them."""
+
+    def __post_init__(self) -> None:
+        self.modules = []
+        for stop in self.stops:
+            this = stop.this
+            if not isinstance(this, nn.Module) or "_modules" not in fields(this) or is_wrapper(this):
+                continue
+            if not any(this is module for module in self.modules):
+                self.modules.append(this)
+
+    @property
+    def root(self) -> nn.Module | None:
+        """The outermost module."""
+        return self.modules[0] if self.modules else None
+
+    @property
+    def scenes(self) -> list[Stop]:
+        """The frames of the project and of libraries other than torch, the innermost first."""
+        return [stop for stop in reversed(self.stops) if not stop.internal]
+
+    @property
+    def project(self) -> Stop | None:
+        """The innermost frame of the project."""
+        return next((stop for stop in self.scenes if stop.project), None)
+
+    @property
+    def running(self) -> tuple[nn.Module, Stop] | None:
+        """The innermost module whose method ran, and the frame of it that is the closest to what failed."""
+        for stop in reversed(self.stops):
+            if any(stop.this is module for module in self.modules):
+                return stop.this, stop
+        return None
+
+    def find(self, kind: type) -> tuple[Any, Stop] | None:
+        """The innermost object of a class whose method ran."""
+        return next(((stop.this, stop) for stop in reversed(self.stops) if isinstance(stop.this, kind)), None)
+
+
+def follow(traceback: TracebackType | None, frames: Frames) -> Trail:
+    """The trail of a traceback."""
+    stops: list[Stop] = []
+    while traceback is not None:
+        frame = traceback.tb_frame
+        project = frames.is_project(frame.f_code)
+        internal = not project and frames.is_internal(frame.f_code)
+        stops.append(Stop(frame, traceback.tb_lasti, internal, project, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return Trail(stops)
+
+
+def is_wrapper(module: nn.Module) -> bool:
+    """Whether it only passes on to the module in it."""
+    cls = type(module)
+    return cls.__name__ in _WRAPPERS and cls.__module__.startswith("torch.")
+
+
+def path_of(root: nn.Module, module: nn.Module) -> str | None:
+    """The path of a registered module, ``None`` if ``root`` does not register it."""
+    return next((path for path, found in walk(root) if found is module), None)
+
+
+def owner_of(root: nn.Module, tensor: torch.Tensor) -> tuple[str, nn.Module, str, str] | None:
+    """Path, module, name and role of a registered parameter or buffer."""
+    for path, module in walk(root):
+        own = fields(module)
+        for part, role in (("_parameters", "parameter"), ("_buffers", "buffer")):
+            for name, found in own[part].items():
+                if found is tensor:
+                    return path, module, name, role
+    return None

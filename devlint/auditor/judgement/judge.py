@@ -1,0 +1,96 @@
+"""Judgement: the rules of `devlint check`, applied to what an audit saw."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
+from devlint.auditor.judgement.locate import Locator
+from devlint.auditor.judgement.observed import observed
+from devlint.check.source import Source
+from devlint.check.suppress import suppressions
+from devlint.config import Config, Resolver
+from devlint.finding import Finding
+from devlint.record import Frame, Process, Record
+from devlint.report.json import as_object
+from devlint.rules import verdicts
+from devlint.selection import ignored_in, selected
+from devlint.sites import Site
+
+_LONGEST = 12
+"""More lines than this of one expression say no more than its first ones."""
+
+
+def judge(record: Record, config: Config | Resolver | None = None) -> Record:
+    """The record with its findings, and with the code that it speaks of.
+
+    Each file is judged as its configuration has it, given or found as `devlint check` finds it; comments in the code
+    silence what they name.  A configuration that cannot be read raises :class:`devlint.config.ConfigError`.
+    """
+    resolver = config if isinstance(config, Resolver) else Resolver(config)
+    locator = Locator(record.sources)
+    sites: dict[Source, list[Site]] = defaultdict(list)
+    for found in observed(record, locator):
+        sites[found.location.source].append(found.site)
+    judged = [verdict for source in sites for verdict in _judge(source, sites[source], resolver, record, locator)]
+    judged.sort(key=lambda verdict: verdict[0].sort_key)
+    findings = tuple(_object(finding, site) for finding, site in judged)
+    return replace(record, findings=findings, sources=_sources(record, [finding for finding, _ in judged], locator))
+
+
+def _judge(
+    source: Source, sites: list[Site], resolver: Resolver, record: Record, locator: Locator
+) -> list[tuple[Finding, Site]]:
+    """What the rules say of one file."""
+    typed = source.filename.startswith("<")
+    config = resolver.at((record.directory or os.getcwd()) if typed else os.path.dirname(source.filename))
+    ignored = ignored_in(source.filename, config) if config.per_file_ignores and not typed else frozenset()
+    rules = [rule for rule in selected(config) if rule.observed and rule.code not in ignored]
+    found = verdicts(source, rules, sites, config.target_torch, locator.home)
+    comments = suppressions(source.text, bool(found))
+    kept = {id(finding) for finding in comments.apply(finding for finding, _ in found)}
+    return [verdict for verdict in found if id(verdict[0]) in kept]
+
+
+def _object(finding: Finding, site: Site) -> dict[str, Any]:
+    """The JSON of `devlint check` for a finding, with what was measured."""
+    value = as_object(finding)
+    value["measured"] = None if site.measured is None else {**asdict(site.measured), "ranks": list(site.measured.ranks)}
+    return value
+
+
+def _sources(record: Record, findings: list[Finding], locator: Locator) -> dict[str, dict[int, str]]:
+    """The lines of code at every place that the record or a finding names."""
+    lines: dict[str, dict[int, str]] = {file: dict(known) for file, known in record.sources.items()}
+
+    def keep(file: str, first: int, last: int) -> None:
+        known = locator.lines(file, first, min(last, first + _LONGEST - 1))
+        lines[file] = {**known, **lines.get(file, {})}
+
+    for process in record.processes:
+        for frame in _frames(process):
+            keep(frame.file, frame.line, frame.end_line or frame.line)
+    for finding in findings:
+        keep(finding.filename, finding.span.row, finding.span.end_row)
+        for place in finding.related:
+            keep(place.filename or finding.filename, place.span.row, place.span.end_row)
+    return {file: dict(sorted(known.items())) for file, known in lines.items() if known}
+
+
+def _frames(process: Process) -> Iterator[Frame]:
+    """Every place that a process names."""
+    found: list[Frame | None] = []
+    for event in process.events:
+        found += [event.frame, event.via]
+    for mismatch in process.mismatches:
+        found += [mismatch.frame, mismatch.via, *(party.origin for party in mismatch.parties)]
+    for stray in process.strays:
+        found += [stray.frame, *stray.moved]
+    for optimizer in process.optimizers:
+        found += [optimizer.frame, optimizer.moved]
+    found += [loader.frame for loader in process.loaders]
+    found += [wrapper.frame for wrapper in process.wrappers]
+    yield from dict.fromkeys(frame for frame in found if frame is not None)

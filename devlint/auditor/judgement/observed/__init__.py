@@ -1,0 +1,34 @@
+"""What an audit saw, as the sites that the rules judge.
+
+What happened in one place is one site, whatever phase, process or rank it happened in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devlint.auditor.judgement.locate import Locator
+from devlint.auditor.judgement.observed import calls, models
+from devlint.auditor.judgement.observed.copies import Copies
+from devlint.auditor.judgement.observed.measure import Found, stepping
+from devlint.record import Record
+
+__all__ = ["Found", "observed"]
+
+
+def observed(record: Record, locator: Locator) -> Iterator[Found]:
+    """Every site of a run.
+
+    What is copied, called or waited for counts in training and evaluation steps alone: what happens once, while
+    setting up, costs nothing worth a word.
+    """
+    seen = stepping(record)
+    copies = Copies(record, locator, seen)
+    yield from copies.transfers()
+    yield from copies.loads()
+    yield from calls.moves(record, locator, seen)
+    yield from calls.functions(locator, seen)
+    yield from calls.syncs(locator, seen)
+    yield from models.modules(record, locator, seen)
+    yield from models.wrappers(record, locator)
+    yield from models.optimizers(record, locator)

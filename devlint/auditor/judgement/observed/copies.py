@@ -1,0 +1,187 @@
+"""Copies between the host and a device, and the loaders whose batches they take."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from devlint.auditor.judgement.locate import Location, Locator
+from devlint.auditor.judgement.observed import syntax
+from devlint.auditor.judgement.observed.measure import Found, Seen, Spot, common, library, measure, places
+from devlint.device import Device
+from devlint.record import Event, Frame, Loader, Process, Record
+from devlint.sites import ENOUGH_STEPS, Load, Measurement, Operand, Step, Transfer
+
+_LOADER = "DataLoader"
+_UNPINNABLE = "cannot pin"
+"""What torch says of a batch that is on a device already."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What the copies of one site have in common; ``inward`` means to the device, ``batch`` that of a loader."""
+
+    spot: Spot
+    inward: bool
+    pinned: bool | None
+    blocking: bool | None
+    non_blocking: bool
+    batch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A loader, and its number in the process that iterated it."""
+
+    process: Process
+    index: int
+    loader: Loader
+
+
+class Copies:
+    """The copies of a run's steps."""
+
+    def __init__(self, record: Record, locator: Locator, seen: Iterable[Seen]) -> None:
+        self._record = record
+        self._locator = locator
+        self._groups: dict[_Kind, list[Seen]] = defaultdict(list)
+        for entry in seen:
+            kind = _kind(entry.event)
+            if kind is not None:
+                self._groups[kind].append(entry)
+        self._strays = _fetched(record, locator)
+        back = {self._moved(kind) for kind in self._groups if not kind.inward} - {""}
+        self._sites = {
+            kind: self._transfer(kind, entries, self._moved(kind) in back) for kind, entries in self._groups.items()
+        }
+
+    def transfers(self) -> Iterator[Found]:
+        """A site for each place and kind of copy."""
+        yield from self._sites.values()
+
+    def loads(self) -> Iterator[Found]:
+        """A site for each place where loaders are made."""
+        made: dict[Frame, list[_Made]] = defaultdict(list)
+        for process in self._record.processes:
+            for index, loader in enumerate(process.loaders):
+                if loader.frame is not None:
+                    made[loader.frame].append(_Made(process, index, loader))
+        for frame, loaders in made.items():
+            location = self._locator.locate(frame, {_name(loaders[0].loader), _LOADER})
+            yield Found(location, self._load(location, loaders))
+
+    def _transfer(self, kind: _Kind, entries: list[Seen], returns: bool) -> Found:
+        location = self._locator.locate(kind.spot.frame, syntax.COPIERS)
+        call = syntax.mover(location)
+        value = syntax.receiver(call)
+        measured = measure(entries)
+        unwaited = any(seen.event.unwaited for seen in entries)
+        transfer = Transfer(
+            location.node,
+            location.scope,
+            syntax.called(call) if call else entries[0].event.name,
+            "tensor" if kind.batch else "",
+            Operand(
+                value or location.node,
+                syntax.text(value),
+                places(seen.event.source for seen in entries),
+                many=True,
+                certain=True,
+                attribute=self._strays.get(kind.spot.frame),
+            ),
+            places(seen.event.target for seen in entries),
+            syntax.target(call),
+            plain=syntax.is_plain(call),
+            non_blocking=kind.non_blocking,
+            pinned=kind.pinned,
+            pinned_by=self._pinned_by(kind, entries[0]),
+            invariant=kind.inward and not kind.batch and not returns and _is_invariant(entries, measured),
+            unwaited=Step(location.node, "read before anything waited for this copy") if unwaited else None,
+            measured=measured,
+            via=library(kind.spot.via),
+        )
+        return Found(location, transfer)
+
+    def _pinned_by(self, kind: _Kind, seen: Seen) -> Step | None:
+        if not kind.pinned or seen.event.loader is None:
+            return None
+        frame = seen.process.loaders[seen.event.loader].frame
+        return Step(self._locator.locate(frame, {_LOADER}).node, "pinned by this loader") if frame else None
+
+    def _moved(self, kind: _Kind) -> str:
+        """The name of what is copied, with its function: the same name there is the same thing."""
+        frame = kind.spot.frame
+        value = syntax.text(syntax.receiver(syntax.mover(self._locator.locate(frame, syntax.COPIERS))))
+        return f"{frame.file}:{frame.function}:{value}" if value else ""
+
+    def _load(self, location: Location, made: list[_Made]) -> Load:
+        first = made[0].loader
+        numbers = {(id(one.process), one.index) for one in made}
+        pageable: list[Seen] = []
+        moves: list[Transfer] = []
+        for kind, entries in self._groups.items():
+            fed = [seen for seen in entries if (id(seen.process), seen.event.loader) in numbers]
+            site = self._sites[kind].site
+            if fed and kind.inward and kind.pinned is False and isinstance(site, Transfer):
+                pageable += fed
+                moves.append(site)
+        node = location.node
+        call = node if isinstance(node, ast.Call) and syntax.called(node) in (_name(first), _LOADER) else None
+        return Load(
+            node,
+            location.scope,
+            first.name,
+            {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg} if call else {},
+            open=call is not None and syntax.is_open(call),
+            batches=_whereabouts(made),
+            moves=tuple(moves),
+            custom_batches=any(one.loader.custom for one in made),
+            pinned=common(one.loader.pin_memory if one.loader.pinned is None else one.loader.pinned for one in made),
+            workers=common(one.loader.workers for one in made),
+            measured=measure(pageable) if pageable else Measurement(sum(one.loader.batches for one in made)),
+            # a loader that a library made for the code, as `accelerator.prepare` does
+            via="" if call or not location.exact else first.name,
+        )
+
+
+def _fetched(record: Record, locator: Locator) -> dict[Frame, Step]:
+    """The places which copy a plain attribute of a module again and again, with its assignment."""
+    strays = [stray for process in record.processes for stray in process.strays]
+    return {
+        frame: Step(locator.locate(stray.frame).node, f"`self.{stray.name}` is kept here, unregistered")
+        for stray in strays
+        if stray.frame is not None and stray.kind == "tensor"
+        for frame in stray.moved
+    }
+
+
+def _name(loader: Loader) -> str:
+    return loader.name.rpartition(".")[2]
+
+
+def _kind(event: Event) -> _Kind | None:
+    """What kind of copy an event is, ``None`` if it is none between the host and a device."""
+    inward = event.source == "cpu"
+    if event.kind != "copy" or event.frame is None or inward == (event.target == "cpu"):
+        return None
+    spot = Spot(event.frame, event.via)
+    return _Kind(spot, inward, event.pinned, event.blocking, event.non_blocking, event.loader is not None)
+
+
+def _is_invariant(entries: list[Seen], measured: Measurement) -> bool:
+    """Whether every step copies what the first one copied: no more of it was new than one step takes."""
+    processes = len({id(seen.process) for seen in entries})
+    new = measured.calls - measured.repeats
+    return measured.each_step and measured.repeats >= ENOUGH_STEPS and new <= processes * measured.per_step
+
+
+def _whereabouts(made: list[_Made]) -> Device:
+    """Where the batches are; one that could not be pinned was on the device of its process."""
+    texts = [
+        one.process.device or "cuda" if _UNPINNABLE in one.loader.error else one.loader.device
+        for one in made
+        if one.loader.device or _UNPINNABLE in one.loader.error
+    ]
+    return places(texts)

@@ -1,0 +1,278 @@
+"""What was seen of modules: tensors that met on different devices, what a module does not know it holds, wrappers
+for several devices, and optimizers."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from devlint.auditor.judgement.locate import Location, Locator
+from devlint.auditor.judgement.observed import syntax
+from devlint.auditor.judgement.observed.measure import Found, Seen, common, measure, place, places, ranks
+from devlint.device import CPU, IMPLIED_CPU, Kind
+from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, Stray, Wrapper
+from devlint.sites import (
+    Attribute,
+    Forward,
+    Measurement,
+    Operand,
+    Operation,
+    Optimize,
+    Step,
+    Wrap,
+)
+
+_NOTHING = Measurement(0)
+"""What was seen happened no certain number of times."""
+_HELD = frozenset({"parameter", "buffer"})
+_WRAPPERS = {
+    "DataParallel": "torch.nn.DataParallel",
+    "data_parallel": "torch.nn.parallel.data_parallel",
+    "DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
+}
+_DISTRIBUTED = _WRAPPERS["DistributedDataParallel"]
+_NO_GROUP = ("process group", "init_process_group")
+_StrayKey = tuple[str, str, str, Frame | None]
+
+
+def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[Found]:
+    """Sites for what strayed from its module, and for every meeting on different devices that raised.
+
+    A meeting which a stray explains is told where the stray was assigned, and only there; one with the state of an
+    optimizer, where that was made.
+    """
+    strays: dict[_StrayKey, list[Stray]] = defaultdict(list)
+    for process in record.processes:
+        for stray in process.strays:
+            strays[(stray.owner, stray.name, stray.kind, stray.frame)].append(stray)
+    met: dict[_StrayKey, list[Step]] = defaultdict(list)
+    meetings: list[Found] = []
+    for mismatch in _raised(record):
+        frame = mismatch.frame or mismatch.via
+        if frame is None or _is_state(record, mismatch):
+            continue
+        location = locator.locate(frame)
+        culprits = [key for key in strays if key[3] is not None and _is_party(strays[key], mismatch)]
+        for key in culprits:
+            met[key].append(Step(location.node, "meets tensors on another device here"))
+        if not culprits:
+            meetings.append(_meeting(location, mismatch, locator))
+    for key, group in strays.items():
+        fetches = {frame for stray in group for frame in stray.moved}
+        fetched = [entry for entry in seen if entry.event.kind == "copy" and entry.event.frame in fetches]
+        yield from _attribute(group, met[key], fetched, locator)
+    yield from meetings
+
+
+def _raised(record: Record) -> Iterator[Mismatch]:
+    """The mismatches that torch minded, each once: every rank dies of the same."""
+    found: dict[tuple[object, ...], Mismatch] = {}
+    for process in record.processes:
+        for mismatch in process.mismatches:
+            if mismatch.error:
+                found.setdefault((mismatch.frame, mismatch.via, mismatch.module), mismatch)
+    yield from found.values()
+
+
+def _is_state(record: Record, mismatch: Mismatch) -> bool:
+    """Whether an optimizer met the state that it left behind."""
+    left = [one.name for process in record.processes for one in process.optimizers if one.state_on and one.frame]
+    return any(party.text.startswith(f"state of {name}") for party in mismatch.parties for name in left)
+
+
+def _is_party(strays: list[Stray], mismatch: Mismatch) -> bool:
+    """Whether what a module does not know of took part in a meeting: an attribute of it, or a module below it."""
+    for stray in strays:
+        if stray.frame is not None and any(party.origin == stray.frame for party in mismatch.parties):
+            return True
+        path = [part for part in (*stray.path.split("."), stray.name) if part]
+        for party in mismatch.parties:
+            if party.device != stray.device or stray.device == stray.owner_device:
+                continue
+            named = party.text.removeprefix("self.").replace("[", ".").replace("]", "").split(".")
+            inside = [*mismatch.module.split("."), *named] if mismatch.module else named
+            if party.role == "attribute" and stray.kind == "tensor":
+                if named[0] == stray.name and stray.owner == mismatch.module_class:
+                    return True
+            elif stray.kind == "module" and (named[: len(path)] == path or inside[: len(path)] == path):
+                return True
+    return False
+
+
+def _attribute(strays: list[Stray], met: list[Step], fetched: list[Seen], locator: Locator) -> Iterator[Found]:
+    """A site where an attribute is assigned; ``strays`` are that attribute in all instances and processes.
+
+    ``fetched`` are the copies of it to the module's device.
+    """
+    first = strays[0]
+    moved = [locator.locate(frame, syntax.COPIERS).node for frame in dict.fromkeys(f for s in strays for f in s.moved)]
+    if first.frame is None:
+        return
+    location = locator.locate(first.frame)
+    uses = (*met, *(Step(node, "copied to the module's device here, on every call") for node in moved))
+    where = place(first.device)
+    value = Operand(
+        _assigned(location),
+        f"self.{first.name}",
+        # who asked for the CPU did so in the code, which the record does not show
+        IMPLIED_CPU if where == CPU else where,
+        many=None if first.example.endswith("[]") and not met else True,
+        certain=True,
+    )
+    yield Found(
+        location,
+        Attribute(
+            location.node,
+            location.scope,
+            first.owner,
+            first.name,
+            value,
+            uses,
+            moved=bool(moved) and not met,
+            kind=first.kind,
+            container=first.container,
+            registered=any(stray.optimized for stray in strays),
+            beside=place(first.owner_device),
+            measured=measure(fetched) if fetched else _NOTHING,
+        ),
+    )
+
+
+def _assigned(location: Location) -> ast.AST:
+    """The value of the assignment at a place, where it is one."""
+    node = location.node
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return node.value or node
+    return node
+
+
+def _meeting(location: Location, mismatch: Mismatch, locator: Locator) -> Found:
+    operands = [_operand(party, location, locator) for party in mismatch.parties]
+    held = [operand for party, operand in zip(mismatch.parties, operands, strict=True) if party.role in _HELD]
+    inputs = [operand for party, operand in zip(mismatch.parties, operands, strict=True) if party.role == "input"]
+    measured = Measurement(mismatch.calls)
+    if held and inputs:
+        name = mismatch.module or mismatch.module_class or "the module"
+        forward = Forward(
+            location.node, location.scope, name, held[0].device, held[0].story, tuple(inputs), measured=measured
+        )
+        return Found(location, forward)
+    operation = Operation(
+        location.node, location.scope, _operator(location), "operands", tuple(operands), measured=measured
+    )
+    return Found(location, operation)
+
+
+def _operand(party: Party, location: Location, locator: Locator) -> Operand:
+    where = place(party.device)
+    story: tuple[Step, ...] = ()
+    if party.origin is not None or party.why:
+        node = locator.locate(party.origin, syntax.COPIERS).node if party.origin else location.node
+        story = (Step(node, party.why or f"`{party.text}` was put on {where} here"),)
+    # of a tensor nothing is known but what torch said
+    text = party.text or "one operand"
+    return Operand(location.node, text, where, many=not party.example.endswith("[]"), certain=True, story=story)
+
+
+def _operator(location: Location) -> str:
+    """The name of the operation at a place, as a message quotes it."""
+    node = location.node
+    if isinstance(node, ast.Call):
+        return syntax.called(node) or "the call"
+    if isinstance(node, ast.BinOp):
+        pattern = ast.BinOp(ast.Name("a"), node.op, ast.Name("b"))
+        return ast.unparse(pattern).split()[1]
+    return "this operation"
+
+
+def wrappers(record: Record, locator: Locator) -> Iterator[Found]:
+    """A site for each place where a module was wrapped for several devices."""
+    made: dict[tuple[Frame, str], list[Wrapper]] = defaultdict(list)
+    for process in record.processes:
+        for wrapper in process.wrappers:
+            if wrapper.frame is not None:
+                made[(wrapper.frame, wrapper.name.rpartition(".")[2])].append(wrapper)
+    sharing = "; ".join(label for label, _ in _sharing(record))
+    found = False
+    for (frame, name), group in made.items():
+        distributed = name == "DistributedDataParallel"
+        found = found or distributed
+        yield _wrap(locator.locate(frame, {name, "DDP"}), name, group, record, sharing if distributed else "")
+    if sharing and not found:
+        yield from _shared(record, locator)
+
+
+def _wrap(location: Location, name: str, group: list[Wrapper], record: Record, sharing: str) -> Found:
+    errors = " ".join(wrapper.error for wrapper in group).lower()
+    site = Wrap(
+        location.node,
+        location.scope,
+        _WRAPPERS.get(name, name),
+        common(None if wrapper.device_ids is None else len(wrapper.device_ids) for wrapper in group),
+        device=places(wrapper.module_device for wrapper in group if wrapper.module_device),
+        group=False if any(word in errors for word in _NO_GROUP) else None,
+        fixed=Step(location.node, sharing) if sharing else None,
+        measured=Measurement(0, ranks=ranks(record.processes)),
+    )
+    return Found(location, site)
+
+
+def _shared(record: Record, locator: Locator) -> Iterator[Found]:
+    """Sites where ranks that share a device put most of their data there, for want of a wrapper."""
+    for label, processes in _sharing(record):
+        copies = [event for event in processes[0].events if event.kind == "copy" and event.source == "cpu"]
+        frames = [event.frame for event in sorted(copies, key=lambda event: -event.bytes) if event.frame is not None]
+        if frames:
+            location = locator.locate(frames[0], syntax.COPIERS)
+            measured = Measurement(0, ranks=ranks(processes))
+            fixed = Step(location.node, label)
+            site = Wrap(location.node, location.scope, _DISTRIBUTED, None, fixed=fixed, measured=measured)
+            yield Found(location, site)
+
+
+def _sharing(record: Record) -> Iterator[tuple[str, list[Process]]]:
+    """Ranks that use one device of one machine, and what to say of them."""
+    users: dict[tuple[str, str | None, str], list[Process]] = defaultdict(list)
+    for process in record.processes:
+        own = process.environment
+        if process.rank is not None and place(process.device).kind is Kind.ACCELERATOR:
+            users[(own.host, own.visible_devices, process.device)].append(process)
+    for (_, _, name), processes in users.items():
+        numbers = ranks(processes)
+        if len(numbers) > 1:
+            devices = len(processes[0].environment.devices)
+            left = f", though there are {devices} devices" if devices > 1 else ""
+            use = "both use" if len(numbers) == 2 else "all use"
+            yield f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} {use} `{name}`{left}", processes
+
+
+def optimizers(record: Record, locator: Locator) -> Iterator[Found]:
+    """A site for each place where an optimizer was made."""
+    made: dict[tuple[Frame, str], list[Optimizer]] = defaultdict(list)
+    for process in record.processes:
+        for optimizer in process.optimizers:
+            if optimizer.frame is not None:
+                made[(optimizer.frame, optimizer.name)].append(optimizer)
+    for (frame, name), group in made.items():
+        location = locator.locate(frame, {name.rpartition(".")[2]})
+        eager = any(one.state_on and set(one.state_on) != set(one.stepped_on or one.state_on) for one in group)
+        orphans = max(one.orphans for one in group)
+        frames = (one.moved for one in group if one.moved is not None)
+        moves = (locator.locate(moved, syntax.COPIERS) for moved in frames)
+        # a library that does both, as `accelerator.prepare`, knows how; but harm is harm
+        moved = next((at for at in moves if eager or orphans or syntax.mover(at)), None)
+        stepped = places(text for one in group for text in one.stepped_on)
+        site = Optimize(
+            location.node,
+            location.scope,
+            name,
+            places(text for one in group for text in one.made_on),
+            stepped,
+            Step(moved.node, "the module is moved here") if moved else None,
+            # state on the old device: the step that follows raises
+            eager=eager,
+            orphans=orphans,
+            measured=_NOTHING,
+        )
+        yield Found(location, site)

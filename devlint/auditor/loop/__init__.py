@@ -1,0 +1,1 @@
+"""The training loop of a run: its loaders, its steps, and where one ends."""

@@ -1,0 +1,202 @@
+"""Hooks into what a training loop cannot do without: loaders, backward, optimizers.  Imports torch."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+from devlint.auditor.loop.loaders import Loaders
+from devlint.auditor.loop.steps import LoopSteps
+from devlint.auditor.patches import Patches
+from devlint.auditor.session import Session
+
+_Function = Callable[..., Any]
+
+
+class Signals:
+    """The listener to the loop of a script.
+
+    Only the thread that runs the loop is heard: the one which called backward last, at first the one that installed.
+    A loader that another thread reads ahead is no boundary, and nothing is ever raised in another thread or in the
+    middle of a backward.
+    """
+
+    def __init__(self, session: Session, loaders: Loaders) -> None:
+        self.session = session
+        self.loaders = loaders
+        self.steps = LoopSteps(session.ledger, session.settings.steps, _has_optimizers)
+        self._patches = Patches()
+        self._handles: list[Any] = []
+        self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._numbers = itertools.count()
+        self._thread = threading.get_ident()
+        self._backwards = 0
+        self._fetching = False
+
+    def install(self) -> None:
+        """Hook in."""
+        self._patches.set(_BaseDataLoaderIter, "__next__", self._wrap_next(_BaseDataLoaderIter.__next__))
+        graph = torch.autograd.graph
+        if hasattr(graph, "_engine_run_backward"):
+            wrapped = self._wrap_backward(graph._engine_run_backward)
+            self._patches.set(graph, "_engine_run_backward", wrapped)
+            self._patches.set(torch.autograd, "_engine_run_backward", wrapped)
+        else:
+            for name in ("backward", "grad"):
+                self._patches.set(torch.autograd, name, self._wrap_backward(getattr(torch.autograd, name)))
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        self._handles.append(register_optimizer_step_post_hook(self._optimizer_step))
+        self.session.forward_seen = self._forward_seen
+        self.loaders.gone = self.steps.gone
+        self.loaders.training = self.steps.training_loaders
+
+    def remove(self) -> None:
+        """Unhook."""
+        while self._handles:
+            self._handles.pop().remove()
+        self._patches.undo()
+        self.session.forward_seen = lambda: None
+
+    def describe(self) -> Mapping[str, object]:
+        """The steps so far."""
+        return {"steps": self.steps.describe()}
+
+    def _in_loop(self) -> bool:
+        return self.session.alive and threading.get_ident() == self._thread
+
+    # loaders
+
+    def _wrap_next(self, original: _Function) -> _Function:
+        @functools.wraps(original)
+        def following(iterator: Any) -> Any:
+            if not self.session.alive or self._fetching:
+                return original(iterator)
+            if not self._in_loop():
+                return self._fetch_elsewhere(original, iterator)
+            loader = self._guarded(self._asked, iterator)
+            self.steps.stop_if_due()
+            self._fetching = True
+            started = time.perf_counter()
+            try:
+                batch = original(iterator)
+            except StopIteration:
+                self._guarded(self.steps.exhausted, loader)
+                self._guarded(self.session.next_forward)  # of a batch that was read ahead
+                raise
+            except Exception as error:
+                self._guarded(self.loaders.failed, iterator, error)
+                raise
+            finally:
+                self._fetching = False
+            seconds = time.perf_counter() - started
+            self._guarded(self.loaders.delivered, iterator, batch)
+            self._guarded(self.steps.delivered, seconds)
+            self._guarded(self.session.next_forward)
+            return batch
+
+        return following
+
+    def _fetch_elsewhere(self, original: _Function, iterator: Any) -> Any:
+        try:
+            batch = original(iterator)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self._guarded(self.loaders.failed, iterator, error)
+            raise
+        self._guarded(self.loaders.delivered, iterator, batch)
+        return batch
+
+    def _asked(self, iterator: Any) -> int:
+        loader = self.loaders.asked(iterator)
+        if self.steps.batch(loader):
+            self.session.snapshot()
+        return loader
+
+    # backward
+
+    def _wrap_backward(self, original: _Function) -> _Function:
+        @functools.wraps(original)
+        def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
+            if not self.session.alive or self._backwards or torch.compiler.is_compiling():
+                return original(*args, **kwargs)
+            trains = self._guarded(self._backward, args, kwargs)
+            self._backwards += 1
+            try:
+                result = original(*args, **kwargs)
+            finally:
+                self._backwards -= 1
+            if trains:
+                self._guarded(self._backward_done)
+                self._guarded(self.session.next_forward)
+                self.steps.stop_if_due()
+            return result
+
+        return _engine_run_backward
+
+    def _backward(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        if self._fetching or not _trains(args, kwargs):
+            return False
+        self._thread = threading.get_ident()
+        self.steps.backward()
+        return True
+
+    def _backward_done(self) -> None:
+        if self.steps.backward_done():
+            self.session.snapshot()
+
+    # optimizers and modules
+
+    def _optimizer_step(self, optimizer: Any, args: object, kwargs: object) -> None:
+        if not self.session.alive:
+            return
+        self._guarded(self._count_step, optimizer)
+        self._guarded(self.session.next_forward)
+        if self._in_loop() and not self._backwards:
+            self.steps.stop_if_due()
+
+    def _count_step(self, optimizer: Any) -> None:
+        number = self._optimizers.get(optimizer)
+        if number is None:
+            number = self._optimizers[optimizer] = next(self._numbers)
+        if self.steps.optimizer_step(number, type(optimizer).__name__):
+            self.session.snapshot()
+
+    def _forward_seen(self) -> None:
+        if self._in_loop() and not self._fetching:
+            self.steps.forward(torch.is_grad_enabled())
+
+    def _guarded(self, function: _Function, *args: Any) -> Any:
+        """Our own work, whose failure is ours alone."""
+        if not self.session.alive:
+            return None
+        try:
+            return function(*args)
+        except Exception as error:
+            self.session.fail(error)
+            return None
+
+
+def _trains(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether gradients of parameters are computed, which is what training does.
+
+    The gradient of something else, as of an energy by positions, may be the purpose of an evaluation.
+    """
+    if kwargs.get("accumulate_grad", True):
+        return True
+    return any(isinstance(item, torch.nn.Parameter) for part in args if isinstance(part, tuple) for item in part)
+
+
+def _has_optimizers() -> bool:
+    """Whether there is any optimizer; looks at all objects, and is asked only where a loop seems to have none."""
+    return any(issubclass(type(candidate), torch.optim.Optimizer) for candidate in gc.get_objects())

@@ -1,0 +1,116 @@
+"""Tensors and modules that a module holds without having registered them, so that ``.to()`` leaves them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from devlint.auditor.explanation.tensors import (
+    device_of,
+    fields,
+    is_managed,
+    is_scalar,
+    members,
+    own_tensors,
+    walk,
+)
+
+_OWN = frozenset(vars(nn.Module()))
+_DEPTH = 2
+"""Lists of lists are looked into, not deeper."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Something that ``owner`` holds in its attribute ``name``, or in a container there."""
+
+    owner: nn.Module
+    path: str
+    """The path of the owner from the outermost module."""
+    name: str
+    keys: tuple[object, ...]
+    """Where it is in the container, empty if it is in none."""
+    container: str
+    value: torch.Tensor | nn.Module
+
+    @property
+    def text(self) -> str:
+        """Its path as torch would write it if it were registered: ``encoder.heads.0``."""
+        return ".".join([part for part in (self.path, self.name) if part] + [str(key) for key in self.keys])
+
+    @property
+    def tensors(self) -> list[torch.Tensor]:
+        """Itself, or the parameters and buffers of the module."""
+        if isinstance(self.value, torch.Tensor):
+            return [self.value]
+        return [tensor for _, module in walk(self.value) for _, tensor in own_tensors(module)]
+
+    @property
+    def device(self) -> str:
+        """Where it is, by its first tensor."""
+        return device_of(self.tensors[0])
+
+
+def home(module: nn.Module) -> str:
+    """The one device of what a module and the modules in it register, empty if there is none or more than one."""
+    found = {
+        device_of(tensor)
+        for _, inner in walk(module)
+        for _, tensor in own_tensors(inner)
+        if not is_managed(tensor) and not is_scalar(tensor)
+    }
+    return found.pop() if len(found) == 1 else ""
+
+
+def unregistered(root: nn.Module) -> Iterator[Held]:
+    """Everything with tensors that a module of ``root`` holds and none of them registers.
+
+    A view of a registered tensor and a second reference to a registered module are none; nor are tensors without
+    dimensions on the CPU.
+    """
+    modules = list(walk(root))
+    known = {id(module) for _, module in modules}
+    storages = {storage_of(tensor) for _, module in modules for _, tensor in own_tensors(module)}
+    for path, module in modules:
+        for name, value in list(fields(module).items()):
+            if name not in _OWN:
+                yield from _held(Held(module, path, name, (), "", nn.Identity()), value, known, storages, _DEPTH)
+
+
+def _held(at: Held, value: object, known: set[int], storages: set[int], depth: int) -> Iterator[Held]:
+    if isinstance(value, torch.Tensor):
+        if not (is_managed(value) or is_scalar(value)) and storage_of(value) not in storages:
+            yield _at(at, value)
+    elif isinstance(value, nn.Module):
+        if id(value) not in known and _has_tensors(value) and not _knows(value, known):
+            yield _at(at, value)
+    elif depth > 0 and isinstance(value, (list, tuple, dict)):
+        kind = next(base.__name__ for base in (list, tuple, dict) if isinstance(value, base))
+        for key, _, item in members(value):
+            inner = Held(at.owner, at.path, at.name, (*at.keys, key), at.container or kind, at.value)
+            yield from _held(inner, item, known, storages, depth - 1)
+
+
+def _at(at: Held, value: torch.Tensor | nn.Module) -> Held:
+    return Held(at.owner, at.path, at.name, at.keys, at.container, value)
+
+
+def _has_tensors(module: nn.Module) -> bool:
+    tensors = [tensor for _, inner in walk(module) for _, tensor in own_tensors(inner)]
+    return bool(tensors) and not all(is_managed(tensor) for tensor in tensors)
+
+
+def _knows(module: nn.Module, known: set[int]) -> bool:
+    """Whether it is the parent of what refers to it, such as the trainer's wrapper around the model."""
+    return any(id(inner) in known for _, inner in walk(module))
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """What identifies the memory of a tensor while it lives: the ``_cdata`` of its storage."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError, AttributeError):  # sparse, or a wrapper without storage
+        return id(tensor)

@@ -1,0 +1,116 @@
+"""What was seen of the modules that ran: as much as advice needs."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from devlint.auditor.explanation.tensors import device_of, fields, walk
+from devlint.auditor.explanation.trail import is_wrapper, path_of
+from devlint.record import Models
+
+_LOW = (torch.float16, torch.bfloat16)
+_ALIGNED = 8
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_MOST = 32
+_MANAGERS = {"FullyShardedDataParallel": "FSDP", "FSDPModule": "FSDP", "DeepSpeedEngine": "DeepSpeed"}
+
+
+class Observed:
+    """Collects facts about modules; keeps none of them alive."""
+
+    def __init__(self) -> None:
+        self._outermost: dict[str, int] = {}
+        self._devices: dict[str, tuple[str, ...]] = {}
+        self._dtypes: dict[str, None] = {}
+        self._autocast = ""
+        self._unaligned: dict[str, int] = {}
+        self._managed = ""
+
+    def outermost(self, module: nn.Module) -> None:
+        """A module was called from outside any module; those without parameters, such as losses, do not count."""
+        self._managed = self._managed or _manager(module)
+        while is_wrapper(module):
+            inner = [child for child in (fields(module).get("_modules") or {}).values() if child is not None]
+            if len(inner) != 1:
+                break
+            module = inner[0]
+        parameters = {id(one): one for _, part in walk(module) for one in _parameters(part)}
+        if not parameters:
+            return
+        name = type(module).__name__
+        if name not in self._outermost and len(self._outermost) >= _MOST:
+            return
+        self._outermost[name] = max(self._outermost.get(name, 0), sum(one.numel() for one in parameters.values()))
+        self._devices[name] = tuple(sorted({device_of(one) for one in parameters.values()}))
+        self._dtypes |= dict.fromkeys(_name(one.dtype) for one in parameters.values())
+
+    def layer(self, module: nn.Module, root: nn.Module) -> None:
+        """A module with parameters or buffers of its own ran."""
+        weight = (fields(module).get("_parameters") or {}).get("weight")
+        if not isinstance(weight, torch.Tensor):
+            return
+        cast = autocast_dtype(weight.device.type)
+        if cast is not None:
+            self._autocast = self._autocast or _name(cast)
+        dtype = cast if cast is not None and weight.dtype == torch.float32 else weight.dtype
+        sizes = _sizes(module)
+        if dtype in _LOW and any(size > _ALIGNED and size % _ALIGNED for size in sizes):
+            shape = " -> ".join(f"{size:,}" for size in sizes)
+            path = path_of(root, module) or type(root).__name__
+            text = f"{path} ({type(module).__name__} {shape}, {_name(dtype)})"
+            if text in self._unaligned or len(self._unaligned) < _MOST:
+                self._unaligned[text] = weight.numel()
+
+    def describe(self) -> Models:
+        """What was seen so far; the largest come first."""
+        order = sorted(self._outermost, key=lambda name: -self._outermost[name])
+        devices = dict.fromkeys(device for name in order for device in self._devices[name])
+        return Models(
+            outermost=tuple(order),
+            devices=tuple(devices),
+            parameters=max(self._outermost.values(), default=0),
+            dtypes=tuple(self._dtypes),
+            autocast=self._autocast,
+            unaligned=tuple(sorted(self._unaligned, key=lambda text: -self._unaligned[text])),
+            managed=self._managed,
+        )
+
+
+def autocast_dtype(device_type: str) -> torch.dtype | None:
+    """The dtype that autocast casts to on a type of device, ``None`` where it is off."""
+    if not hasattr(torch, "get_autocast_dtype"):  # before 2.4 there were functions for CUDA alone
+        return torch.get_autocast_gpu_dtype() if device_type == "cuda" and torch.is_autocast_enabled() else None
+    try:
+        return torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else None
+    except (RuntimeError, TypeError):  # a device without autocast
+        return None
+
+
+def _sizes(module: nn.Module) -> tuple[int, ...]:
+    """The dimensions of a layer's matmul that the layer decides about, inputs before outputs."""
+    if isinstance(module, nn.Linear):
+        return module.in_features, module.out_features
+    if isinstance(module, _CONVOLUTIONS) and module.groups == 1:
+        return module.in_channels, module.out_channels
+    return ()
+
+
+def _manager(root: nn.Module) -> str:
+    """What places the parts of a model, empty if nobody does."""
+    for _, module in walk(root):
+        own = fields(module)
+        if "hf_device_map" in own or "_hf_hook" in own:
+            return "accelerate"
+        for cls in type(module).__mro__:
+            if cls.__name__ in _MANAGERS:
+                return _MANAGERS[cls.__name__]
+    return ""
+
+
+def _parameters(module: nn.Module) -> list[torch.Tensor]:
+    return [one for one in (fields(module).get("_parameters") or {}).values() if isinstance(one, torch.Tensor)]
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

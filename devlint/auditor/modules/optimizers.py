@@ -1,0 +1,196 @@
+"""Optimizers: whether their parameters, and their state, are where and what they were when they were made."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import module as hooks
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from devlint.auditor.explanation.tensors import device_of, fields, is_managed, leaves
+from devlint.auditor.frames import NOWHERE
+from devlint.auditor.patches import Patches
+from devlint.auditor.session import Session
+from devlint.record import Optimizer
+
+_MOST = 64
+_Owner = tuple["weakref.ref[nn.Module]", str]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known of one optimizer; ``owners`` says which module had a parameter under which name."""
+
+    optimizer: weakref.ref[torch.optim.Optimizer]
+    name: str
+    place: int
+    made_on: tuple[str, ...]
+    parameters: int
+    owners: dict[int, _Owner] = field(default_factory=dict)
+    stepped_on: tuple[str, ...] = ()
+    moved: int = NOWHERE
+    state_on: tuple[str, ...] = ()
+    orphans: int = 0
+
+
+class Optimizers:
+    """The listener to optimizers.
+
+    Parameters are never referred to weakly: torch would refuse to swap them.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._patches = Patches()
+        self._handles: list[Any] = []
+        self._local = threading.local()
+        self._seen: list[_Seen] = []
+        self._owners: dict[int, _Owner] = {}
+        self._held: set[int] = set()
+
+    def install(self) -> None:
+        """Hook in."""
+        self._patches.set(torch.optim.Optimizer, "__init__", self._made(torch.optim.Optimizer.__init__))
+        self._patches.set(nn.Module, "_apply", self._applied(nn.Module._apply))
+        self._handles = [
+            register_optimizer_step_pre_hook(self._stepping),
+            hooks.register_module_parameter_registration_hook(self._registered),
+        ]
+        self._session.optimized = lambda parameter: id(parameter) in self._held
+
+    def remove(self) -> None:
+        """Unhook."""
+        while self._handles:
+            self._handles.pop().remove()
+        self._patches.undo()
+        self._session.optimized = lambda parameter: False
+
+    def describe(self) -> Mapping[str, object]:
+        """The optimizers, in the order in which they were made."""
+        return {"optimizers": tuple(map(self._describe, self._seen))}
+
+    def _describe(self, seen: _Seen) -> Optimizer:
+        frame, via = self._session.frames.resolve(seen.place)
+        moved, moved_via = self._session.frames.resolve(seen.moved)
+        return Optimizer(
+            name=seen.name,
+            frame=frame or via,
+            parameters=seen.parameters,
+            made_on=seen.made_on,
+            stepped_on=seen.stepped_on,
+            moved=moved or moved_via,
+            state_on=seen.state_on,
+            orphans=seen.orphans,
+        )
+
+    def _registered(self, module: nn.Module, name: str, parameter: object) -> None:
+        if torch.compiler.is_compiling():
+            return
+        if self._session.alive and parameter is not None:
+            self._owners[id(parameter)] = (weakref.ref(module), name)
+
+    def _made(self, original: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(original)
+        def __init__(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a constructor
+            original(optimizer, *args, **kwargs)
+            if self._session.alive:
+                self._guarded(self._note, optimizer)
+
+        return __init__
+
+    def _note(self, optimizer: torch.optim.Optimizer) -> None:
+        if len(self._seen) >= _MOST:
+            return
+        parameters = list(_parameters(optimizer))
+        owners = {id(one): self._owners[id(one)] for one in parameters if id(one) in self._owners}
+        self._held |= {id(one) for one in parameters}
+        self._seen.append(
+            _Seen(
+                weakref.ref(optimizer),
+                type(optimizer).__name__,
+                self._session.frames.here(3),
+                _devices(parameters),
+                len(parameters),
+                {key: owner for key, owner in owners.items() if id(_current(owner)) == key},
+            )
+        )
+
+    def _applied(self, original: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+        @functools.wraps(original)
+        def _apply(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
+            inside = getattr(self._local, "applying", False)
+            if inside or not self._session.alive:
+                return original(module, *args, **kwargs)
+            self._guarded(self._session.before_move)
+            self._local.applying = True
+            try:
+                result = original(module, *args, **kwargs)
+            finally:
+                self._local.applying = False
+            self._guarded(self._look_for_moves)
+            return result
+
+        return _apply
+
+    def _look_for_moves(self) -> None:
+        for seen in self._seen:
+            optimizer = seen.optimizer()
+            if optimizer is None or seen.moved != NOWHERE:
+                continue
+            now = _devices(_parameters(optimizer))
+            if now != seen.made_on:
+                seen.moved = self._session.frames.here(3)
+                state = [one for part in optimizer.state.values() for _, one in leaves(part) if one.dim()]
+                seen.state_on = _devices(state)
+
+    def _stepping(self, optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+        if self._session.alive:
+            self._guarded(self._note_step, optimizer)
+
+    def _note_step(self, optimizer: torch.optim.Optimizer) -> None:
+        for seen in self._seen:
+            if seen.optimizer() is optimizer and not seen.stepped_on:
+                parameters = list(_parameters(optimizer))
+                self._held |= {id(one) for one in parameters}
+                seen.stepped_on = _devices(parameters)
+                seen.orphans = sum(_is_orphan(one, seen.owners.get(id(one))) for one in parameters)
+
+    def _guarded(self, function: Callable[..., None], *args: Any) -> None:
+        try:
+            function(*args)
+        except Exception as error:
+            self._session.fail(error)
+
+
+def _parameters(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if isinstance(parameter, torch.Tensor):
+                yield parameter
+
+
+def _devices(tensors: Any) -> tuple[str, ...]:
+    return tuple(sorted({device_of(tensor) for tensor in tensors}))
+
+
+def _current(owner: _Owner) -> object:
+    """What a module has under the name now."""
+    module = owner[0]()
+    return None if module is None else (fields(module).get("_parameters") or {}).get(owner[1])
+
+
+def _is_orphan(parameter: torch.Tensor, owner: _Owner | None) -> bool:
+    """Whether its module has another one in its place, so that nothing gives it a gradient any more."""
+    if owner is None or parameter.grad is not None:
+        return False
+    now = _current(owner)
+    if now is parameter or not isinstance(now, nn.Parameter) or is_managed(now):
+        return False
+    return now.shape == parameter.shape

@@ -1,0 +1,83 @@
+"""DataParallel and DistributedDataParallel, as they are made."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from devlint.auditor.explanation.tensors import fields
+from devlint.auditor.modules.held import home
+from devlint.auditor.patches import Patches
+from devlint.auditor.session import Session
+from devlint.record import Wrapper
+
+_MOST = 32
+
+
+class Wrappers:
+    """The listener to modules that wrap another one for several devices."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._patches = Patches()
+        self._made: list[tuple[int, Wrapper]] = []
+
+    def install(self) -> None:
+        """Hook in."""
+        for cls in (nn.DataParallel, nn.parallel.DistributedDataParallel):
+            self._patches.set(cls, "__init__", self._wrap(cls.__name__, cls.__init__))
+
+    def remove(self) -> None:
+        """Unhook."""
+        self._patches.undo()
+
+    def describe(self) -> Mapping[str, object]:
+        """The wrappers, in the order in which they were made."""
+        found = []
+        for place, wrapper in self._made:
+            project, via = self._session.frames.resolve(place)
+            found.append(replace(wrapper, frame=project or via))
+        return {"wrappers": tuple(found)}
+
+    def _wrap(self, name: str, original: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(original)
+        def __init__(self_: nn.Module, module: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a constructor
+            if not self._session.alive:
+                return original(self_, module, *args, **kwargs)
+            before = _home(module)
+            error = ""
+            try:
+                original(self_, module, *args, **kwargs)
+            except Exception as raised:
+                error = str(raised).partition("\n")[0]
+                raise
+            finally:
+                given = args[0] if args else kwargs.get("device_ids")
+                self._note(name, given if error else getattr(self_, "device_ids", given), before, error)
+            return None
+
+        return __init__
+
+    def _note(self, name: str, devices: object, before: str, error: str) -> None:
+        try:
+            wrapper = Wrapper(name=name, device_ids=_ids(devices), module_device=before, error=error)
+            if len(self._made) < _MOST:
+                self._made.append((self._session.frames.here(2), wrapper))
+        except Exception as failure:
+            self._session.fail(failure)
+
+
+def _home(module: object) -> str:
+    return home(module) if isinstance(module, nn.Module) and "_modules" in fields(module) else ""
+
+
+def _ids(devices: Any) -> tuple[int, ...] | None:
+    """The indices of devices given as numbers, names or devices; ``None`` where none are given."""
+    if not isinstance(devices, (list, tuple)):
+        return None
+    return tuple(one if isinstance(one, int) else torch.device(one).index or 0 for one in devices)

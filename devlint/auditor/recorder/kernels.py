@@ -1,0 +1,251 @@
+"""Kernels at the accelerator's dispatch key which count what they do and leave the doing to the original.
+
+The rules by which nothing is counted twice:
+
+* A copy that needs a temporary tensor calls itself for its parts.  Only the innermost call between two devices is a
+  transfer; it has the bytes and the dtype that cross.
+* An operator which waits for its result (``masked_select``) is one sync, whatever it reads by ``item`` or by another
+  such operator inside.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Literal
+
+import torch
+
+from devlint.auditor.ledger import Tally, What
+from devlint.auditor.recorder.attribution import Attribution, Origin
+from devlint.auditor.recorder.backends import Kernel, Library, NoBackendError, Originals, find_key, override, restore
+from devlint.auditor.recorder.repeats import Repeats
+from devlint.auditor.recorder.syncwarnings import SyncWarnings
+from devlint.auditor.recorder.transfers import HOST, describe, transfer_of
+from devlint.auditor.recorder.waits import Waits
+from devlint.auditor.session import Session
+
+SYNCS = {
+    "nonzero": "nonzero",
+    "_unique2": "unique",
+    "unique_dim": "unique",
+    "unique_consecutive": "unique_consecutive",
+    "masked_select": "masked_select",
+    "equal": "equal",
+    "repeat_interleave.Tensor": "repeat_interleave",
+    "bincount": "bincount",
+}
+"""Operators whose CUDA kernel waits for the device, and what code calls them."""
+Count = Callable[[Origin, tuple[Any, ...], float], None]
+"""Takes down one event: its origin, the operator's arguments, and how long it took."""
+_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+
+
+class _Local(threading.local):
+    """What runs in this thread: the source of the outermost copy, copies counted, whether inside a sync."""
+
+    outer: torch.Tensor | None = None
+    counted: int = 0
+    syncing: bool = False
+
+
+class Kernels:
+    """Overrides a few operators at the one key of the accelerator, and ``_pin_memory`` at that of the host."""
+
+    def __init__(self, session: Session, attribution: Attribution, waits: Waits, warnings: SyncWarnings) -> None:
+        self._session = session
+        self._attribution = attribution
+        self._waits = waits
+        self._warnings = warnings
+        self._repeats = Repeats()
+        self._local = _Local()
+        self._libraries: list[Any] = []
+        self.key = session.settings.key
+
+    def install(self) -> None:
+        """Override the kernels; raises ``NoBackendError`` where that cannot be done."""
+        settings = self._session.settings
+        self._session.copied = self._repeats.places
+        self.key = settings.key or find_key()
+        if not self.key:
+            raise NoBackendError(
+                "this torch was built without an accelerator; --simulate runs the script on a simulated one"
+            )
+        originals = Originals(self.key, settings.kernels)
+        copy = originals.find("copy_")
+        if copy is None:
+            raise NoBackendError(f"torch {torch.__version__} has no copy at the dispatch key {self.key} to listen to")
+        found: dict[str, Kernel] = {"copy_": self._copy(copy)}
+        item = originals.find("_local_scalar_dense")
+        if item is not None:
+            found["_local_scalar_dense"] = self._item(item)
+        for operator, name in SYNCS.items():
+            original = originals.find(operator)
+            if original is not None:
+                found[operator] = self._sync(original, name)
+        self._override(found, self.key)
+        pin = settings.kernels.get("_pin_memory")
+        original = originals.find("_pin_memory") if pin is not None else originals.find_at("_pin_memory", "CPU")
+        if original is not None:
+            self._override({"_pin_memory": self._pin(original)}, "CPU")
+        if not originals.looks_up:
+            self._session.notes.append(
+                f"torch {torch.__version__} is older than 2.9: only copies were seen, and the waits that torch warns of"
+            )
+
+    def remove(self) -> None:
+        """Put the originals back."""
+        restore(self._libraries, self.key, self._session.settings.kernels)
+
+    def describe(self) -> dict[str, object]:
+        """``backend``, the key."""
+        return {"backend": self.key}
+
+    def _override(self, kernels: dict[str, Kernel], key: str) -> None:
+        # a library that dies takes its kernels with it
+        library = Library("aten", "IMPL")
+        self._libraries.append(library)
+        for name, kernel in kernels.items():
+            override(library, name, kernel, key)
+
+    def _copy(self, original: Kernel) -> Kernel:
+        session, transfer = self._session, self._transfer
+
+        def copy_(keyset: object, target: torch.Tensor, source: Any, non_blocking: bool = False) -> object:
+            try:
+                same = target.device == source.device
+            except AttributeError:
+                # the dispatcher hands the number in `x += 1` over as such, and takes only a tensor back
+                source = torch.scalar_tensor(source, dtype=_NUMBERS[type(source)], device="cpu")
+                same = target.device == source.device
+            if same or not session.alive:
+                return original(keyset, target, source, non_blocking)
+            return transfer(original, keyset, target, source, non_blocking)
+
+        return copy_
+
+    def _transfer(
+        self, original: Kernel, keyset: object, target: torch.Tensor, source: torch.Tensor, non_blocking: bool
+    ) -> object:
+        """A copy between two devices, or a part of one."""
+        local = self._local
+        outer, counted = local.outer, local.counted
+        if outer is None:
+            local.outer = source
+        entered = self._warnings.enter()
+        start = perf_counter()
+        try:
+            result = original(keyset, target, source, non_blocking)
+        finally:
+            seconds = perf_counter() - start
+            local.outer = outer
+            if entered:
+                self._warnings.leave()
+        if local.counted == counted:
+            local.counted += 1
+            try:
+                self._count_copy(target, source, non_blocking, outer, seconds)
+            except Exception as error:
+                self._session.fail(error)
+        return result
+
+    def _count_copy(
+        self, target: torch.Tensor, source: torch.Tensor, non_blocking: bool, outer: torch.Tensor | None, seconds: float
+    ) -> None:
+        if target.numel() == 0:  # there is nothing to copy, and torch does not
+            return
+        session, whole = self._session, source if outer is None else outer
+        transfer = transfer_of(target, source, non_blocking)
+        origin = self._attribution.origin()
+        what = What(
+            "copy",
+            "copy_",
+            origin.place,
+            transfer.source,
+            transfer.target,
+            backward=origin.backward,
+            pinned=transfer.pinned,
+            blocking=transfer.blocking,
+            non_blocking=bool(non_blocking),
+            temporary=outer is not None,
+            loader=session.loader_of(whole) if transfer.to_device else None,
+        )
+        tally = self._add(what, transfer.bytes, seconds)
+        if not tally.example:
+            tally.example = describe(whole)
+        if transfer.to_device and self._repeats.is_repeat(whole, transfer.target, origin.place):
+            tally.repeats += 1
+        if not origin.backward and whole.requires_grad and torch.is_grad_enabled():
+            self._attribution.remember(origin.place)
+        if transfer.blocking:
+            self._waits.waited()
+        elif transfer.to_host and outer is None:
+            self._waits.add(target, what)
+
+    def _item(self, original: Kernel) -> Kernel:
+        return self._counted(original, self._reader("copy", "item", HOST))
+
+    def _sync(self, original: Kernel, name: str) -> Kernel:
+        return self._counted(original, self._reader("sync", name, ""))
+
+    def _reader(self, kind: Literal["copy", "sync"], name: str, target: str) -> Count:
+        """Counts an operator that waits for its result; a read besides copies one element."""
+        # what is counted is the same again and again, and making it takes longer than finding it
+        known: dict[tuple[Origin, torch.device], What] = {}
+        add, waits = self._add, self._waits
+
+        def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
+            tensor = args[0]
+            key = origin, tensor.device
+            what = known.get(key)
+            if what is None:
+                source = str(tensor.device)
+                what = What(kind, name, origin.place, source, target, backward=origin.backward, blocking=True)
+                known[key] = what
+            tally = add(what, tensor.element_size() if target else 0, seconds)
+            if not tally.example:
+                tally.example = describe(tensor)
+            waits.waited()
+
+        return count
+
+    def _pin(self, original: Kernel) -> Kernel:
+        def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
+            tensor = args[0]
+            what = What("pin", "pin_memory", origin.place, HOST, HOST, loader=self._session.loader_of(tensor))
+            tally = self._add(what, tensor.numel() * tensor.element_size(), seconds)
+            if not tally.example:
+                tally.example = describe(tensor)
+
+        return self._counted(original, count)
+
+    def _counted(self, original: Kernel, count: Count) -> Kernel:
+        """The original, and then ``count``, unless it is called inside of another that is counted."""
+        session, local, origin, warnings = self._session, self._local, self._attribution.origin, self._warnings
+
+        def kernel(keyset: object, *args: Any, **kwargs: Any) -> object:
+            if not session.alive or local.syncing:
+                return original(keyset, *args, **kwargs)
+            local.syncing = True
+            entered = warnings.enter()
+            start = perf_counter()
+            try:
+                result = original(keyset, *args, **kwargs)
+            finally:
+                seconds = perf_counter() - start
+                local.syncing = False
+                if entered:
+                    warnings.leave()
+            try:
+                count(origin(), args, seconds)
+            except Exception as error:
+                session.fail(error)
+            return result
+
+        return kernel
+
+    def _add(self, what: What, bytes_: int, seconds: float) -> Tally:
+        tally = self._session.ledger.add(what, bytes_, seconds)
+        tally.threads.add(self._attribution.thread())
+        return tally

@@ -1,0 +1,137 @@
+"""``.to``, ``.cuda`` and their like which returned their input, since it was there already."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from devlint.auditor.explanation.tensors import own_tensors, walk
+from devlint.auditor.ledger import What
+from devlint.auditor.patches import Patches
+from devlint.auditor.session import Session
+
+_METHODS = "to cuda cpu xpu".split()
+_PLACES = (str, int, torch.device, torch.Tensor)
+
+State = list[tuple[torch.device, torch.dtype]]
+
+
+class Moves:
+    """Wraps the methods of tensors and modules which move them.
+
+    Only what the project or a library calls is counted, not what torch calls itself, and only calls that name a device.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._patches = Patches()
+        self._local = threading.local()
+        # by the calling instruction and the device: the caller is the project's own, so that the place is known by it
+        self._known: dict[tuple[int, int, torch.device, str], What] = {}
+
+    def install(self) -> None:
+        """Wrap the methods."""
+        for name in _METHODS:
+            if hasattr(torch.Tensor, name):
+                self._patches.set(torch.Tensor, name, self._tensor_method(name, getattr(torch.Tensor, name)))
+            if hasattr(nn.Module, name):
+                self._patches.set(nn.Module, name, self._module_method(name, getattr(nn.Module, name)))
+
+        self._allow()
+
+    def remove(self) -> None:
+        """Put the originals back."""
+        self._patches.undo()
+
+    def describe(self) -> dict[str, object]:
+        """Nothing of its own."""
+        return {}
+
+    def _allow(self) -> None:
+        """A parameter without a shape yet lets only listed methods through, which it compares by identity."""
+        lazy: Any = getattr(nn.parameter, "UninitializedTensorMixin", None)
+        allowed = getattr(lazy, "_allowed_methods", None)
+        if allowed is not None:
+            ours = [getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)]
+            self._patches.set(lazy, "_allowed_methods", [*allowed, *ours])
+
+    def _tensor_method(self, name: str, original: Any) -> Callable[..., Any]:
+        session, named, count = self._session, name != "to", self._count_tensor
+
+        @functools.wraps(original)
+        def method(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            if result is self and session.alive and (named or _names_device(args, kwargs)):
+                try:
+                    count(name, self.device, sys._getframe(1))
+                except Exception as error:
+                    session.fail(error)
+            return result
+
+        return method
+
+    def _module_method(self, name: str, original: Any) -> Callable[..., Any]:
+        session, named, local, count = self._session, name != "to", self._local, self._count_module
+
+        @functools.wraps(original)
+        def method(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if (
+                torch.compiler.is_compiling()
+                or not session.alive
+                or getattr(local, "inside", False)
+                or not (named or _names_device(args, kwargs))
+            ):
+                return original(self, *args, **kwargs)
+            before = _state(self)
+            local.inside = True
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                local.inside = False
+            if before and result is self:
+                try:
+                    count(name, self, before, sys._getframe(1))
+                except Exception as error:
+                    session.fail(error)
+            return result
+
+        return method
+
+    def _count_tensor(self, name: str, device: torch.device, caller: FrameType) -> None:
+        key = (id(caller.f_code), caller.f_lasti, device, name)
+        what = self._known.get(key)
+        if what is None:
+            if self._session.frames.is_internal(caller.f_code):
+                return
+            what = self._what(name, device, caller, "tensor")
+            if self._session.frames.is_project(caller.f_code):
+                self._known[key] = what
+        self._session.ledger.tally(what).calls += 1
+
+    def _count_module(self, name: str, module: nn.Module, before: State, caller: FrameType) -> None:
+        devices = {device for device, _ in before}
+        if len(devices) > 1 or _state(module) != before or self._session.frames.is_internal(caller.f_code):
+            return
+        self._session.ledger.tally(self._what(name, devices.pop(), caller, "module")).calls += 1
+
+    def _what(self, name: str, device: torch.device, caller: FrameType, subject: Literal["tensor", "module"]) -> What:
+        return What("move", name, self._session.frames.at(caller), target=str(device), subject=subject)
+
+
+def _names_device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the arguments of ``to`` name a device, be it that of another tensor."""
+    if args and isinstance(args[0], _PLACES):
+        return True
+    return bool(kwargs) and (kwargs.get("device") is not None or kwargs.get("other") is not None)
+
+
+def _state(module: nn.Module) -> State:
+    """Where the parameters and buffers of a module are, and their dtypes."""
+    return [(tensor.device, tensor.dtype) for _, part in walk(module) for _, tensor in own_tensors(part)]

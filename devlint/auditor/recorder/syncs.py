@@ -1,0 +1,119 @@
+"""Calls by which a script waits for a device on purpose, or gives its memory back."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any, Literal
+
+import torch
+
+from devlint.auditor.ledger import What
+from devlint.auditor.patches import Patches
+from devlint.auditor.recorder.attribution import Attribution
+from devlint.auditor.recorder.syncwarnings import SyncWarnings
+from devlint.auditor.recorder.waits import Waits
+from devlint.auditor.session import Session
+
+_MODULES = "accelerator cuda mps xpu".split()
+_CLASSES = "Stream Event".split()
+_CALLS = "empty_cache ipc_collect".split()
+
+
+class Syncs:
+    """Wraps ``synchronize`` of modules, streams and events, and ``empty_cache`` and its like.
+
+    ``torch.Stream`` and ``torch.Event`` cannot be wrapped; those of ``torch.cuda`` and ``torch.xpu`` can.
+    """
+
+    def __init__(self, session: Session, attribution: Attribution, waits: Waits, warnings: SyncWarnings) -> None:
+        self._session = session
+        self._attribution = attribution
+        self._waits = waits
+        self._warnings = warnings
+        self._patches = Patches()
+        self._local = threading.local()
+
+    def install(self) -> None:
+        """Wrap what this torch has of them; no device is initialised by that."""
+        for path, module in _modules():
+            if hasattr(module, "synchronize"):
+                self._wrap(module, "synchronize", f"{path}.synchronize", "sync")
+            for name in _CALLS:
+                if hasattr(module, name):
+                    self._wrap(module, name, f"{path}.{name}", "call")
+            for name in _CLASSES:
+                owner = getattr(module, name, None)
+                if isinstance(owner, type) and owner.__module__ != "torch":
+                    self._wrap(owner, "synchronize", f"{path}.{name}.synchronize", "sync")
+                    if hasattr(owner, "query"):
+                        self._ask(owner)
+
+    def remove(self) -> None:
+        """Put the originals back."""
+        self._patches.undo()
+
+    def describe(self) -> dict[str, object]:
+        """Nothing of its own."""
+        return {}
+
+    def _wrap(self, owner: Any, name: str, full: str, kind: Literal["sync", "call"]) -> None:
+        original = getattr(owner, name)
+        session, local = self._session, self._local
+
+        @functools.wraps(original)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling() or not session.alive or getattr(local, "inside", False):
+                return original(*args, **kwargs)
+            local.inside = True
+            entered = self._warnings.enter()
+            start = perf_counter()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                seconds = perf_counter() - start
+                local.inside = False
+                if entered:
+                    self._warnings.leave()
+                self._count(full, kind, seconds)
+
+        self._replace(owner, name, original, function)
+
+    def _replace(self, owner: Any, name: str, original: Any, function: Callable[..., Any]) -> None:
+        self._patches.set(owner, name, function)
+        # the module in which it was defined has it too: torch.cuda.memory.empty_cache
+        home: Any = getattr(owner, "memory", None)
+        if home is not None and vars(home).get(name) is original:
+            self._patches.set(home, name, function)
+
+    def _ask(self, owner: Any) -> None:
+        """A stream or an event that says it has finished has been waited for."""
+        original = owner.query
+        session, waits = self._session, self._waits
+
+        @functools.wraps(original)
+        def query(*args: Any, **kwargs: Any) -> Any:
+            finished = original(*args, **kwargs)
+            if finished and session.alive:
+                waits.waited()
+            return finished
+
+        self._patches.set(owner, "query", query)
+
+    def _count(self, name: str, kind: Literal["sync", "call"], seconds: float) -> None:
+        try:
+            origin = self._attribution.origin()
+            what = What(kind, name, origin.place, backward=origin.backward, blocking=True if kind == "sync" else None)
+            self._session.ledger.add(what, 0, seconds).threads.add(self._attribution.thread())
+            self._waits.waited()
+        except Exception as error:
+            self._session.fail(error)
+
+
+def _modules() -> Iterator[tuple[str, Any]]:
+    for name in _MODULES:
+        module = getattr(torch, name, None)
+        if module is not None:
+            yield f"torch.{name}", module

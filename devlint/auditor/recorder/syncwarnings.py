@@ -1,0 +1,165 @@
+"""Waits that no kernel of the audit sees: torch can warn of them, and here only the audit hears it."""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+import warnings
+from typing import Any
+
+import torch
+
+from devlint.auditor.ledger import What
+from devlint.auditor.patches import Patches
+from devlint.auditor.recorder.attribution import Attribution
+from devlint.auditor.recorder.waits import Waits
+from devlint.auditor.session import Session
+
+WAITED = "called a synchronizing CUDA operation"
+_PROTOTYPE = "Synchronization debug mode is a prototype feature"
+_OFF, _WARN = 0, 1
+NAME = "synchronizing operation"
+
+
+class SyncWarnings:
+    """Listens to `torch.cuda.set_sync_debug_mode("warn")` without the script noticing.
+
+    The first of Python's warning filters asks :meth:`match` about every warning: this counts those of torch and has
+    them ignored, so that none is printed or raised.  What the audit counts itself is done with the mode switched off
+    (:meth:`enter`, :meth:`leave`).  A script that sets the mode keeps it, and its warnings, for itself.
+    """
+
+    def __init__(self, session: Session, attribution: Attribution, waits: Waits) -> None:
+        self._session = session
+        self._attribution = attribution
+        self._waits = waits
+        self._patches = Patches()
+        self._filter = ("ignore", self, UserWarning, None, 0)
+        self._set: Any = getattr(torch._C, "_cuda_set_sync_debug_mode", None)
+        self._inside: set[int] = set()
+        self._wanted = _OFF
+        self.armed = False
+
+    def install(self) -> None:
+        """Have the mode set as soon as CUDA is initialised; nothing on a simulated device or without CUDA."""
+        if self._set is None or self._session.settings.simulated:
+            return
+        self._patch_torch()
+        self._patch_warnings()
+        when_initialised: Any = torch.cuda._lazy_call
+        when_initialised(self._arm)
+
+    def remove(self) -> None:
+        """Put the mode and the filters back."""
+        if self.armed:
+            self.armed = False
+            self._set(self._wanted)
+        self._patches.undo()
+        self._drop()
+
+    def describe(self) -> dict[str, object]:
+        """Nothing of its own."""
+        return {}
+
+    def enter(self) -> bool:
+        """What follows in this thread is counted already; whether :meth:`leave` has to be called."""
+        if not self.armed:
+            return False
+        thread = threading.get_ident()
+        if thread in self._inside:
+            return False
+        self._inside.add(thread)
+        self._set(_OFF)
+        return True
+
+    def leave(self) -> None:
+        """The end of what :meth:`enter` began."""
+        self._inside.discard(threading.get_ident())
+        if self.armed and not self._inside:
+            self._set(_WARN)
+
+    def match(self, text: str) -> bool:
+        """Whether a warning is one that the audit asked for; called by Python's warnings."""
+        if not self.armed:
+            return False
+        if text.startswith(WAITED):
+            try:
+                origin = self._attribution.origin()
+                what = What("sync", NAME, origin.place, backward=origin.backward, blocking=True)
+                self._session.ledger.add(what).threads.add(self._attribution.thread())
+                self._waits.waited()
+            except Exception as error:
+                self._session.fail(error)
+            return True
+        return text.startswith(_PROTOTYPE)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Filters are sent to worker processes, where a pattern does as well."""
+        return re.compile, (WAITED,)
+
+    def _arm(self) -> None:
+        if self._session.alive and self._wanted == _OFF:
+            self._keep_first()
+            self.armed = True
+            self._set(_WARN)
+
+    def _patch_torch(self) -> None:
+        original_set, original_get = torch.cuda.set_sync_debug_mode, torch.cuda.get_sync_debug_mode
+
+        @functools.wraps(original_set)
+        def set_sync_debug_mode(debug_mode: Any) -> None:
+            self.armed = False  # from here on the mode is the script's
+            original_set(debug_mode)
+            self._wanted = original_get()
+            self._arm()
+
+        @functools.wraps(original_get)
+        def get_sync_debug_mode() -> int:
+            return self._wanted if self.armed else original_get()
+
+        for name, function in (
+            ("set_sync_debug_mode", set_sync_debug_mode),
+            ("get_sync_debug_mode", get_sync_debug_mode),
+        ):
+            self._patches.set(torch.cuda, name, function)
+
+    def _patch_warnings(self) -> None:
+        """Whoever adds a filter puts it in front, and one that raises would raise in the script."""
+        owners: list[tuple[Any, str]] = [(warnings, "resetwarnings"), (warnings.catch_warnings, "__exit__")]
+        owners.append((warnings, "_add_filter") if hasattr(warnings, "_add_filter") else (warnings, "simplefilter"))
+        for owner, name in owners:
+            self._patches.set(owner, name, self._then_first(getattr(owner, name)))
+
+    def _then_first(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if self.armed:
+                self._keep_first()
+            return result
+
+        return function
+
+    def _keep_first(self) -> None:
+        filters: Any = warnings.filters
+        if not filters or filters[0] is not self._filter:
+            self._drop()
+            filters.insert(0, self._filter)
+            _changed()
+
+    def _drop(self) -> None:
+        filters: Any = warnings.filters
+        kept = [entry for entry in filters if entry is not self._filter]
+        if len(kept) != len(filters):
+            filters[:] = kept
+            _changed()
+
+
+def _changed() -> None:
+    """Have Python look at its filters again."""
+    for name in ("_filters_mutated", "_filters_mutated_lock_held"):  # the latter since Python 3.14
+        function = getattr(warnings, name, None)
+        if function is not None:
+            function()
+            return

@@ -1,0 +1,104 @@
+"""Asynchronous copies to the host that nobody has waited for yet, and who reads them all the same."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from devlint.auditor.ledger import What
+from devlint.auditor.patches import Patches
+from devlint.auditor.recorder.repeats import WeakStorage
+from devlint.auditor.session import Session
+
+_READERS = "item tolist __bool__ __int__ __float__ __complex__ __index__".split()
+_MOST = 1_024
+
+
+class _Pending(NamedTuple):
+    storage: Any
+    what: What
+
+
+class Waits:
+    """Knows which host tensors a device may still be writing to.
+
+    Anything that waits for a device settles all of them (:meth:`waited`), since which stream they were on is not known.
+    A copy is called unwaited only if its result was surely read before: by ``item``, ``tolist`` or as a number, or
+    through a NumPy array (``numpy()``) that was gone before anything waited.  What other operators read on the host
+    is not seen.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._patches = Patches()
+        self._pending: dict[int, _Pending] = {}
+        self._viewed: dict[int, _Pending] = {}
+        self._watching = False
+
+    def install(self) -> None:
+        """Nothing yet: readers are watched from the first asynchronous copy to the host on."""
+
+    def remove(self) -> None:
+        """Stop to watch readers."""
+        self._patches.undo()
+
+    def describe(self) -> dict[str, object]:
+        """Nothing of its own."""
+        return {}
+
+    def add(self, target: torch.Tensor, what: What) -> None:
+        """A device has begun to write to ``target``, counted as ``what``."""
+        if not self._watching:
+            self._watch()
+        if len(self._pending) < _MOST:
+            storage = target.untyped_storage()
+            self._pending[storage._cdata] = _Pending(WeakStorage(storage), what)
+
+    def waited(self) -> None:
+        """Something has waited for a device."""
+        if not self._pending and not self._viewed:
+            return
+        viewed, self._viewed = self._viewed, {}
+        self._pending.clear()
+        for pending in viewed.values():
+            # an array that is gone was used, and whoever used it had not waited
+            if pending.storage.expired():
+                self._count(pending)
+
+    def _watch(self) -> None:
+        self._watching = True
+        for name in _READERS:
+            self._wrap(name, self._read)
+        self._wrap("numpy", self._view)
+
+    def _wrap(self, name: str, note: Callable[[torch.Tensor], None]) -> None:
+        original = getattr(torch.Tensor, name)
+        session, pending = self._session, self._pending
+
+        @functools.wraps(original)
+        def reader(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            if pending and session.alive:
+                try:
+                    if self.device.type == "cpu":
+                        note(self)
+                except Exception as error:
+                    session.fail(error)
+            return original(self, *args, **kwargs)
+
+        self._patches.set(torch.Tensor, name, reader)
+
+    def _read(self, tensor: torch.Tensor) -> None:
+        pending = self._pending.pop(tensor.untyped_storage()._cdata, None)
+        if pending is not None:
+            self._count(pending)
+
+    def _view(self, tensor: torch.Tensor) -> None:
+        number = tensor.untyped_storage()._cdata
+        if number in self._pending:
+            self._viewed[number] = self._pending[number]
+
+    def _count(self, pending: _Pending) -> None:
+        self._session.ledger.tally(pending.what).unwaited += 1
