@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import sys
+from types import FunctionType
 from typing import Any
 
 _ABSENT = object()
@@ -21,6 +24,7 @@ class Patches:
         """Replace an attribute, which may be inherited or missing."""
         before = vars(owner).get(name, _ABSENT)
         setattr(owner, name, value)
+        _name(value, owner, name)
         self._done.append((owner, name, before, value))
 
     def undo(self) -> None:
@@ -33,3 +37,23 @@ class Patches:
                 delattr(owner, name)
             else:
                 setattr(owner, name, before)
+
+
+def _name(value: object, owner: Any, name: str) -> None:
+    """Name a function by where it is, unless it is found by the name it has: so it can be pickled as the original.
+
+    A function of C, which has no module, gives what wraps it a name that leads nowhere.
+    """
+    if not isinstance(value, FunctionType) or _found(value.__module__, value.__qualname__) is value:
+        return
+    prefix = f"{owner.__qualname__}." if isinstance(owner, type) else ""
+    module = owner.__module__ if isinstance(owner, type) else getattr(owner, "__name__", "")
+    if _found(module, prefix + name) is value:
+        value.__module__, value.__qualname__ = module, prefix + name
+
+
+def _found(module: str, path: str) -> object:
+    try:
+        return functools.reduce(getattr, path.split("."), sys.modules.get(module))
+    except AttributeError:
+        return None
