@@ -9,12 +9,15 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from devlint.auditor.frames import NOWHERE, Frames
 from devlint.auditor.ledger import Ledger
 from devlint.record import Ending, Mismatch, Process
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +85,14 @@ class Session:
         """Called when a module is about to be moved or converted."""
         self.snapshot: Callable[[], None] = lambda: None
         """Called when a step has ended; whoever writes records decides whether it is time for one."""
+        self._unheard: Callable[[], AbstractContextManager[object]] = nullcontext
         self.started = time.perf_counter()
         self.pid = os.getpid()
         _SESSIONS.add(self)
 
     def start(self, listeners: Sequence[Listener]) -> None:
         """Install the listeners, in this order; torch has been imported."""
+        self._unheard = _unheard()
         self.alive = True
         for listener in listeners:
             try:
@@ -106,6 +111,20 @@ class Session:
                 listener.remove()
             except Exception as error:
                 self._say(error)
+
+    def guarded(self, function: Callable[..., _Result], *args: Any) -> _Result | None:
+        """Do the audit's own work, whose failure is the audit's alone: the result, ``None`` if there is none.
+
+        What it asks of tensors is heard neither by their classes nor by a ``TorchFunctionMode`` of the script.
+        """
+        if not self.alive:
+            return None
+        try:
+            with self._unheard():
+                return function(*args)
+        except Exception as error:
+            self.fail(error)
+            return None
 
     def fail(self, error: BaseException) -> None:
         """devlint has a bug: switch the audit off, say so in one line, and let the script run on.
@@ -144,6 +163,14 @@ class Session:
             sys.stderr.write(f"devlint: the audit failed and was switched off, the script runs on: {line}\n")
         except (OSError, ValueError, AttributeError):  # nobody listens
             pass
+
+
+def _unheard() -> Callable[[], AbstractContextManager[object]]:
+    """Makes a context in which ``__torch_function__`` is not called; one without effect where there is no torch."""
+    torch = sys.modules.get("torch")
+    found: Callable[[], AbstractContextManager[object]] | None
+    found = getattr(getattr(torch, "_C", None), "DisableTorchFunction", None)
+    return found or nullcontext
 
 
 def _is_of_signal(error: BaseException) -> bool:

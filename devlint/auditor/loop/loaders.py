@@ -146,7 +146,7 @@ class Loaders:
         @functools.wraps(original)
         def init(loader: Any, *args: Any, **kwargs: Any) -> None:
             original(loader, *args, **kwargs)
-            self._guarded(self._made, loader)
+            self.session.guarded(self._made, loader)
 
         return init
 
@@ -154,7 +154,7 @@ class Loaders:
         @functools.wraps(original)
         def init(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
             # first, since the thread that pins is started by the original
-            self._guarded(self._iterated, iterator, loader)
+            self.session.guarded(self._iterated, iterator, loader)
             original(iterator, loader, *args, **kwargs)
 
         return init
@@ -199,9 +199,9 @@ class Loaders:
         def gone() -> None:
             if facts.latest == number:
                 facts.latest = 0
-                self._guarded(self.gone, facts.index)
+                self.session.guarded(self.gone, facts.index)
             if iteration.pinning is not None:
-                self._guarded(self.session.ledger.due, iteration.pinning)
+                self.session.guarded(self.session.ledger.due, iteration.pinning)
 
         self._iterators.set(iterator, iteration, gone)
         return iteration
@@ -287,14 +287,6 @@ class Loaders:
                 self.session.ledger.works_ahead(thread)
                 return iteration.facts.place
         return NOWHERE
-
-    def _guarded(self, function: Callable[..., Any], *args: Any) -> None:
-        if not self.session.alive:
-            return
-        try:
-            function(*args)
-        except Exception as error:
-            self.session.fail(error)
 
 
 def _dataset(loader: Any) -> object:

@@ -83,25 +83,25 @@ class Signals:
                 return original(iterator)
             if not self._in_loop():
                 return self._fetch_elsewhere(original, iterator)
-            loader = self._guarded(self._asked, iterator)
+            loader = self.session.guarded(self._asked, iterator)
             self.steps.stop_if_due()
             self._fetching = True
             started = time.perf_counter()
             try:
                 batch = original(iterator)
             except StopIteration:
-                self._guarded(self.steps.exhausted, loader)
-                self._guarded(self.session.next_forward)  # of a batch that was read ahead
+                self.session.guarded(self.steps.exhausted, loader)
+                self.session.guarded(self.session.next_forward)  # of a batch that was read ahead
                 raise
             except Exception as error:
-                self._guarded(self.loaders.failed, iterator, error)
+                self.session.guarded(self.loaders.failed, iterator, error)
                 raise
             finally:
                 self._fetching = False
             seconds = time.perf_counter() - started
-            self._guarded(self.loaders.delivered, iterator, batch)
-            self._guarded(self.steps.delivered, seconds)
-            self._guarded(self.session.next_forward)
+            self.session.guarded(self.loaders.delivered, iterator, batch)
+            self.session.guarded(self.steps.delivered, seconds)
+            self.session.guarded(self.session.next_forward)
             return batch
 
         return following
@@ -112,9 +112,9 @@ class Signals:
         except StopIteration:
             raise
         except Exception as error:
-            self._guarded(self.loaders.failed, iterator, error)
+            self.session.guarded(self.loaders.failed, iterator, error)
             raise
-        self._guarded(self.loaders.delivered, iterator, batch)
+        self.session.guarded(self.loaders.delivered, iterator, batch)
         return batch
 
     def _asked(self, iterator: Any) -> int:
@@ -130,15 +130,15 @@ class Signals:
         def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
             if not self.session.alive or self._backwards or torch.compiler.is_compiling():
                 return original(*args, **kwargs)
-            trains = self._guarded(self._backward, args, kwargs)
+            trains = self.session.guarded(self._backward, args, kwargs)
             self._backwards += 1
             try:
                 result = original(*args, **kwargs)
             finally:
                 self._backwards -= 1
             if trains:
-                self._guarded(self._backward_done)
-                self._guarded(self.session.next_forward)
+                self.session.guarded(self._backward_done)
+                self.session.guarded(self.session.next_forward)
                 self.steps.stop_if_due()
             return result
 
@@ -160,8 +160,8 @@ class Signals:
     def _optimizer_step(self, optimizer: Any, args: object, kwargs: object) -> None:
         if not self.session.alive:
             return
-        self._guarded(self._count_step, optimizer)
-        self._guarded(self.session.next_forward)
+        self.session.guarded(self._count_step, optimizer)
+        self.session.guarded(self.session.next_forward)
         if self._in_loop() and not self._backwards:
             self.steps.stop_if_due()
 
@@ -175,16 +175,6 @@ class Signals:
     def _forward_seen(self) -> None:
         if self._in_loop() and not self._fetching:
             self.steps.forward(torch.is_grad_enabled())
-
-    def _guarded(self, function: _Function, *args: Any) -> Any:
-        """Our own work, whose failure is ours alone."""
-        if not self.session.alive:
-            return None
-        try:
-            return function(*args)
-        except Exception as error:
-            self.session.fail(error)
-            return None
 
 
 def _trains(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

@@ -185,7 +185,7 @@ class ForwardCheck:
     # what the hooks do
 
     def _first(self, module: nn.Module) -> None:
-        self._guarded(self._see_first, module)
+        self._session.guarded(self._see_first, module)
 
     def _see_first(self, module: nn.Module) -> None:
         if _in_backward():
@@ -197,7 +197,7 @@ class ForwardCheck:
             self._local.running.append(module)  # it is being called, and the new hooks will hear it return
 
     def _enter(self, module: nn.Module) -> None:
-        self._guarded(self._see_enter, module)
+        self._session.guarded(self._see_enter, module)
 
     def _see_enter(self, module: nn.Module) -> None:
         running = self._local.running
@@ -206,7 +206,7 @@ class ForwardCheck:
             self._session.forward_seen()
 
     def _leave(self, module: nn.Module, args: object, rest: tuple[object, ...]) -> None:
-        self._guarded(self._see_leave, module, args, rest)
+        self._session.guarded(self._see_leave, module, args, rest)
 
     def _see_leave(self, module: nn.Module, args: object, rest: tuple[object, ...]) -> None:
         running = self._local.running
@@ -282,14 +282,6 @@ class ForwardCheck:
             parties=(Party(text="input", device=device_of(tensor), example=describe(tensor), role="input"), own),
             calls=known.calls + 1 if known else 1,
         )
-
-    def _guarded(self, function: Callable[..., None], *args: Any) -> None:
-        if not self._session.alive:
-            return
-        try:
-            function(*args)
-        except Exception as error:
-            self._session.fail(error)
 
 
 def _in_backward() -> bool:

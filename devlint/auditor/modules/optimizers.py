@@ -101,7 +101,7 @@ class Optimizers:
         def __init__(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a constructor
             original(optimizer, *args, **kwargs)
             if self._session.alive:
-                self._guarded(self._note, optimizer)
+                self._session.guarded(self._note, optimizer)
 
         return __init__
 
@@ -128,13 +128,13 @@ class Optimizers:
             inside = getattr(self._local, "applying", False)
             if inside or not self._session.alive:
                 return original(module, *args, **kwargs)
-            self._guarded(self._session.before_move)
+            self._session.guarded(self._session.before_move)
             self._local.applying = True
             try:
                 result = original(module, *args, **kwargs)
             finally:
                 self._local.applying = False
-            self._guarded(self._look_for_moves)
+            self._session.guarded(self._look_for_moves)
             return result
 
         return _apply
@@ -152,7 +152,7 @@ class Optimizers:
 
     def _stepping(self, optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
         if self._session.alive:
-            self._guarded(self._note_step, optimizer)
+            self._session.guarded(self._note_step, optimizer)
 
     def _note_step(self, optimizer: torch.optim.Optimizer) -> None:
         for seen in self._seen:
@@ -161,12 +161,6 @@ class Optimizers:
                 self._held |= {id(one) for one in parameters}
                 seen.stepped_on = _devices(parameters)
                 seen.orphans = sum(_is_orphan(one, seen.owners.get(id(one))) for one in parameters)
-
-    def _guarded(self, function: Callable[..., None], *args: Any) -> None:
-        try:
-            function(*args)
-        except Exception as error:
-            self._session.fail(error)
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:

@@ -49,7 +49,7 @@ class Wrappers:
         def __init__(self_: nn.Module, module: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a constructor
             if not self._session.alive:
                 return original(self_, module, *args, **kwargs)
-            before = _home(module)
+            before = self._session.guarded(_home, module) or ""
             error = ""
             try:
                 original(self_, module, *args, **kwargs)
@@ -58,18 +58,16 @@ class Wrappers:
                 raise
             finally:
                 given = args[0] if args else kwargs.get("device_ids")
-                self._note(name, given if error else getattr(self_, "device_ids", given), before, error)
+                devices = given if error else getattr(self_, "device_ids", given)
+                self._session.guarded(self._note, name, devices, before, error)
             return None
 
         return __init__
 
     def _note(self, name: str, devices: object, before: str, error: str) -> None:
-        try:
-            wrapper = Wrapper(name=name, device_ids=_ids(devices), module_device=before, error=error)
-            if len(self._made) < _MOST:
-                self._made.append((self._session.frames.here(2), wrapper))
-        except Exception as failure:
-            self._session.fail(failure)
+        wrapper = Wrapper(name=name, device_ids=_ids(devices), module_device=before, error=error)
+        if len(self._made) < _MOST:
+            self._made.append((self._session.frames.here(3), wrapper))
 
 
 def _home(module: object) -> str:

@@ -69,10 +69,7 @@ class Moves:
         def method(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
             if result is self and session.alive and (named or _names_device(args, kwargs)):
-                try:
-                    count(name, self.device, sys._getframe(1))
-                except Exception as error:
-                    session.fail(error)
+                session.guarded(count, name, self, sys._getframe(1))
             return result
 
         return method
@@ -89,22 +86,20 @@ class Moves:
                 or not (named or _names_device(args, kwargs))
             ):
                 return original(self, *args, **kwargs)
-            before = _state(self)
+            before = session.guarded(_state, self)
             local.inside = True
             try:
                 result = original(self, *args, **kwargs)
             finally:
                 local.inside = False
             if before and result is self:
-                try:
-                    count(name, self, before, sys._getframe(1))
-                except Exception as error:
-                    session.fail(error)
+                session.guarded(count, name, self, before, sys._getframe(1))
             return result
 
         return method
 
-    def _count_tensor(self, name: str, device: torch.device, caller: FrameType) -> None:
+    def _count_tensor(self, name: str, tensor: torch.Tensor, caller: FrameType) -> None:
+        device = tensor.device
         key = (id(caller.f_code), caller.f_lasti, device, name)
         what = self._known.get(key)
         if what is None:

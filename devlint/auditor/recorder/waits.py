@@ -80,22 +80,22 @@ class Waits:
 
         @functools.wraps(original)
         def reader(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-            if pending and session.alive:
-                try:
-                    if self.device.type == "cpu":
-                        note(self)
-                except Exception as error:
-                    session.fail(error)
+            if pending:
+                session.guarded(note, self)
             return original(self, *args, **kwargs)
 
         self._patches.set(torch.Tensor, name, reader)
 
     def _read(self, tensor: torch.Tensor) -> None:
+        if tensor.device.type != "cpu":
+            return
         pending = self._pending.pop(tensor.untyped_storage()._cdata, None)
         if pending is not None:
             self._count(pending)
 
     def _view(self, tensor: torch.Tensor) -> None:
+        if tensor.device.type != "cpu":
+            return
         number = tensor.untyped_storage()._cdata
         if number in self._pending:
             self._viewed[number] = self._pending[number]
