@@ -41,6 +41,7 @@ def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
     elif isinstance(target, ast.Attribute):
         assign_attribute(frame, target, value, node)
     elif isinstance(target, ast.Subscript):
+        frame.machine.submodules.put(frame, target.value, value, node)
         assign_item(frame, target, value, node)
     elif isinstance(target, ast.Starred):
         bind(frame, target.value, value if isinstance(value, Sequence) else Sequence(None, UNKNOWN), node)

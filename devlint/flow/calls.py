@@ -170,7 +170,7 @@ def _container_method(frame: Frame, call: Call, receiver: Sequence | Mapping, no
             frame.state.env[node.value.id] = UNKNOWN
         return UNKNOWN
     if name in _SEQUENCE_GROWERS and isinstance(node.value, ast.Attribute) and call.positional:
-        frame.machine.submodules.append(frame, node.value, call.positional[-1])
+        frame.machine.submodules.put(frame, node.value, call.positional[-1], call.nodes[-1])
     if name in _SEQUENCE_GROWERS and isinstance(node.value, ast.Name) and call.positional:
         added = call.positional[-1]
         if name == "extend":

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import AVAILABLE, Kind
-from devlint.flow import names, nodes
+from devlint.flow import names
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.state import availability
 from devlint.flow.values import (
     Const,
     Flag,
     Instance,
-    Loader,
     Module,
     Named,
     Opaque,
@@ -306,14 +305,6 @@ def decorate(frame: Frame, info: FunctionInfo) -> None:
         frame.state.facts.setdefault(AVAILABLE, True)
     if info.name.startswith("test_") or (info.owner is not None and info.owner.name.startswith("Test")):
         frame.test = True
-
-
-def is_step_loop(node: ast.AST, iterated: Value) -> bool:
-    """Whether a loop runs training or evaluation steps."""
-    if isinstance(iterated, Loader):
-        return True
-    inside = nodes.walk(node)
-    return any(isinstance(inner, ast.Attribute) and inner.attr in ("backward", "zero_grad") for inner in inside)
 
 
 def flag_of(frame: Frame, node: ast.expr) -> Flag | None:

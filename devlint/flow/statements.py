@@ -14,6 +14,7 @@ from devlint.flow.frame import Frame, Loop
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import ELEMENT, iterate
 from devlint.flow.state import State, merge
+from devlint.flow.steps import is_step_loop
 from devlint.flow.values import (
     UNKNOWN,
     Class,
@@ -279,7 +280,7 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
             frame.state.forget(value)
         bind(frame, node.target, item, node.target)
 
-    _loop(frame, node, begin, guards.is_step_loop(node, iterated))
+    _loop(frame, node, begin, is_step_loop(frame, node, iterated))
 
 
 def _while(frame: Frame, node: ast.While) -> None:
@@ -287,7 +288,7 @@ def _while(frame: Frame, node: ast.While) -> None:
         evaluate(frame, node.test)
         frame.state.assume(guards.condition(frame, node.test), True)
 
-    _loop(frame, node, begin, guards.is_step_loop(node, UNKNOWN))
+    _loop(frame, node, begin, is_step_loop(frame, node, UNKNOWN))
 
 
 def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callable[[], None], step: bool) -> None:

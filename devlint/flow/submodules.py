@@ -15,7 +15,7 @@ from devlint.sites import Attribute, Operand, Scope
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
-    from devlint.flow.index import ClassInfo
+    from devlint.flow.index import ClassInfo, FunctionInfo
 
 _OWN_WAYS = frozenset(
     """parameters named_parameters children named_children modules named_modules state_dict _apply to cuda
@@ -54,18 +54,18 @@ class Submodules:
         kept = _Kept(*key, node, frame.scope(), _container(value, node), found)
         if found:
             self._known.setdefault(key, kept)
-        elif isinstance(node, ast.List) and not node.elts:
+        elif (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys):
             self._empty.setdefault(key, kept)
 
-    def append(self, frame: Frame, target: ast.expr, value: Value) -> None:
-        """``__init__`` puts something into a list of ``self``."""
+    def put(self, frame: Frame, target: ast.expr, value: Value, node: ast.AST | None) -> None:
+        """``__init__`` puts something into a list, or into a dict, of ``self``."""
         name = names.dotted(target)
         if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not name.startswith("self."):
             return
         key = frame.owner.name, name.removeprefix("self.")
         kept = self._known.get(key) or self._empty.get(key)
         found = frozenset(_modules(value))
-        if kept is not None and found:
+        if kept is not None and found and not (isinstance(node, ast.Name) and _shared(frame.info, node)):
             self._known[key] = _Kept(kept.owner, kept.name, kept.node, kept.scope, kept.container, kept.modules | found)
 
     def settle(self, info: ClassInfo, self_oid: int, state: State) -> None:
@@ -105,6 +105,21 @@ def _modules(value: Value, depth: int = 0) -> Iterator[int]:
     elif depth < _DEEPEST and isinstance(value, Mapping):
         for item in (*(held for _, held in value.items), value.other):
             yield from _modules(item, depth + 1)
+
+
+def _shared(info: FunctionInfo, name: ast.Name) -> bool:
+    """Whether a function gives what is under a name to somebody else, too, who may register it."""
+    for node in info.nodes:
+        given: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        elif isinstance(node, ast.Assign):
+            given = [node.value]
+        elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(node.ctx, ast.Load):
+            given = node.elts
+        if any(isinstance(part, ast.Name) and part.id == name.id and part is not name for part in given):
+            return True
+    return False
 
 
 def _below(modules: list[Module], state: State, depth: int = 0) -> Iterator[int]:

@@ -167,10 +167,11 @@ def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:
 
 
 def _invariant(frame: Frame, node: ast.expr, value: Operand, target: Target) -> bool:
-    """Whether every step copies the same tensor, made on the CPU before the loop, to the same device."""
+    """Whether every step, or every round in a module's code, copies the same tensor of the CPU to the same device."""
     scope = frame.scope()
     known = value.certain and value.device.kind is Kind.CPU and target.device is not None and not frame.machine.muted
-    return known and scope.step and not scope.sometimes and timing.invariant(frame, node, target.node)
+    often = (scope.step or scope.module) and not scope.sometimes
+    return known and often and timing.invariant(frame, node, target.node)
 
 
 def _arrives_late(target: Target) -> bool:

@@ -17,7 +17,7 @@ class UnregisteredSubmodule(Rule):
     """Modules in a plain list, tuple or dict of a module are no submodules: neither moved, nor trained, nor saved.
 
     ## What it does
-    Reports `self.layers = [nn.Linear(8, 8), ...]`, a dict of modules, and modules appended to a plain list, in
+    Reports `self.layers = [nn.Linear(8, 8), ...]`, a dict of modules, and modules put into a plain list or dict, in
     `__init__` of an `nn.Module`.
 
     ## Why it matters

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import short
+from devlint.rules.edits import in_test, short
 from devlint.sites import Site, Sync
 
 _OWN = frozenset({"step", "update", "unscale_", "backward", "clip_grad_norm_"})
@@ -53,7 +53,7 @@ class SyncInStepLoop(Rule):
     ## When it stays silent
     - Only some steps come there: under an `if`, or in an audit in fewer than every second one.
     - The tensor is known to be on the CPU.
-    - The loop trains nothing.
+    - The loop trains nothing, or is one of a test.
     - torch itself waits, in `optimizer.step()` or `scaler.update()`, or a library does.
 
     ## Fix safety
@@ -75,7 +75,7 @@ class SyncInStepLoop(Rule):
         """A report where each training step waits."""
         if not isinstance(site, Sync) or site.region != "train" or site.via or not site.repeated:
             return
-        if site.measured is None and (not site.scope.step or site.scope.sometimes):
+        if site.measured is None and (not site.scope.step or site.scope.sometimes or in_test(self.source, site.scope)):
             return
         if site.measured is not None and site.spelled in _OWN:
             return

@@ -15,8 +15,9 @@ class InvariantTransfer(Rule):
     """A tensor that does not change is copied to the accelerator again in every step.
 
     ## What it does
-    Reports `.to(device)` and `.cuda()` in the loop of the steps, on a tensor that was made on the CPU before the loop
-    and that the loop does not change. In an audit: a line which copies unchanged memory at every step.
+    Reports `.to(device)` and `.cuda()` in the loop of the steps, or in a loop in a method of a module, on a tensor that
+    was made on the CPU before the loop and that the loop does not change. In an audit: a line which copies unchanged
+    memory at every step.
 
     ## Why it matters
     Each round pays for the copy, from pageable memory as a rule, so that the host waits for it. One copy before the
@@ -43,7 +44,7 @@ class InvariantTransfer(Rule):
     ## When it stays silent
     - The tensor is assigned, or written to, in the loop, or only some rounds come to the copy.
     - Its device is not known to be the CPU, or the copy goes to different devices.
-    - The loop does not run training or evaluation steps.
+    - The loop does not run training or evaluation steps, and is not in a module's own code.
     - The tensor comes back to the host in the loop: then memory of the device is saved on purpose.
     - It is a plain attribute of a module, which DVL104 reports.
 
@@ -71,9 +72,10 @@ class InvariantTransfer(Rule):
         text = short(site.value.text, "")
         what = f"`{text}`" if text else "the same tensor"
         unchanged = "had not changed" if site.measured is not None else "does not change"
+        when = "step" if site.measured is not None or site.scope.step else "round of the loop"
         yield Report(
             site.node,
-            f"{what} {unchanged}, but is copied to {site.target} again in every step",
+            f"{what} {unchanged}, but is copied to {site.target} again in every {when}",
             label="the same copy each time",
             steps=site.value.story,
             help=f"move {what} once, before the loop" if text else "make this copy once, and keep the result",

@@ -1,0 +1,76 @@
+"""Which loops run training or evaluation steps."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint.flow import names, nodes
+from devlint.flow.values import Loader, Value
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+
+_TRAINS = frozenset({"backward", "zero_grad"})
+_MODES = frozenset({"eval", "train"})
+_ITSELF = frozenset({"self", "self.forward"})
+_MOVES = frozenset({"to", "cuda"})
+
+
+def is_step_loop(frame: Frame, node: ast.AST, iterated: Value) -> bool:
+    """Whether a loop runs training or evaluation steps."""
+    if isinstance(iterated, Loader):
+        return True
+    inside = nodes.walk(node)
+    if any(isinstance(inner, ast.Attribute) and inner.attr in _TRAINS for inner in inside):
+        return True
+    return isinstance(node, (ast.For, ast.AsyncFor)) and _evaluates(frame, node, inside)
+
+
+def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, inside: list[ast.AST]) -> bool:
+    """Whether each round moves what it got, and calls a network with that."""
+    if not any(isinstance(node, ast.Attribute) and node.attr in _MOVES for node in inside):
+        return False
+    got = {node.id for node in nodes.walk(loop.target) if isinstance(node, ast.Name)}
+    moved: set[str] = set()
+    statements = [node for node in inside if isinstance(node, ast.Assign)]
+    for statement in sorted(statements, key=lambda statement: statement.lineno):
+        parts = nodes.walk(statement.value)
+        bound = {node.id for target in statement.targets for node in nodes.walk(target) if isinstance(node, ast.Name)}
+        if any(_is_move(part, got) for part in parts):
+            moved |= bound
+        elif _root(statement.value) in got:
+            # a part of the batch
+            got |= bound
+    networks = _networks(frame)
+    for node in inside:
+        if isinstance(node, ast.Call) and names.dotted(node.func) in networks:
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if any(_is_move(part, got) or _root(part) in moved for part in given):
+                return True
+    return False
+
+
+def _is_move(node: ast.AST, got: set[str]) -> bool:
+    """Whether a node is `.to()` or `.cuda()` of something that a round got."""
+    moves = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES
+    return moves and _root(node) in got
+
+
+def _root(node: ast.AST) -> str:
+    """The name with which a chain such as `batch["x"].float().to(device)` begins, empty where it is none."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _networks(frame: Frame) -> set[str]:
+    """What the function calls `eval()` or `train()` of, and so are networks; a module is one itself."""
+    body = frame.info.nodes if frame.info is not None else nodes.own(frame.machine.tree)
+    found = {
+        names.dotted(node.func.value)
+        for node in body
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MODES
+    }
+    itself = frame.owner is not None and frame.owner.is_module
+    return (found | _ITSELF if itself else found) - {""}
