@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from devlint.auditor.judgement.advice import advise
-from devlint.record import Device, Ending, Event, Models, Process, Record, Steady
+from devlint.record import Device, Ending, Event, Models, Process, Record, Steady, Steps
 from tests.report import records
 
 GIB = 2**30
@@ -113,6 +113,9 @@ def test_the_model_that_stayed_on_the_cpu() -> None:
         ),
     )
     assert "on the CPU" in only(records.simulated(there), "cuda:0 (simulated) is there")
+    once = changed(there, steps=Steps(train=1), models=Models(outermost=("Policy",), devices=("cpu",), parameters=898))
+    assert "was on the CPU in the only training step, though" in only(once, "Policy")
+    assert only(once, "Policy").endswith("and each batch too, unless so small a model is faster there")
     for models in (
         Models(outermost=("Net",), devices=("cpu", "cuda:0")),
         Models(outermost=("Net",), devices=("cpu",), managed="accelerate"),

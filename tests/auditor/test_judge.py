@@ -119,6 +119,8 @@ def test_a_loader_that_a_library_made(script: Script) -> None:
     finding = only(loading(script, "nn.DataParallel(model)", name="accelerate.data_loader.DataLoaderShard"))
     assert finding["code"] == "DVL301"
     assert finding["fix"] is None
+    # nor does a call of another name tell a library from a class in a variable
+    assert finding["label"] == "made in this call, without `pin_memory`"
 
 
 def test_arguments_from_elsewhere_are_a_hint(script: Script) -> None:
@@ -238,6 +240,9 @@ def test_data_parallel(script: Script) -> None:
     assert finding["message"].startswith("`nn.DataParallel` drives all GPUs from one process")
     single = only(run(wrappers=(replace(wrapper, device_ids=(0,)),)))
     assert "with one device id" in single["message"]
+    # all that the machine has, be it one: the code would serve several
+    everything = only(run(wrappers=(replace(wrapper, device_ids=None),)))
+    assert everything["message"] == finding["message"]
 
 
 # -- the run as a whole ----------------------------------------------------------------------------------------------

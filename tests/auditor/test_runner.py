@@ -14,6 +14,7 @@ from textwrap import dedent
 import pytest
 
 import devlint
+from devlint.auditor.running.runner import describe
 
 ROOT = str(Path(devlint.__file__).parents[1])
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and fork are those of POSIX")
@@ -291,6 +292,33 @@ def test_workers_know_the_classes_of_main(method: str, tree) -> None:
     assert_same(directory, "script.py", method)
     tree({"package/__init__.py": "", "package/work.py": dedent(text)})
     assert_same(directory, "-m", "package.work", method)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (KeyError("x"), "KeyError: 'x'"),
+        (ValueError(), "ValueError"),
+        (SyntaxError("bad", ("train.py", 3, 1, "x = = 2\n")), "SyntaxError: bad"),
+        # torch.load goes on for ten lines of advice, partly bold
+        (
+            RuntimeError("Weights only load failed. There are \x1b[1mtwo options\x1b[0m. \n\t(1) In PyTorch 2.6"),
+            "RuntimeError: Weights only load failed. There are two options.",
+        ),
+        # torch.multiprocessing.spawn
+        (
+            RuntimeError("\n\n-- Process 1 died of:\nTraceback (most recent call last):\n  File\nE: b\n"),
+            "RuntimeError: E: b",
+        ),
+        # a worker of a DataLoader
+        (
+            RuntimeError("Caught E in worker 0.\nOriginal Traceback (most recent call last):\n  File\nE: b"),
+            "RuntimeError: Caught E in worker 0. E: b",
+        ),
+    ],
+)  # fmt: skip
+def test_an_exception_in_a_line(error: Exception, line: str) -> None:
+    assert describe(error).error == line
 
 
 @POSIX

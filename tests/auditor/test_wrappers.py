@@ -21,6 +21,7 @@ def test_a_wrapper_and_where_it_was_made() -> None:
         (wrapper,) = seen(session).wrappers
     assert isinstance(wrapped.module, nn.Linear)
     assert (wrapper.name, wrapper.module_device, wrapper.error) == ("DataParallel", "cpu", "")
+    assert wrapper.device_ids is None  # it was given none, and took all there are
     assert wrapper.frame is not None
     assert (wrapper.frame.file, wrapper.frame.line) == (__file__, at)
 

@@ -153,6 +153,24 @@ def test_ranks_that_differ_show_a_range() -> None:
     assert "rank 1: killed; this is what was known after 3.00 s" in text
 
 
+def test_what_the_processes_did_that_did_not_train() -> None:
+    """Hogwild: children train, the main process evaluates; a worker of a pool only copies."""
+    (process,) = records.cnn().processes
+    frame = next(event.frame for event in process.events if event.frame)
+    item = Event(
+        kind="copy", name="item", frame=frame, source="cuda:0", target="cpu", calls=6, bytes=24, phase="eval", steps=3
+    )
+    main = Process(pid=1, steps=Steps(eval=300), events=(item,))
+    pool = Process(pid=2, role="child", events=(replace(item, phase="setup"),))
+    beside = (main, replace(process, role="child"), pool)
+    text = report(replace(records.cnn(), processes=beside))
+    assert "  steps      40 training (40 of Adam), 300 evaluation;" in text
+    assert "Evaluation of the main process, per step: the mean of 300 steps\n" in text
+    assert "Set-up of process 2, in total\n" in text
+    two = report(replace(records.cnn(), processes=(*beside, replace(pool, pid=3))))
+    assert "Set-up of other processes, in total of each of 2 processes\n" in two
+
+
 def test_ranks_that_each_see_one_card_do_not_share_it() -> None:
     record = records.distributed()
     apart = tuple(

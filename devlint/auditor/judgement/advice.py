@@ -24,6 +24,8 @@ BLOCKED_SHARE = 0.2
 """A host that is blocked for a smaller part of the step has time left to keep the device fed."""
 DEVICE_BOUND = 0.3
 """A host that waits for the device for this part of the step or more says that the device's work decides."""
+SMALL = 10_000
+"""A model of fewer parameters, such as the policies of reinforcement learning, may well run faster on the host."""
 TENSOR_CORES, BFLOAT16 = (7, 0), (8, 0)
 """The least capability with tensor cores (Volta), and with bfloat16 in them (Ampere); NVIDIA's guide to mixed
 precision says the same of dimensions that are multiples of 8."""
@@ -61,11 +63,13 @@ def _unused_devices(record: Record) -> Iterator[str]:
             continue
         device = called(devices[0])
         kind = _kind(devices[0])
-        steps = f" in all {plural(process.steps.train, 'training step')}" if process.steps.train else ""
+        train = process.steps.train
+        steps = f" in {f'all {train:,} training steps' if train > 1 else 'the only training step'}" if train else ""
         parameters = f", {models.parameters:,} parameters" if models.parameters else ""
+        small = ", unless so small a model is faster there" if 0 < models.parameters < SMALL else ""
         yield (
             f"the model ({models.outermost[0]}{parameters}) was on the CPU{steps}, though {device} is there: "
-            f'move it with `.to("{kind}")` before the optimizer is made, and each batch too'
+            f'move it with `.to("{kind}")` before the optimizer is made, and each batch too{small}'
         )
 
 

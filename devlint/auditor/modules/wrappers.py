@@ -57,8 +57,7 @@ class Wrappers:
                 error = str(raised).partition("\n")[0]
                 raise
             finally:
-                given = args[0] if args else kwargs.get("device_ids")
-                devices = given if error else getattr(self_, "device_ids", given)
+                devices = args[0] if args else kwargs.get("device_ids")
                 self._session.guarded(self._note, name, devices, before, error)
             return None
 

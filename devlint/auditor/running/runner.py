@@ -7,6 +7,7 @@ import importlib.util
 import io
 import os
 import pkgutil
+import re
 import runpy
 import signal
 import sys
@@ -23,6 +24,7 @@ from devlint.auditor.running.console import say
 from devlint.record import Ending
 
 _OWN = os.path.join(os.path.dirname(os.path.abspath(devlint.__file__)), "")
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class ScriptError(Exception):
@@ -211,10 +213,21 @@ def describe(error: BaseException | None) -> Ending:
         return Ending(kind="finished")
     if isinstance(error, SystemExit):
         return Ending(kind="exit", error="" if error.code is None or isinstance(error.code, int) else str(error.code))
-    line = " ".join("".join(traceback.format_exception_only(type(error), error)).split())
+    line = _summary(error)
     if isinstance(error, KeyboardInterrupt):
         return Ending(kind="interrupted", code=128 + signal.SIGINT, error=line)
     return Ending(kind="exception", code=1, error=line)
+
+
+def _summary(error: BaseException) -> str:
+    """An exception in a line: all of a message of many lines is in the traceback, which has been printed."""
+    parts = traceback.format_exception_only(type(error), error)
+    message = next(part for part in parts if not part.startswith(" "))  # a SyntaxError shows the code first
+    lines = [" ".join(line.split()) for line in _COLOR.sub("", message).splitlines() if line.strip()]
+    first, last = lines[0], lines[-1]
+    # what another process died of, or a list of what is wrong
+    leads = first.endswith(":") or any("Traceback (most recent call last)" in line for line in lines)
+    return f"{first} {last}" if leads and len(lines) > 1 else first
 
 
 def _exit_code(error: SystemExit) -> int | None:

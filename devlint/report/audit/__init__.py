@@ -9,7 +9,7 @@ from devlint.report.audit.code import Code
 from devlint.report.audit.findings import counted, explained, fatal, findings
 from devlint.report.audit.header import header
 from devlint.report.audit.layout import lay_out, legend
-from devlint.report.audit.processes import title, trainers
+from devlint.report.audit.processes import groups, title
 from devlint.report.audit.table import table
 from devlint.report.base import one_line
 from devlint.report.text import BOLD, Paint
@@ -45,8 +45,12 @@ def render(record: Record, color: bool = False, width: int = 100, quiet: bool = 
 
 
 def _tables(record: Record, code: Code, paint: Paint, width: int) -> Iterator[str]:
-    of_loop = trainers(record)
-    shown = [found for phase in _PHASES if (found := table(of_loop, phase)).groups]
+    shown = [
+        found
+        for who, processes in groups(record)
+        for phase in _PHASES
+        if (found := table(processes, phase, who)).groups
+    ]
     if shown:
         yield from _section(lay_out(shown, code, paint, width))
         yield from _section(legend(shown, paint))

@@ -219,7 +219,7 @@ def _steps(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     if not processes:
         return
     trained = between([process.steps.train for process in processes], lambda count: f"{count:,.0f}")
-    evaluated = max(process.steps.eval for process in processes)
+    evaluated = max(process.steps.eval for process in record.processes)
     parts = []
     if trained != "0":
         optimizers = [f"{count:,} of {name}" for name, count in processes[0].steps.optimizer_steps.items()]

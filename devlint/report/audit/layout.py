@@ -89,6 +89,7 @@ def legend(tables: Sequence[Table], paint: Paint) -> Iterator[str]:
 
 def _heading(table: Table, paint: Paint) -> Iterator[str]:
     title = _TITLES[table.phase]
+    of_whom = f" of {table.who}" if table.who else ""
     each = f" of each of {len(table.steps)} processes" if len(table.steps) > 1 else ""
     most, late = max(table.steps), max(table.steps) - WARM_UP
     if not table.per_step:
@@ -97,7 +98,7 @@ def _heading(table: Table, paint: Paint) -> Iterator[str]:
         text = f"per step{each}: the median of {plural(late, 'step')}, the first {WARM_UP} left out"
     else:
         text = f"per step{each}: the {'median' if table.phase == 'train' else 'mean'} of {plural(most, 'step')}"
-    first, *more = paint.wrap(f"{title}, {text}", 1)
+    first, *more = paint.wrap(f"{title}{of_whom}, {text}", 1)
     yield f"{paint(BOLD, first[: len(title)])}{first[len(title) :]}"
     yield from more
 

@@ -20,6 +20,16 @@ def trainers(record: Record) -> list[Process]:
     return trained or [process for process in record.processes if process.role in ("main", "rank")]
 
 
+def groups(record: Record) -> list[tuple[str, list[Process]]]:
+    """All processes, those together that are shown in one table, and who they are; the ones that trained come first."""
+    of_loop = trainers(record)
+    others = [process for process in record.processes if process not in of_loop]
+    started = [process for process in others if process.role not in ("main", "rank")]
+    named = [(title(process), [process]) for process in others if process not in started]
+    beside = [(title(started[0]) if len(started) == 1 else "other processes", started)] if started else []
+    return [("", of_loop), *named, *beside]
+
+
 def shared(record: Record) -> list[tuple[str, list[Process]]]:
     """Devices that several ranks of one machine used, with those ranks."""
     users: dict[tuple[str, str], list[Process]] = defaultdict(list)

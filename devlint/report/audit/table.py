@@ -94,6 +94,8 @@ class Table:
     """The steps of the phase in each process."""
     groups: list[Group]
     totals: list[Row]
+    who: str = ""
+    """Whose phase it is, where it is not that of the processes that trained."""
 
     @property
     def timed(self) -> bool:
@@ -101,8 +103,8 @@ class Table:
         return any(cost.seconds for row in self.totals for cost in row.costs)
 
 
-def table(processes: Sequence[Process], phase: Phase) -> Table:
-    """Sum up one phase of several processes."""
+def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
+    """Sum up one phase of several processes; ``who`` they are, if that has to be said."""
     steps = [{"train": process.steps.train, "eval": process.steps.eval}.get(phase, 0) for process in processes]
     # Processes with a device each do the same, each with its own.
     several = any(len(set(_devices(process))) > 1 for process in processes)
@@ -132,7 +134,7 @@ def table(processes: Sequence[Process], phase: Phase) -> Table:
     for group in groups.values():
         group.rows.sort(key=lambda row: (-row.weight(), row.kind.direction, row.kind.how))
     ordered = sorted(groups.values(), key=lambda group: (-group.weight(), group.line))
-    return Table(phase, any(steps), steps, ordered, [totals[name] for name in _ORDER if name in totals])
+    return Table(phase, any(steps), steps, ordered, [totals[name] for name in _ORDER if name in totals], who)
 
 
 _ORDER = ("H2D", "D2H", "D2D", "sync", "pin", "call")

@@ -88,7 +88,7 @@ class MissingPinMemory(Rule):
         yield Report(
             site.node,
             f"the batches of this `{loader}` {verb} to {target} from pageable memory at every step",
-            label="`pin_memory` is not set" if not site.via else "made by a library, without `pin_memory`",
+            label="`pin_memory` is not set" if not site.via else "made in this call, without `pin_memory`",
             # an argument that the code takes from elsewhere may have been a decision
             severity=None if moves and not site.open else Severity.INFO,
             steps=tuple(Step(move.node, f"copied to {move.target} {_where(move)}") for move in moves),
