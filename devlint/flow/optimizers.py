@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devlint.device import Device, Kind
+from devlint.flow import nodes
 from devlint.flow.values import Module, Stateful, Value
 from devlint.sites import Optimize, Scope, Step
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _EAGER = frozenset({"torch.optim.Adagrad"})
 """Optimizers that allocate their state when they are made."""
+_GIVES = frozenset({"parameters", "named_parameters"})
+"""Methods that yield a module's parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +75,14 @@ class Optimizers:
 
 
 def _module(frame: Frame, source: ast.expr | None) -> Module | None:
-    """The module whose ``parameters()`` an expression is."""
-    if not isinstance(source, ast.Call) or not isinstance(source.func, ast.Attribute):
-        return None
-    holder = source.func.value
-    if source.func.attr != "parameters" or not isinstance(holder, (ast.Name, ast.Attribute)):
-        return None
-    value = frame.evaluate(holder)
-    return value if isinstance(value, Module) else None
+    """The one module whose ``parameters()`` an expression is made of: filtered, listed or in groups."""
+    found: dict[int, Module] = {}
+    for node in nodes.walk(source) if source is not None else ():
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _GIVES:
+            continue
+        holder = node.func.value
+        value = frame.evaluate(holder) if isinstance(holder, (ast.Name, ast.Attribute)) else None
+        if not isinstance(value, Module):
+            return None
+        found[value.oid] = value
+    return next(iter(found.values())) if len(found) == 1 else None
