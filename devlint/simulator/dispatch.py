@@ -52,9 +52,9 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
         pinned = None
     if plan.random and index >= 0 and host_kwargs.get("generator") is None:
         with random_numbers(index):
-            out = op(*host_args, **host_kwargs)
+            out = plan.compute(*host_args, **host_kwargs)
     else:
-        out = op(*host_args, **host_kwargs)
+        out = plan.compute(*host_args, **host_kwargs)
     if plan.returned:
         return _returned(plan, args, kwargs)
     if index < 0:

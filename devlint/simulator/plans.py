@@ -18,6 +18,9 @@ everywhere; or the code that torch generates around a CUDA kernel, which takes o
 NATIVE = ("mish_backward", "silu_backward", "native_channel_shuffle")
 """Operations that have kernels for the CPU and CUDA, and are taken apart everywhere else."""
 
+_SLOW_IN_HALF = {"aten::convolution_backward"}
+"""For these the host has no fast kernel in float16: they take a hundred times as long as in float32."""
+
 _COMMON = (
     torch._C.DispatchKey.CompositeExplicitAutograd,
     torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
@@ -57,6 +60,8 @@ class Plan:
     has_device: bool
     random: bool
     """It draws random numbers."""
+    compute: Any
+    """What computes it on the host."""
 
 
 def make(op: Any) -> Plan:
@@ -88,7 +93,20 @@ def make(op: Any) -> Plan:
         changes_shape=torch.Tag.inplace_view in op.tags or bool(outs),
         has_device=any(argument.name == "device" for argument in arguments),
         random=torch.Tag.nondeterministic_seeded in op.tags,
+        compute=functools.partial(_widened, op) if schema.name in _SLOW_IN_HALF else op,
     )
+
+
+def _widened(op: Any, *args: Any, **kwargs: Any) -> Any:
+    """Compute what is given in float16 in float32, as the accumulators of CUDA's kernels do."""
+    if not any(_is_half(argument) for argument in args):
+        return op(*args, **kwargs)
+    out = op(*[argument.float() if _is_half(argument) else argument for argument in args], **kwargs)
+    return tuple(None if tensor is None else tensor.half() for tensor in out)
+
+
+def _is_half(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float16
 
 
 def _returned(schema: Any) -> tuple[tuple[int, str], ...]:

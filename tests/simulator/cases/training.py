@@ -410,3 +410,19 @@ def case_the_engine_uses_a_device_thread() -> None:
     leaf.register_hook(lambda gradient: seen.append(threading.get_native_id()))
     (leaf * 2).sum().backward()
     assert seen != [threading.get_native_id()]
+
+
+def case_convolutions_in_half_precision_have_gradients_of_single_precision() -> None:
+    """They take the host a hundred times as long where it computes them in float16, and are less exact."""
+    torch.manual_seed(0)
+    values, kernel = torch.randn(2, 3, 32, 32).half(), torch.randn(4, 3, 3, 3).half()
+    gradient = torch.randn(2, 4, 32, 32)
+    found = [tensor.to(ZERO).requires_grad_() for tensor in (values, kernel)]
+    F.conv2d(*found, padding=1).backward(gradient.half().to(ZERO))
+    expected = [tensor.float().requires_grad_() for tensor in (values, kernel)]
+    F.conv2d(*expected, padding=1).backward(gradient.half().float())
+    for tensor, exact in zip(found, expected, strict=True):
+        assert tensor.grad is not None
+        assert exact.grad is not None
+        assert tensor.grad.dtype == torch.float16
+        assert torch.equal(tensor.grad.cpu(), exact.grad.half())
