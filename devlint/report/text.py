@@ -14,6 +14,8 @@ from devlint.report.base import Report, one_line, plural
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
 BLUE, BOLD = "1;34", "1"
 _TAB = "    "
+_TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+"""Characters that make a terminal show others in another order than they are read in."""
 _WIDTH = 140
 """Longer lines are cut around what is underlined."""
 _NEAR = 2
@@ -203,6 +205,8 @@ def cells(text: str) -> int:
 def _cell(char: str) -> int:
     if char == "\t":
         return len(_TAB)
+    if unicodedata.bidirectional(char) in _TURNING:
+        return 1
     if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Me", "Mn"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

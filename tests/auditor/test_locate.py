@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sys
 from pathlib import Path
 
@@ -134,6 +135,16 @@ def test_a_place_without_code_is_still_a_place(tmp_path: Path, content: str | No
     location = Locator().locate(Frame(file=str(path), line=7, column=4, end_line=7, end_column=9))
     span = location.source.span(location.node)
     assert (span.row, span.column, span.end_row, span.end_column) == (7, 5, 7, 10)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_record_from_anywhere_makes_nobody_wait(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.py"
+    os.mkfifo(pipe)
+    for name in (str(pipe), "a\0b.py"):
+        locator = Locator({name: {2: "x.to(d)"}})
+        location = locator.locate(Frame(file=name, line=2, column=0, end_line=2, end_column=7))
+        assert location.source.segment(location.node) == "x.to(d)"
 
 
 def test_code_that_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:

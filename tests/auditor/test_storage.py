@@ -47,6 +47,12 @@ def test_a_record_comes_back_as_it_was(name: str, tmp_path) -> None:
         ('{"format": "1", "processes": []}', "not a record of devlint"),
         ('{"format": true, "processes": []}', "not a record of devlint"),
         ('{"format": 2, "processes": []}', "written by a newer devlint (format 2, this one reads up to 1)"),
+        ('{"format": 0, "processes": []}', "not a record of devlint"),
+        (b'{"format": 1, "processes": [], "directory": "\xff"}', "not a record of devlint: not valid JSON"),
+        (
+            '{"format": 1, "processes": [], "findings": [{}]}',
+            "not a record of devlint: Object missing required field `location` - at `$.findings[0]`",
+        ),
         (
             '{"format": 1, "processes": [{"pid": "x"}]}',
             "not a record of devlint: Expected `int`, got `str` - at `$.processes[0].pid`",

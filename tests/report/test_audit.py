@@ -190,7 +190,9 @@ def test_what_only_one_process_notes_is_said_of_that_one() -> None:
 def test_control_characters_of_the_run_do_not_reach_the_terminal() -> None:
     evil = "\x1b[2J\nx"
     (process,) = records.cnn().processes
-    process = replace(process, notes=(evil,), ending=Ending(kind="exception", code=1, error=evil))
+    events = tuple(replace(event, name=evil, source=f"cuda{evil}") for event in process.events)
+    ending = Ending(kind="exception", code=1, error=evil)
+    process = replace(process, notes=(evil,), ending=ending, events=events)
     sources = {records.TRAIN: {row: line + " # " + evil for row, line in records.SOURCES[records.TRAIN].items()}}
     text = report(replace(records.cnn(), command=(evil,), processes=(process,), sources=sources, advice=(evil,)))
     assert "\x1b" not in text

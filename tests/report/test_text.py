@@ -77,13 +77,14 @@ def test_the_finding_is_not_told_twice() -> None:
         ("e\u0301 = f(x)", 4),
         ("'\U0001f600', f(x)", 6),
         ("'\x1b', f(x)", 5),
+        ("'\u202e\u2066', f(x)", 6),
     ],
 )
 def test_underlines_stand_under_what_they_mean(line: str, columns: int) -> None:
     start = line.index("f(x)") + 1
     frame = shown(line + "\n", finding(Span(1, start, 1, start + 4), "")).splitlines()
     assert frame[4] == "  | " + " " * columns + "^^^^"
-    assert "\t" not in frame[3]
+    assert not {"\t", "\u202e", "\u2066"} & set(frame[3])  # the latter two turn the order of what follows
 
 
 def test_no_escape_sequence_of_the_source_reaches_the_terminal() -> None:

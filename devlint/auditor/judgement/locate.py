@@ -178,14 +178,16 @@ def _read(name: str, recorded: Mapping[int, str]) -> Source:
 
 def _text(name: str) -> bytes | str | None:
     """The content of a file, or what was typed where that is no file; ``None`` where neither can be had."""
-    if not name.startswith("<") and os.path.isfile(name):
-        try:
+    try:
+        if not name.startswith("<") and os.path.exists(name):
+            if not os.path.isfile(name):  # a pipe or a device, which might never end
+                return None
             with open(name, "rb") as stream:
                 return stream.read()
-        except OSError:
-            return None
-    # the cells of a notebook, and what came through the standard input
-    return "".join(linecache.getlines(name)) or None
+        # the cells of a notebook, and what came through the standard input
+        return "".join(linecache.getlines(name)) or None
+    except (OSError, ValueError):  # ValueError: a null character
+        return None
 
 
 def _unchanged(lines: list[str], recorded: Mapping[int, str]) -> bool:

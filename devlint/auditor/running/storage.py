@@ -9,6 +9,8 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from devlint.record import FORMAT, Record
 
@@ -17,6 +19,41 @@ KEPT = 20
 SUFFIX = ".json"
 WHOLE = "record" + SUFFIX
 """The record of a run as a whole, in the run's directory; the others there are those of single processes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Position:
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """What a report takes for granted of a place in a finding."""
+
+    location: _Position
+    end_location: _Position
+    message: str
+    filename: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding(_Place):
+    """The same of a finding, which a record keeps as it is in the JSON of `devlint check`."""
+
+    code: str
+    name: str
+    severity: Literal["info", "warning", "error"]
+    filename: str
+    label: str | None = None
+    help: str | None = None
+    related: tuple[_Place, ...] | None = None
+    measured: dict[str, float | tuple[int, ...] | None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    findings: tuple[_Finding, ...] | None = None
 
 
 class RecordError(Exception):
@@ -51,15 +88,16 @@ def read(path: str) -> Record:
         raise RecordError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     try:
         found = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         cut = " (it ends too early)" if "truncated" in str(error) else ""
         raise RecordError(f"{path}: not a record of devlint: not valid JSON{cut}") from error
     number = found.get("format") if isinstance(found, dict) and "processes" in found else None
-    if not isinstance(number, int) or isinstance(number, bool):
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise RecordError(f"{path}: not a record of devlint")
     if number > FORMAT:
         raise RecordError(f"{path}: written by a newer devlint (format {number}, this one reads up to {FORMAT})")
     try:
+        msgspec.convert({"findings": found.get("findings")}, _Judged)
         return msgspec.convert(found, Record, str_keys=True)
     except msgspec.ValidationError as error:
         raise RecordError(f"{path}: not a record of devlint: {error}") from error

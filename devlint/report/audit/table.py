@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from devlint.record import Event, Frame, Phase, Process
+from devlint.report.base import one_line
 
 _BANDWIDTH = 10e9
 _LATENCY = 10e-6
@@ -171,7 +172,7 @@ def _via(event: Event) -> Line:
 
 def _how(event: Event, several_devices: bool) -> str:
     """``pinned, async``; ``item, blocking``; ``nonzero``; ``backward``."""
-    return ", ".join(_qualities(event, several_devices))
+    return one_line(", ".join(_qualities(event, several_devices)))
 
 
 def _qualities(event: Event, several_devices: bool) -> Iterator[str]:
