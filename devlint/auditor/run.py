@@ -252,6 +252,9 @@ def _check_output(output: str | None) -> None:
     directory = os.path.dirname(output) or os.curdir
     if os.path.isdir(output):
         raise ConfigError(f"--output: {output}: Is a directory")
+    if os.path.exists(output) and not os.path.isfile(output):
+        # the record takes the place of what is there, which would be the end of /dev/null
+        raise ConfigError(f"--output: {output}: Is no regular file")
     if not os.path.isdir(directory):
         raise ConfigError(f"--output: {directory}: No such directory")
     if not os.access(directory, os.W_OK):

@@ -56,6 +56,7 @@ class TestRefusals:
             (["--config", "nope.toml", "script.py"], "nope.toml: No such file or directory"),
             (["--output", "no/such/file", "script.py"], "--output: no/such: No such directory"),
             (["--output", ".", "script.py"], "--output: .: Is a directory"),
+            (["--output", os.devnull, "script.py"], f"--output: {os.devnull}: Is no regular file"),
         ],
     )
     def test_one_line_and_the_script_does_not_run(self, arguments: list[str], line: str, tree) -> None:
