@@ -90,7 +90,8 @@ def test_the_sample_output_is_what_devlint_prints() -> None:
 
 
 def _needs_a_simulated_accelerator() -> None:
-    torch = pytest.importorskip("torch", reason="an audit needs torch")
+    import torch
+
     if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
         pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
     if torch.cuda.is_available():

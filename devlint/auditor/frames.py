@@ -142,11 +142,6 @@ class Frames:
         return found[1]
 
 
-def resolve_frame(frame: FrameType) -> Frame:
-    """The place that a live frame is at."""
-    return _frame(Spot(frame.f_code, frame.f_lasti))
-
-
 def resolve_spot(spot: Spot) -> Frame:
     """The place of an instruction."""
     return _frame(spot)

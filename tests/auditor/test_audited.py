@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from torch.utils import backend_registration
 
 from devlint.rules import registry
 from tests.test_fixtures import Expected, differences, expected, name_of
 
-backend_registration = pytest.importorskip("torch.utils.backend_registration", reason="the scripts use torch")
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "fixtures" / "audit").glob("*/*.py"))
 _BACKEND = "_setup_privateuseone_for_python_backend"

@@ -7,13 +7,13 @@ import socket
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from devlint.auditor import environment
 from devlint.auditor.environment import Surroundings, describe
 from devlint.auditor.session import Session, Settings
 from devlint.record import Device
 
-torch = pytest.importorskip("torch", reason="the audit needs torch")
 GIB = 2**30
 
 

@@ -10,16 +10,14 @@ import warnings
 import weakref
 
 import pytest
+import torch
+from torch import nn
+from torch.nn.modules import module as hooks
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402 -- needs torch
-from torch.nn.modules import module as hooks  # noqa: E402 -- needs torch
-
-from devlint.auditor.loop.signals import Signals  # noqa: E402 -- needs torch
-from devlint.auditor.modules.forward import ForwardCheck  # noqa: E402 -- needs torch
-from devlint.auditor.modules.optimizers import Optimizers  # noqa: E402 -- needs torch
-from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
+from devlint.auditor.loop.signals import Signals
+from devlint.auditor.modules.forward import ForwardCheck
+from devlint.auditor.modules.optimizers import Optimizers
+from tests.auditor.watching import seen, watching
 
 
 class Net(nn.Module):

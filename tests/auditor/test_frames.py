@@ -19,7 +19,7 @@ import pytest
 
 import devlint
 from devlint.auditor import frames as module
-from devlint.auditor.frames import NOWHERE, Frames, resolve_frame
+from devlint.auditor.frames import NOWHERE, Frames, Spot, resolve_spot
 
 PURELIB = sysconfig.get_paths()["purelib"]
 STDLIB = sysconfig.get_paths()["stdlib"]
@@ -50,7 +50,7 @@ def files(frames: Frames, frame: FrameType) -> tuple[str | None, str | None]:
         "/home/me/train.py",
         "train.py",
         "/home/me/venv/train.py",  # a script which lies inside of a virtual environment
-        "/tmp/ipykernel_123/456.py",
+        "/scratch/ipykernel_123/456.py",
         "<stdin>",
         "<python-input-0>",
         "<ipython-input-3-abc>",
@@ -69,7 +69,7 @@ def test_the_projects_own_code(file: str) -> None:
         "<eval_with_key>.0",
         "<attrs generated init train.Config>",
         "<__array_function__ internals>",
-        "/tmp/torchinductor_me/ab/cab.py",
+        "/scratch/torchinductor_me/ab/cab.py",
         os.path.join(STDLIB, "runpy.py"),
         os.path.join(STDLIB, "json", "decoder.py"),
         os.path.join(PURELIB, "torch", "nn", "modules", "module.py"),
@@ -184,16 +184,17 @@ def test_each_call_on_a_line_is_a_place_of_its_own() -> None:
 
 def test_only_the_line_is_known_without_positions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.sys, "version_info", (3, 10))
-    line = sys._getframe().f_lineno + 1
-    found = resolve_frame(sys._getframe())
+    line = sys._getframe().f_lineno + 2
+    frame = sys._getframe()
+    found = resolve_spot(Spot(frame.f_code, frame.f_lasti))
     assert (found.file, found.line, found.column, found.end_line) == (__file__, line, None, None)
 
 
 def test_a_relative_file_is_where_the_run_began(tmp_path: Path) -> None:
     """The script may change the directory."""
     script = (
-        "import os, sys\nfrom devlint.auditor.frames import resolve_frame\nos.chdir('/')\n"
-        "exec(compile('found = resolve_frame(sys._getframe())', 'train.py', 'exec'))\nprint(found.file)"
+        "import os\nfrom devlint.auditor.frames import Spot, resolve_spot\nos.chdir('/')\n"
+        "print(resolve_spot(Spot(compile('1', 'train.py', 'exec'), 0)).file)"
     )
     root = str(Path(devlint.__file__).parents[1])
     done = subprocess.run(

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from devlint.auditor.listeners import listeners  # noqa: E402 -- needs torch
-from devlint.auditor.session import Session, Settings  # noqa: E402 -- needs torch
-from devlint.record import Ending, Event  # noqa: E402 -- keeps the imports together
+from devlint.auditor.listeners import listeners
+from devlint.auditor.session import Session, Settings
+from devlint.record import Ending, Event
 
 needs_kernels = pytest.mark.skipif(not hasattr(torch.library, "get_kernel"), reason="torch is older than 2.9")
 

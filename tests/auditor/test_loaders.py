@@ -14,16 +14,14 @@ from queue import Queue
 from typing import Any
 
 import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-torch = pytest.importorskip("torch")
-
-from torch.utils.data import DataLoader, Dataset, TensorDataset  # noqa: E402 -- needs torch
-
-from devlint import record  # noqa: E402 -- needs torch
-from devlint.auditor.frames import NOWHERE  # noqa: E402 -- keeps the imports together
-from devlint.auditor.loop.loaders import Loaders, tensors_in  # noqa: E402 -- needs torch
-from devlint.auditor.loop.signals import Signals  # noqa: E402 -- needs torch
-from devlint.auditor.session import Session, Settings  # noqa: E402 -- keeps the imports together
+from devlint import record
+from devlint.auditor.frames import NOWHERE
+from devlint.auditor.loop.loaders import Loaders, tensors_in
+from devlint.auditor.loop.signals import Signals
+from devlint.auditor.session import Session, Settings
 
 
 @contextmanager

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402 -- needs torch
-
-from devlint.auditor.modules.forward import ForwardCheck  # noqa: E402 -- needs torch
-from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
+from devlint.auditor.modules.forward import ForwardCheck
+from tests.auditor.watching import seen, watching
 
 
 def test_the_largest_model_comes_first_and_losses_do_not_count() -> None:

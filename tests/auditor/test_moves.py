@@ -6,16 +6,13 @@ import os
 import time
 from collections.abc import Callable
 
-import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402 -- needs torch
-
-from devlint.auditor.recorder.moves import Moves  # noqa: E402 -- needs torch
-from devlint.auditor.recorder.uncompiled import Uncompiled  # noqa: E402 -- needs torch
-from devlint.auditor.session import Session, Settings  # noqa: E402 -- keeps the imports together
-from devlint.record import Ending, Event  # noqa: E402 -- keeps the imports together
+from devlint.auditor.recorder.moves import Moves
+from devlint.auditor.recorder.uncompiled import Uncompiled
+from devlint.auditor.session import Session, Settings
+from devlint.record import Ending, Event
 
 
 def seen(work: Callable[[], object]) -> list[Event]:

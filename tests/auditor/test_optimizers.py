@@ -8,13 +8,11 @@ from __future__ import annotations
 import sys
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402 -- needs torch
-
-from devlint.auditor.modules.optimizers import Optimizers  # noqa: E402 -- needs torch
-from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
+from devlint.auditor.modules.optimizers import Optimizers
+from tests.auditor.watching import seen, watching
 
 
 @pytest.fixture

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+from torch.utils.data import DataLoader, TensorDataset
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402 -- needs torch
-from torch.overrides import TorchFunctionMode  # noqa: E402 -- needs torch
-from torch.utils.data import DataLoader, TensorDataset  # noqa: E402 -- needs torch
-
-from devlint.auditor.listeners import listeners  # noqa: E402 -- keeps the imports together
-from devlint.auditor.session import Session, Settings  # noqa: E402 -- keeps the imports together
+from devlint.auditor.listeners import listeners
+from devlint.auditor.session import Session, Settings
 
 SIGNAL = signal.SIGTERM
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402 -- needs torch
-
-from devlint.auditor.modules.held import home, storage_of, unregistered  # noqa: E402 -- needs torch
-from devlint.auditor.modules.strays import Strays  # noqa: E402 -- needs torch
-from devlint.auditor.session import Session, Settings  # noqa: E402 -- needs torch
+from devlint.auditor.modules.held import home, storage_of, unregistered
+from devlint.auditor.modules.strays import Strays
+from devlint.auditor.session import Session, Settings
 
 
 class Net(nn.Module):

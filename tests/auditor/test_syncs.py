@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from devlint.auditor.recorder.attribution import Attribution  # noqa: E402 -- needs torch
-from devlint.auditor.recorder.syncs import Syncs  # noqa: E402 -- needs torch
-from devlint.auditor.recorder.syncwarnings import SyncWarnings  # noqa: E402 -- needs torch
-from devlint.auditor.recorder.waits import Waits  # noqa: E402 -- needs torch
-from devlint.auditor.session import Session, Settings  # noqa: E402 -- keeps the imports together
-from devlint.record import Ending, Event  # noqa: E402 -- keeps the imports together
+from devlint.auditor.recorder.attribution import Attribution
+from devlint.auditor.recorder.syncs import Syncs
+from devlint.auditor.recorder.syncwarnings import SyncWarnings
+from devlint.auditor.recorder.waits import Waits
+from devlint.auditor.session import Session, Settings
+from devlint.record import Ending, Event
 
 
 class Card:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import sys
 
 import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402 -- needs torch
-
-from devlint.auditor.modules.wrappers import Wrappers, _ids  # noqa: E402 -- needs torch
-from tests.auditor.watching import seen, watching  # noqa: E402 -- needs torch
+from devlint.auditor.modules.wrappers import Wrappers, _ids
+from tests.auditor.watching import seen, watching
 
 
 def test_a_wrapper_and_where_it_was_made() -> None:

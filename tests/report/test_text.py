@@ -15,7 +15,7 @@ from devlint.report.text import render, summary
 
 def finding(span: Span, label: str = "here", related: tuple[Place, ...] = (), **more: object) -> Finding:
     fields = {"message": "it is wrong", "filename": "-", "help": "", "severity": Severity.ERROR, **more}
-    return Finding("DVL101", "device-mismatch", span=span, label=label, related=related, **fields)  # type: ignore[arg-type]
+    return Finding("DVL101", "device-mismatch", span=span, label=label, related=related, **fields)  # type: ignore[arg-type]  # by name
 
 
 def shown(code: str, *findings: Finding, color: bool = False) -> str:
@@ -113,7 +113,7 @@ def test_several_lines_are_underlined_one_by_one() -> None:
     code = "x = f(\n    1,\n)  # why\n"
     source = Source.parse(code, "-")
     assert isinstance(source, Source)
-    span = source.span(source.tree.body[0].value)  # type: ignore[attr-defined]
+    span = source.span(source.tree.body[0].value)  # type: ignore[attr-defined]  # an expression statement
     assert shown(code, finding(span)).splitlines()[3:9] == [
         "1 | x = f(",
         "  |     ^^",

@@ -29,7 +29,7 @@ def judged(
     receiver = call.func.value
     story = (Step(source.tree.body[0], "created on the CPU here"),)
     value = Operand(receiver, ast.unparse(receiver), known, certain=True, story=story)
-    site = Transfer(call, Scope(**scope), call.func.attr, "tensor", value, target, discarded=True)  # type: ignore[arg-type]
+    site = Transfer(call, Scope(**scope), call.func.attr, "tensor", value, target, discarded=True)  # type: ignore[arg-type]  # by name
     return list(DiscardedMove(source).judge(site))
 
 

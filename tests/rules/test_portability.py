@@ -67,7 +67,7 @@ def cuda(text: str, target: Device = CUDA, **scope: object) -> tuple[Source, Tra
     value = Operand(call.func.value, ast.unparse(call.func.value))
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     node = call.args[0] if call.args else keywords.get("device")
-    return source, Transfer(call, Scope(**scope), "cuda", "", value, target, node)  # type: ignore[arg-type]
+    return source, Transfer(call, Scope(**scope), "cuda", "", value, target, node)  # type: ignore[arg-type]  # by name
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def load(text: str, function: str = "torch.load", purpose: str = "", **scope: ob
     call = call_in(source)
     arguments: dict[str, ast.AST] = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     open_ = any(isinstance(arg, ast.Starred) for arg in call.args) or any(not keyword.arg for keyword in call.keywords)
-    return source, ApiCall(call, Scope(**scope), function, arguments, len(call.args), open_, purpose)  # type: ignore[arg-type]
+    return source, ApiCall(call, Scope(**scope), function, arguments, len(call.args), open_, purpose)  # type: ignore[arg-type]  # by name
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_load_for_anything_else_goes_to_the_device_at_hand() -> None:
 def test_load_of_little_weight_is_a_hint() -> None:
     assert judged(LoadWithoutMapLocation, *load("load(f)")).severity is None
     for kind in ({"test": True}, {"purpose": "dataset"}, {"function": "torch.utils.model_zoo.load_url"}):
-        assert judged(LoadWithoutMapLocation, *load("load(f)", **kind)).severity is Severity.INFO  # type: ignore[arg-type]
+        assert judged(LoadWithoutMapLocation, *load("load(f)", **kind)).severity is Severity.INFO  # type: ignore[arg-type]  # by name
 
 
 @pytest.mark.parametrize("text", ["load(f, 'cpu')", "load(f, map_location=None or d)", "load(*a)", "load(f, **k)"])

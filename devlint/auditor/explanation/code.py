@@ -80,12 +80,6 @@ def function_of(code: CodeType) -> FunctionNode | None:
     return found
 
 
-def line_of(code: CodeType, instruction: int) -> int:
-    """The line of an instruction."""
-    span = _span(code, instruction)
-    return _line(code, instruction) if span is None else span[0]
-
-
 def frame_at(file: str, node: ast.AST, function: str = "") -> Frame:
     """The place of a node."""
     return Frame(
