@@ -101,6 +101,8 @@ class Device:
             return None
         if self.kind is Kind.CHOICE and that.kind is Kind.CHOICE and self.guard == that.guard:
             return _both(_then(self).same(_then(that)), _other(self).same(_other(that)))
+        if shared := self._shared_guard(that):
+            return _both(*(self.assume(shared, held).same(that.assume(shared, held)) for held in (True, False)))
         if self.kind is Kind.CHOICE or that.kind is Kind.CHOICE:
             answers = {a.same(b) for a in self.leaves() for b in that.leaves()}
             return answers.pop() if len(answers) == 1 and self.switched == that.switched else None
@@ -123,6 +125,8 @@ class Device:
             return None
         if self.kind is Kind.CHOICE and that.kind is Kind.CHOICE and self.guard == that.guard:
             return _any(_then(self).differs(_then(that)), _other(self).differs(_other(that)))
+        if shared := self._shared_guard(that):
+            return _any(*(self.assume(shared, held).differs(that.assume(shared, held)) for held in (True, False)))
         if self.kind is Kind.CHOICE or that.kind is Kind.CHOICE:
             return _any(*(a.differs(b) for a in self._sides() for b in that._sides()))
         if Kind.CPU in (self.kind, that.kind) and Kind.SYMBOL in (self.kind, that.kind):
@@ -142,6 +146,19 @@ class Device:
         if self.guard == guard:
             return (_then(self) if truth else _other(self)).assume(guard, truth)
         return choice(self.guard, _then(self).assume(guard, truth), _other(self).assume(guard, truth), self.text)
+
+    def guards(self) -> tuple[str, ...]:
+        """The conditions on which it hangs, from the outside to the inside."""
+        if self.then is None or self.other is None:
+            return ()
+        return (self.guard, *self.then.guards(), *self.other.guards())
+
+    def _shared_guard(self, that: Device) -> str:
+        """A condition on which both hang, however they nest theirs; empty where there is none."""
+        if self.kind is not Kind.CHOICE or that.kind is not Kind.CHOICE:
+            return ""
+        mine = self.guards()
+        return next((guard for guard in that.guards() if guard in mine), "")
 
     def _sides(self) -> tuple[Device, ...]:
         """What a comparison has to look at: an accelerator-or-CPU switch is one accelerator of its own."""

@@ -47,6 +47,7 @@ _PASS_THROUGH = frozenset(
 """Wrappers whose elements are those of their first argument."""
 _COPIES = frozenset({"copy.deepcopy", "torch.compile", "torch.jit.script", "torch.compiler.disable"})
 _HARMLESS = frozenset({"len", "print", "isinstance", "range", "type", "id", "bool", "hasattr", "repr", "min", "max"})
+_REORDERING = frozenset({"reverse", "sort", "pop", "remove", "clear"})
 _SEQUENCE_GROWERS = frozenset({"append", "add", "insert", "extend"})
 
 
@@ -178,6 +179,9 @@ def _container_method(frame: Frame, call: Call, receiver: Sequence | Mapping, no
         grown = added if receiver.items == () else add_item(receiver.item, added)
         frame.state.env[node.value.id] = Sequence(None, grown, True)
         return Const(None)
+    if name in _REORDERING and isinstance(node.value, ast.Name):
+        turned = receiver.items[::-1] if name == "reverse" and receiver.items is not None else None
+        frame.state.env[node.value.id] = replace(receiver, items=turned)
     if name == "pop":
         return receiver.item
     return UNKNOWN

@@ -112,6 +112,9 @@ class Frame:
     def lookup(self, name: str) -> Value | None:
         """The value of a name: local, then closed over, then global."""
         value = self.state.env.get(name)
+        if self.info is not None and name in self.machine.index.rebound and name in self.info.shared:
+            # a function inside of this one assigns it
+            return UNKNOWN
         if value is not None:
             return self.state.seen(value) if self.state.facts else value
         if self.info is not None and name in self.machine.index.rebound:

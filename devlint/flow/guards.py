@@ -122,7 +122,7 @@ def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
 
 
 def _compared(frame: Frame, node: ast.Compare) -> Flag:
-    left, operator, right = node.left, node.ops[0], node.comparators[0]
+    left, operator, right = _inside(node.left), node.ops[0], node.comparators[0]
     positive = isinstance(operator, (ast.Eq, ast.Is, ast.In, ast.Gt, ast.GtE))
     key = f"{_key(frame, left)} {_OPERATORS.get(type(operator), '?')} {_key(frame, right)}"
     if isinstance(left, ast.Call) and _AVAILABLE.search(frame.machine.index.resolve(names.dotted(left.func))):
@@ -147,6 +147,11 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         inner = condition(frame, left)
         return inner if right.value else inner.negated()
     return Flag(key, positive)
+
+
+def _inside(node: ast.expr) -> ast.expr:
+    """What is compared, under the name that it may be given on the way."""
+    return node.value if isinstance(node, ast.NamedExpr) else node
 
 
 def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:

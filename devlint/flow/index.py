@@ -99,6 +99,17 @@ class FunctionInfo:
         callers = self.owner.callers.get(self.name, ()) if self.owner else ()
         return bool(callers) and all(caller.name == "__init__" for caller in callers)
 
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The names that functions inside of this one assign as ``nonlocal``."""
+        inside = (node.names for node in self.nodes if isinstance(node, ast.Nonlocal))
+        return frozenset(name for names_ in inside for name in names_) - self._nonlocal
+
+    @cached_property
+    def _nonlocal(self) -> frozenset[str]:
+        own = (node.names for node in nodes.own(self.node) if isinstance(node, ast.Nonlocal))
+        return frozenset(name for names_ in own for name in names_)
+
     @property
     def private(self) -> bool:
         """Whether only the file itself is meant to call it."""

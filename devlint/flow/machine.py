@@ -122,7 +122,7 @@ class Machine:
     # -- classes -----------------------------------------------------------------------------------------------------
 
     def _run_class(self, info: ClassInfo) -> None:
-        if not self.index.triggered(info.node):
+        if not self.index.triggered(info.node) and not self._inherits(info):
             return
         init = info.methods.get("__init__")
         if init is not None and init.triggered:
@@ -133,6 +133,10 @@ class Machine:
                 method.triggered or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)
             ):
                 self._run_alone(method)
+
+    def _inherits(self, info: ClassInfo) -> bool:
+        """Whether a base of the file keeps tensors that the class has to move."""
+        return info.is_module and any(self.attributes.names(base.name) for base in info.ancestors())
 
     def _followed(self, info: ClassInfo) -> list[str]:
         """The attributes of ``self`` which are worth a method's interpretation, although it mentions no device."""

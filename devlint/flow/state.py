@@ -149,6 +149,14 @@ def merge(then: State, other: State, guard: str) -> State:
     return merged
 
 
+def rejoin(first: State, second: State, label: str) -> State:
+    """The state where two paths meet that parted further up: what differs hangs on the condition that parted them."""
+    for guard, truth in first.facts.items():
+        if second.facts.get(guard) is (not truth):
+            return merge(first, second, guard) if truth else merge(second, first, guard)
+    return merge(first, second, label)
+
+
 def _half_known(place: HeapKey, held: object) -> object:
     """What one path knows: of an object that only it made, everything; of one that was there before, nothing."""
     return device.UNKNOWN if isinstance(held, Device) and isinstance(place[0], str) else held

@@ -13,7 +13,7 @@ from devlint.flow.expressions import evaluate, operate
 from devlint.flow.frame import Frame, Loop
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import ELEMENT, iterate
-from devlint.flow.state import State, merge
+from devlint.flow.state import State, merge, rejoin
 from devlint.flow.steps import is_step_loop
 from devlint.flow.values import (
     UNKNOWN,
@@ -48,7 +48,7 @@ def after(frame: Frame) -> State:
         return frame.state
     result = states[0]
     for position, state in enumerate(states[1:]):
-        result = merge(result.copy(), state, f"exit {position} of {frame.name}")
+        result = rejoin(result.copy(), state, f"exit {position} of {frame.name}")
     return result
 
 
@@ -315,7 +315,7 @@ def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callabl
     run_body(frame, node.orelse)
     left = frame.state
     for position, state in enumerate(loop.breaks):
-        left = merge(left, state, f"break {position} of loop {node.lineno}")
+        left = rejoin(left, state, f"break {position} of loop {node.lineno}")
     frame.state = left
 
 
@@ -330,7 +330,7 @@ def _iteration(
     frame.loops.pop()
     end = frame.state
     for position, left in enumerate(loop.continues):
-        end = merge(end, left, f"continue {position} of loop {node.lineno}")
+        end = rejoin(end, left, f"continue {position} of loop {node.lineno}")
     return end
 
 

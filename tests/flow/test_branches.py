@@ -345,7 +345,7 @@ SCRIPTS = {
     """,
 }
 
-GAPS = {}
+GAPS: dict[str, str] = {}
 
 
 @pytest.mark.parametrize("code", cases(SCRIPTS, GAPS))

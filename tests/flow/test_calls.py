@@ -315,9 +315,7 @@ SCRIPTS = {
             Maker.make("cpu") + torch.ones(4)
     """,
 }
-GAPS = {
-    "nonlocal": "what a nested function assigns to a name around it is not seen",
-}
+GAPS = {}
 
 
 @pytest.mark.parametrize("code", cases(SCRIPTS, GAPS))

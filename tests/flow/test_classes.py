@@ -393,9 +393,7 @@ SCRIPTS = {
             model.mask + torch.ones(4, device=device)
     """,
 }
-GAPS = {
-    "a tensor kept by a base class": "the plain attributes of a base class are not followed into its subclasses",
-}
+GAPS = {}
 
 
 @pytest.mark.parametrize("code", cases(SCRIPTS, GAPS))

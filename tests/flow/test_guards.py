@@ -72,7 +72,7 @@ UNGUARDED = {
     "less than one": "if torch.cuda.device_count() < 1:\n    x.cuda()",
     "no index": "if args.gpu is None:\n    x.cuda()",
 }
-GAPS = {"walrus": "a condition is not seen through the name that it is given on the way"}
+GAPS: dict[str, str] = {}
 
 
 def guarded(body: str, head: str = "def f(x, y, args, device, data):") -> list[bool]:

@@ -215,7 +215,6 @@ SCRIPTS = {
     """,
 }
 GAPS = {
-    "rounds that are skipped": "after a continue, what the loop leaves no longer hangs on the condition",
     "two loops later": "a loop is run twice, and what reaches a name only in the third round is not seen",
 }
 
