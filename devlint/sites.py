@@ -275,6 +275,24 @@ class ApiCall(Site):
 
 
 @dataclass(frozen=True, slots=True)
+class Mention(Site):
+    """A name of torch that the code speaks of, where :mod:`devlint.torch_api` knows something about that name.
+
+    ``path`` is the dotted name that is meant, whatever it was imported as (torch's private homes of public names are
+    given under the public name, deprecated names as they are); ``node`` the name in the code, or the alias in an import
+    statement; ``call`` the call of it, if it is called.  ``use`` says what else is done with it: "import", "decorator"
+    (called or not), "test" where its truth is asked for, "comparison" where it is compared (``is``, ``==``,
+    ``isinstance``), and is empty for a plain call or reference.  ``shim`` says that the code asks which torch it runs
+    on: it is tried and an ImportError or AttributeError handled, or hangs on a version or on ``hasattr``.
+    """
+
+    path: str
+    call: ast.Call | None = None
+    use: str = ""
+    shim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Literal(Site):
     """A string that names an accelerator, where it decides about a placement.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
-from devlint.flow import literals, modules, names, operations, syncs, table, tensors, torch_calls, transfers
+from devlint.flow import guards, literals, modules, names, operations, syncs, table, tensors, torch_calls, transfers
 from devlint.flow.indexing import item
 from devlint.flow.iteration import iterate
 from devlint.flow.values import (
@@ -46,7 +46,7 @@ _PASS_THROUGH = frozenset(
 )
 """Wrappers whose elements are those of their first argument."""
 _COPIES = frozenset({"copy.deepcopy", "torch.compile", "torch.jit.script", "torch.compiler.disable"})
-_HARMLESS = frozenset({"len", "print", "isinstance", "range", "type", "id", "bool", "hasattr", "repr", "min", "max"})
+_HARMLESS = frozenset({"len", "print", "isinstance", "range", "type", "id", "bool", "repr", "min", "max"})
 _REORDERING = frozenset({"reverse", "sort", "pop", "remove", "clear"})
 _SEQUENCE_GROWERS = frozenset({"append", "add", "insert", "extend"})
 
@@ -221,6 +221,10 @@ def _unknown(frame: Frame, call: Call) -> Value:
     return UNKNOWN
 
 
+def _hasattr(frame: Frame, call: Call) -> Value:
+    return guards.flag_of(frame, call.node) or UNKNOWN
+
+
 def _number(frame: Frame, call: Call) -> Value:
     node = call.node
     return Opaque(f"number@{node.lineno}:{node.col_offset}", frame.machine.text(node), "number")
@@ -252,6 +256,7 @@ _BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
     "builtins.next": _next,
     "builtins.sum": _sum,
     "builtins.getattr": _unknown,
+    "builtins.hasattr": _hasattr,
     "builtins.str": _str,
     "builtins.dict": _dict,
     "builtins.super": _super,

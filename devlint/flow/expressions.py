@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint import device
-from devlint.flow import calls, guards, literals, names, operations, table
+from devlint.flow import calls, guards, literals, mentions, names, operations, table
 from devlint.flow.binding import bind
 from devlint.flow.frame import Call, Frame
 from devlint.flow.indexing import subscript
@@ -46,6 +46,30 @@ def _constant(frame: Frame, node: ast.Constant) -> Value:
     return Const(node.value)
 
 
+def _mentioned(frame: Frame, node: ast.Name | ast.Attribute) -> Value:
+    value = _bare(frame, node)
+    if isinstance(value, Named):
+        mentions.note(frame, node, value.path)
+    return value
+
+
+def evaluate_test(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression of which the truth is asked for."""
+    value = evaluate(frame, node)
+    if isinstance(value, Named):
+        mentions.note_test(frame, node, value.path)
+    return value
+
+
+def _bare(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression which, if it is a name, is a part of what the code speaks of."""
+    if isinstance(node, ast.Name):
+        return _name(frame, node)
+    if isinstance(node, ast.Attribute):
+        return attribute(frame, node, _bare(frame, node.value))
+    return evaluate(frame, node)
+
+
 def _name(frame: Frame, node: ast.Name) -> Value:
     value = frame.lookup(node.id)
     if value is not None:
@@ -54,22 +78,24 @@ def _name(frame: Frame, node: ast.Name) -> Value:
         return Named(f"builtins.{node.id}")
     for module in frame.machine.index.star_modules:
         path = names.canonical(f"{module}.{node.id}")
-        if table.module(path) is not None or table.function(path) is not None:
+        if table.module(path) is not None or table.function(path) is not None or mentions.matters(path):
             return Named(path)
     return UNKNOWN
 
 
-def _attribute(frame: Frame, node: ast.Attribute) -> Value:
-    return attribute(frame, node, evaluate(frame, node.value))
-
-
 def _call(frame: Frame, node: ast.Call) -> Value:
+    receiver = function = None
     if isinstance(node.func, ast.Attribute):
-        receiver = evaluate(frame, node.func.value)
-        function: Value | None = None
+        receiver = _bare(frame, node.func.value)
+        if isinstance(receiver, Named):
+            mentions.note(frame, node.func, names.canonical(f"{receiver.path}.{node.func.attr}"), node)
     else:
-        receiver, function = None, evaluate(frame, node.func)
+        function = _bare(frame, node.func)
+        if isinstance(function, Named):
+            mentions.note(frame, node.func, function.path, node)
+    outer, frame.comparing = frame.comparing, frame.comparing or mentions.is_type_test(node.func)
     call = _arguments(frame, node)
+    frame.comparing = outer
     if receiver is not None and isinstance(node.func, ast.Attribute):
         target = node.func
         return calls.method(frame, call, receiver, target, lambda: attribute(frame, target, receiver))
@@ -165,7 +191,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
-    value = evaluate(frame, node.operand)
+    value = (evaluate_test if isinstance(node.op, ast.Not) else evaluate)(frame, node.operand)
     if isinstance(node.op, ast.Not):
         return guards.flag_of(frame, node) or UNKNOWN
     if isinstance(value, Tensor):
@@ -177,18 +203,22 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
 
 def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
     values: list[Value] = []
-    accelerated = frame.state.accelerated
+    accelerated, shim = frame.state.accelerated, frame.shim
     for part in node.values:
-        values.append(evaluate(frame, part))
-        if isinstance(node.op, ast.And) and guards.accelerates(guards.condition(frame, part)):
-            # what follows is evaluated only where this holds
+        # `given or function` stands for a function that may be called later
+        given = isinstance(node.op, ast.Or) and part is node.values[-1]
+        values.append((evaluate if given else evaluate_test)(frame, part))
+        flag = guards.condition(frame, part)
+        # what follows is evaluated only where this holds, or does not
+        frame.shim = frame.shim or mentions.is_gate(flag.key)
+        if isinstance(node.op, ast.And) and guards.accelerates(flag):
             frame.state.accelerated = True
-    frame.state.accelerated = accelerated
+    frame.state.accelerated, frame.shim = accelerated, shim
     if isinstance(node.op, ast.Or):
         _fallback(frame, node.values[-1])
-    flag = guards.flag_of(frame, node)
-    if flag is not None and not any(isinstance(value, (Tensor, Module)) for value in values):
-        return flag
+    whole = guards.flag_of(frame, node)
+    if whole is not None and not any(isinstance(value, (Tensor, Module)) for value in values):
+        return whole
     result = values[0]
     for position, value in enumerate(values[1:]):
         result = join(result, value, f"operand {position} at {node.lineno}:{node.col_offset}")
@@ -215,7 +245,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
-    evaluate(frame, node.test)
+    evaluate_test(frame, node.test)
     flag = guards.condition(frame, node.test)
     known = guards.truth(frame, flag)
     if known is not None:
@@ -288,7 +318,7 @@ def _comprehended(frame: Frame, generators: list[ast.comprehension], element: as
     for generator in generators:
         bind(frame, generator.target, iterate(evaluate(frame, generator.iter)), generator.target)
         for test in generator.ifs:
-            evaluate(frame, test)
+            evaluate_test(frame, test)
             frame.state.assume(guards.condition(frame, test), True)
     value = evaluate(frame, element)
     heap = frame.state.heap
@@ -347,8 +377,8 @@ def _is_prefix(node: ast.expr) -> bool:
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.Constant: _constant,
-    ast.Name: _name,
-    ast.Attribute: _attribute,
+    ast.Name: _mentioned,
+    ast.Attribute: _mentioned,
     ast.Call: _call,
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,

@@ -91,6 +91,10 @@ class Frame:
     """Whether the code runs where everything still is on the CPU, so that nothing in it can clash."""
     defaults: bool = False
     """Whether the default of a parameter is being evaluated."""
+    shim: bool = False
+    """Whether the code is there for the sake of another version of torch."""
+    decorator: ast.AST | None = None
+    """The decorator that is being evaluated."""
 
     @property
     def name(self) -> str:

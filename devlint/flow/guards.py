@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import AVAILABLE, Kind
-from devlint.flow import names
+from devlint.flow import mentions, names, nodes
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.state import availability
 from devlint.flow.values import (
@@ -288,7 +288,9 @@ def _key(frame: Frame, node: ast.expr) -> str:
     if isinstance(node, ast.Call):
         inside = ", ".join(_key(frame, argument) for argument in node.args)
         return f"{_key(frame, node.func)}({inside})"
-    return f"{type(node).__name__}:{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+    version = any(isinstance(part, ast.Attribute) and part.attr == "__version__" for part in nodes.walk(node))
+    what = "__version__" if version else type(node).__name__
+    return f"{what}:{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
 
 
 def _fingerprint(value: Value | None) -> str:
@@ -315,4 +317,4 @@ def decorate(frame: Frame, info: FunctionInfo) -> None:
 def flag_of(frame: Frame, node: ast.expr) -> Flag | None:
     """The condition that an expression computes, where it is one worth remembering under the name it is given."""
     flag = condition(frame, node)
-    return flag if flag.accelerated or flag.parts else None
+    return flag if flag.accelerated or flag.parts or mentions.is_gate(flag.key) else None

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from devlint import torch_api
 from devlint.flow import evidence, names, nodes, table
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -46,6 +47,8 @@ class FunctionInfo:
     node: FunctionNode
     owner: ClassInfo | None
     triggered: bool
+    shim: bool = False
+    """Whether it is defined for the sake of another version of torch."""
 
     @property
     def name(self) -> str:
@@ -129,6 +132,8 @@ class ClassInfo:
     bases: tuple[str, ...]
     index: Index
     methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    shim: bool = False
+    """Whether it is defined for the sake of another version of torch."""
 
     @property
     def name(self) -> str:
@@ -308,9 +313,13 @@ class Index:
         aliases = [
             re.escape(name) for name, path in self.imports.items() if path != name and _TRIGGER.search(f"{path}(")
         ]
-        if aliases:
-            rows = self._rows(re.compile(rf"(?<![\w.])(?:{'|'.join(aliases)})\("))
-            self._triggers = sorted({*self._triggers, *rows})
+        patterns = [rf"(?<![\w.])(?:{'|'.join(aliases)})\(" if aliases else ""]
+        # what the tables of torch's names know matters without a call, too
+        known = [re.escape(name) for name, path in self.imports.items() if torch_api.matters(path)]
+        known += [rf"\w+\.{word}" for word in torch_api.words() if word in self._text]
+        patterns.append(rf"(?<![\w.])(?:{'|'.join(known)})\b" if known else "")
+        for pattern in filter(None, patterns):
+            self._triggers = sorted({*self._triggers, *self._rows(re.compile(pattern))})
 
     def _trigger_callers(self) -> None:
         """What calls a function that mentions something is worth entering, too."""

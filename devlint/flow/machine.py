@@ -62,6 +62,7 @@ class Machine:
         self.attributes = Attributes()
         self.submodules = Submodules()
         self.optimizers = Optimizers()
+        self.shims: set[str] = set()
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._entered: dict[FunctionInfo, int] = {}
         self._alone: dict[FunctionInfo, list[Site]] = {}

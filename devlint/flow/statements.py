@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.device import LOOP
-from devlint.flow import guards, names, nodes
+from devlint.flow import guards, mentions, names, nodes
 from devlint.flow.binding import bind
-from devlint.flow.expressions import evaluate, operate
+from devlint.flow.expressions import evaluate, evaluate_test, operate
 from devlint.flow.frame import Frame, Loop
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import ELEMENT, iterate
@@ -111,7 +111,7 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
-    evaluate(frame, node.test)
+    evaluate_test(frame, node.test)
     flag = guards.condition(frame, node.test)
     frame.state.assume(flag, True)
     guards.refine(frame, node.test, True)
@@ -120,6 +120,8 @@ def _assert(frame: Frame, node: ast.Assert) -> None:
 def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
     for name, path in names.imported(node).items():
         frame.state.env[name] = Named(path)
+    if isinstance(node, ast.ImportFrom):
+        mentions.note_import(frame, node)
 
 
 def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -129,33 +131,43 @@ def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
         name.endswith(("no_grad", "inference_mode", "torch.jit.script")) for name in info.decorators
     )
     frame.state.env[node.name] = Function(info, closure) if plain else UNKNOWN
+    info.shim = info.shim or mentions.in_shim(frame)
+    define(frame, node)
+    if frame.info is not None and not frame.inlined:
+        frame.machine.later(info, closure, bool(frame.info and frame.info.triggered))
+
+
+def define(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Evaluate what a definition evaluates: decorators, and defaults of parameters."""
     decorate(frame, node)
     for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
         if not isinstance(default, ast.Constant):
             frame.defaults = True
             evaluate(frame, default)
             frame.defaults = False
-    if frame.info is not None and not frame.inlined:
-        frame.machine.later(info, closure, bool(frame.info and frame.info.triggered))
 
 
-def decorate(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+def decorate(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
     """Evaluate the decorators of a definition."""
     for decorator in node.decorator_list:
-        if isinstance(decorator, ast.Call):
-            evaluate(frame, decorator)
+        frame.decorator = decorator
+        evaluate(frame, decorator)
+    frame.decorator = None
 
 
 def _class(frame: Frame, node: ast.ClassDef) -> None:
-    frame.state.env[node.name] = Class(frame.machine.index.class_(node))
+    info = frame.machine.index.class_(node)
+    info.shim = info.shim or mentions.in_shim(frame)
+    frame.state.env[node.name] = Class(info)
+    decorate(frame, node)
     if frame.machine.index.triggered(node):
         inner = Frame(frame.machine, State({}), closure=(frame, *frame.closure), caller=frame)
-        inner.test = frame.test
+        inner.test, inner.shim = frame.test, info.shim
         definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         run_body(inner, [item for item in node.body if not isinstance(item, definitions)])
         for item in node.body:
             if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                decorate(inner, item)
+                define(inner, item)
 
 
 def _global(frame: Frame, node: ast.Global | ast.Nonlocal) -> None:
@@ -175,7 +187,7 @@ def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
 
 def _if(frame: Frame, node: ast.If) -> None:
     flag = guards.condition(frame, node.test)
-    evaluate(frame, node.test)
+    evaluate_test(frame, node.test)
     known = guards.truth(frame, flag)
     if known is not None:
         run_body(frame, node.body if known else node.orelse)
@@ -203,6 +215,7 @@ def _if(frame: Frame, node: ast.If) -> None:
 def _try(frame: Frame, node: ast.Try) -> None:
     before = frame.state.copy()
     outer_tried, frame.tried = frame.tried, frame.tried or any(_catches(handler) for handler in node.handlers)
+    outer_shim, frame.shim = frame.shim, frame.shim or mentions.tries_versions(node)
     run_body(frame, node.body)
     frame.tried = outer_tried
     run_body(frame, node.orelse)
@@ -216,7 +229,7 @@ def _try(frame: Frame, node: ast.Try) -> None:
         run_body(frame, handler.body)
         frame.handler = outer
         state = merge(state, frame.state, f"except {node.lineno}:{position}")
-    frame.state = state
+    frame.state, frame.shim = state, outer_shim
     if node.finalbody:
         dead, frame.state.dead = frame.state.dead, False
         run_body(frame, node.finalbody)
@@ -285,7 +298,7 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
 
 def _while(frame: Frame, node: ast.While) -> None:
     def begin() -> None:
-        evaluate(frame, node.test)
+        evaluate_test(frame, node.test)
         frame.state.assume(guards.condition(frame, node.test), True)
 
     _loop(frame, node, begin, is_step_loop(frame, node, UNKNOWN))

@@ -1,0 +1,94 @@
+"""Mentions: names of torch that the code speaks of, and whether it does so for the sake of another version."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint import torch_api
+from devlint.flow import names, nodes
+from devlint.sites import Mention
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+
+matters = torch_api.matters
+
+_GATE = re.compile(
+    r"__version__|hasattr#\(torch|(?<![a-z])version(?![a-z])|(?<![a-z])torch[a-z_]*\d|torch_(?:greater|less|at_least)",
+    re.IGNORECASE,
+)
+"""A condition, by its key, which tells versions of torch apart."""
+_VERSION_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError"})
+_ANY_ERROR = frozenset({"", "Exception", "BaseException"})
+_TYPE_TESTS = frozenset({"isinstance", "issubclass"})
+
+
+def note(frame: Frame, node: ast.expr, path: str, call: ast.Call | None = None) -> None:
+    """A name of torch is spoken of, or called."""
+    if frame.machine.muted or not path.startswith("torch.") or not (matters(path) or _argued(path, call)):
+        return
+    use = "comparison" if frame.comparing and call is None else ""
+    if frame.decorator is not None and frame.decorator in (node, call):
+        use = "decorator"
+    _emit(frame, node, path, call, use)
+
+
+def note_test(frame: Frame, node: ast.expr, path: str) -> None:
+    """A function of torch is asked whether it is true."""
+    if path in torch_api.AVAILABILITY:
+        _emit(frame, node, path, None, "test")
+
+
+def note_import(frame: Frame, node: ast.ImportFrom) -> None:
+    """Names of torch are imported, one by one."""
+    for alias in node.names:
+        path = names.canonical(f"{node.module}.{alias.name}") if not node.level else ""
+        if path.startswith("torch.") and matters(path):
+            if in_shim(frame):
+                frame.machine.shims.add(path)
+            _emit(frame, alias, path, None, "import")
+
+
+def _emit(frame: Frame, node: ast.AST, path: str, call: ast.Call | None, use: str) -> None:
+    shim = path in frame.machine.shims or in_shim(frame)
+    frame.emit(Mention(node, frame.scope(), path, call, use, shim))
+
+
+def _argued(path: str, call: ast.Call | None) -> bool:
+    """Whether the call gives an argument of which the tables know something."""
+    rows = torch_api.arguments(path) if call is not None else ()
+    if call is None or not rows:
+        return False
+    given = {keyword.arg for keyword in call.keywords}
+    return any(row.argument in given or (row.position is not None and len(call.args) > row.position) for row in rows)
+
+
+def in_shim(frame: Frame) -> bool:
+    """Whether the code that runs is there for the sake of another version of torch."""
+    outer = (frame.info, frame.owner)
+    return frame.shim or any(info is not None and info.shim for info in outer) or any(map(is_gate, frame.state.facts))
+
+
+def is_gate(key: str) -> bool:
+    """Whether a condition tells versions of torch apart."""
+    return _GATE.search(key) is not None
+
+
+def tries_versions(node: ast.Try) -> bool:
+    """Whether a ``try`` handles that a name is missing."""
+    caught = {name for handler in node.handlers for name in _caught(handler)}
+    imports = any(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in node.body)
+    return not caught.isdisjoint(_VERSION_ERRORS) or (imports and not caught.isdisjoint(_ANY_ERROR))
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    if handler.type is None:
+        return {""}
+    return {names.dotted(part) for part in nodes.walk(handler.type) if isinstance(part, (ast.Name, ast.Attribute))}
+
+
+def is_type_test(function: ast.expr) -> bool:
+    """Whether a call of ``function`` compares types."""
+    return isinstance(function, ast.Name) and function.id in _TYPE_TESTS
