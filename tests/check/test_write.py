@@ -1,0 +1,64 @@
+"""Writing a file as a whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from devlint.check.write import ChangedMeanwhileError, write
+
+
+def test_content_is_replaced_and_permissions_stay(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    file.chmod(0o755)
+    write(str(file), b"new\r\n", before=b"old")
+    assert file.read_bytes() == b"new\r\n"
+    assert file.stat().st_mode & 0o777 == 0o755
+    assert os.listdir(tmp_path) == ["a.py"]
+
+
+def test_a_new_file_gets_the_usual_permissions(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write(str(tmp_path / "new"), b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_goes_on_leading_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    file = tmp_path / "real" / "a.py"
+    file.write_bytes(b"old")
+    (tmp_path / "link.py").symlink_to(file)
+    write(str(tmp_path / "link.py"), b"new")
+    assert (tmp_path / "link.py").is_symlink()
+    assert file.read_bytes() == b"new"
+
+
+def test_what_was_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"edited by somebody")
+    with pytest.raises(ChangedMeanwhileError, match="left alone"):
+        write(str(file), b"new", before=b"old")
+    assert file.read_bytes() == b"edited by somebody"
+    assert os.listdir(tmp_path) == ["a.py"]
+
+
+def test_nothing_but_a_file_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "nowhere" / "a.py"):
+        with pytest.raises(OSError, match=r"directory|regular"):
+            write(str(path), b"x")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    file.chmod(0o444)
+    with pytest.raises(PermissionError):
+        write(str(file), b"new")
