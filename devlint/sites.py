@@ -120,6 +120,20 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class Creation:
+    """The call of a torch function that made a tensor on the default device, only for a move to take it elsewhere.
+
+    ``generator`` says that the call draws with one: "argument" if the function's caller may hand one over, "else" for
+    any other.  ``helper`` names the function of the file that made it, empty where the moving function did.
+    """
+
+    node: ast.Call
+    function: str
+    generator: str = ""
+    helper: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Transfer(Site):
     """A call that puts a tensor or a module somewhere: ``.to``, ``.cuda``, ``.cpu``, ``.type_as``.
 
@@ -128,7 +142,7 @@ class Transfer(Site):
     the result; ``foreign`` that the receiver is known to be neither.  ``pinned`` says whether the host's side is pinned
     memory, ``pinned_by`` where that was asked for.  ``invariant`` says that every round of the loop copies the same
     unchanged tensor; ``unwaited`` is where the result of an asynchronous copy to the host is read although nothing
-    has waited for it.
+    has waited for it.  ``creation`` is the call that made the tensor, where nothing else wants it on the CPU.
     """
 
     spelled: str
@@ -144,6 +158,7 @@ class Transfer(Site):
     pinned_by: Step | None = None
     invariant: bool = False
     unwaited: Step | None = None
+    creation: Creation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import literals, names, timing
+from devlint.flow import created, literals, names, timing
 from devlint.flow.operations import stranded
 from devlint.flow.state import WRAPPED
 from devlint.flow.values import (
@@ -136,6 +136,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         *_memory(frame, receiver),
         _invariant(frame, node.value, operand, target),
         timing.read_early(frame, call.node) if _arrives_late(target) else None,
+        created.creation(frame, call.node, node.value, tensor),
     )
     frame.emit(site)
     if target.device is None:

@@ -1,0 +1,264 @@
+"""What is created on the CPU only to be moved: the creation behind a move, where nothing else wants it there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from devlint.device import Role
+from devlint.flow import names, nodes, table
+from devlint.flow.values import Batches, Opaque, Tensor
+from devlint.sites import Creation
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+    from devlint.flow.index import FunctionInfo
+
+_DESCRIPTIONS = frozenset(
+    "shape size dim numel nelement device dtype ndim stride layout is_cuda get_device element_size".split()
+)
+"""Attributes and methods that tell of a tensor without reading it."""
+_CARRIERS = frozenset(
+    """view reshape flatten unsqueeze squeeze unsqueeze_ squeeze_ expand expand_as view_as permute transpose t repeat
+    tile contiguous clone detach long int float double half bfloat16 bool byte short type flip roll movedim swapaxes
+    zero_ fill_ normal_ uniform_ random_ bernoulli_ add sub mul div add_ sub_ mul_ div_ neg abs pow exp log sin cos
+    sqrt rsqrt clamp tril triu diag softmax log_softmax cumsum sum mean unflatten requires_grad_""".split()
+)
+"""Methods that a tensor may as well go through on the accelerator, at no more cost."""
+_JOINERS = frozenset(
+    """stack cat concat hstack vstack meshgrid outer exp log sin cos pow sqrt tril triu flip unsqueeze reshape
+    abs mul add sub div""".split()
+)
+"""Functions of torch of which the same is true."""
+_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data"})
+_MOST_STEPS = 40
+"""Statements between a creation and its move, beyond which the two are not the same thought any more."""
+
+
+def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -> Creation | None:
+    """The factory call behind what ``move`` moves, where this move is all that becomes of it on the CPU."""
+    made = tensor.factory_node
+    if not tensor.factory or not isinstance(made, ast.Call) or frame.machine.muted or frame.inlined:
+        return None
+    inside = frame.info.nodes if frame.info else nodes.own(frame.machine.tree)
+    helper = None if any(node is made for node in inside) else _helper(frame, made)
+    if helper is None and not any(node is made for node in inside):
+        return None
+    trail = _Trail(frame, made, helper)
+    if not (trail.passes_on(receiver) or _moved_later(trail, move, receiver)):
+        return None
+    if helper is not None:
+        return Creation(made, tensor.factory, helper=helper.name)
+    return Creation(made, tensor.factory, _generator(frame, made))
+
+
+@dataclass
+class _Trail:
+    """Follows a creation through expressions and the names that hold it."""
+
+    frame: Frame
+    made: ast.Call
+    helper: FunctionInfo | None
+    live: set[str] = field(default_factory=set)
+    spent: set[str] = field(default_factory=set)
+    """Names of what has got another name or shape since: whoever reads them wants the tensor once more."""
+
+    def passes_on(self, node: ast.AST) -> bool:
+        """Whether an expression only hands on what was created, and needs the CPU for nothing."""
+        if isinstance(node, ast.Name):
+            return node.id in self.live
+        if isinstance(node, ast.Call):
+            return self._is_origin(node) or self._carries(node)
+        if isinstance(node, ast.Attribute):
+            return node.attr in _ATTRIBUTES and self.passes_on(node.value)
+        if isinstance(node, ast.Subscript):
+            return self.passes_on(node.value) and self._neutral(node.slice)
+        if isinstance(node, ast.UnaryOp):
+            return self.passes_on(node.operand)
+        parts = (node.left, node.right) if isinstance(node, ast.BinOp) else getattr(node, "elts", ())
+        return any(self.passes_on(part) for part in parts) and self._all_go_along(parts)
+
+    def _carries(self, node: ast.Call) -> bool:
+        """Whether a call is an operation that is as good on the accelerator."""
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        path = self.frame.machine.index.resolve(names.dotted(node.func))
+        if path.startswith("torch."):
+            known = path.rpartition(".")[2] in _JOINERS
+            return known and any(self.passes_on(part) for part in given) and self._all_go_along(given)
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in _CARRIERS:
+            return False
+        return self.passes_on(node.func.value) and self._all_go_along(given)
+
+    def _all_go_along(self, parts: list[ast.expr] | tuple[ast.expr, ...]) -> bool:
+        return all(self._neutral(part) or self.passes_on(part) for part in parts)
+
+    def _is_origin(self, node: ast.Call) -> bool:
+        """Whether a call makes a tensor on the CPU because nobody said otherwise."""
+        if node is self.made:
+            return True
+        if self.helper is not None:
+            return names.dotted(node.func).rpartition(".")[2] == self.helper.name
+        path = self.frame.machine.index.resolve(names.dotted(node.func))
+        entry = table.function(path)
+        fresh = entry is not None and entry.rule == "default_or_kwarg" and path.startswith("torch.")
+        return fresh and not any(keyword.arg in (None, "device", "out") for keyword in node.keywords)
+
+    def _neutral(self, node: ast.AST) -> bool:
+        """Whether an expression has no tensor in it."""
+        return all(not self._is_tensor(name) and name.id not in self.live for name in read(node)) and not any(
+            isinstance(inner, ast.Call) and self._is_origin(inner) for inner in nodes.walk(node)
+        )
+
+    def _is_tensor(self, name: ast.Name) -> bool:
+        value = self.frame.lookup(name.id)
+        return isinstance(value, (Tensor, Batches)) or (
+            isinstance(value, Opaque) and value.hint in ("tensor", "tensors")
+        )
+
+
+def read(node: ast.AST) -> Iterator[ast.Name]:
+    """The names that an expression or statement reads, but for what only describes a tensor, such as ``x.shape``."""
+    if isinstance(node, ast.Attribute) and node.attr in _DESCRIPTIONS:
+        return
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Load):
+            yield node
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from read(child)
+
+
+def _moved_later(trail: _Trail, move: ast.Call, receiver: ast.expr) -> bool:
+    """Whether the creation stands in a statement of its own before the move, and is not wanted in between or after."""
+    info = trail.frame.info
+    body = info.node.body if info else trail.frame.machine.tree.body
+    found = _placed(body, move)
+    if found is None:
+        return False
+    block, last = found
+    first = next((at for at in range(last - 1, max(-1, last - _MOST_STEPS), -1) if _creates(trail, block[at])), None)
+    if first is None or hasattr(block[last], "body"):
+        return False
+    for statement in block[first:last]:
+        if not _goes_on(trail, statement):
+            return False
+    wanted = [name for name in read(block[last]) if name.id in trail.live | trail.spent]
+    inside = set(map(id, nodes.walk(receiver)))
+    if not trail.passes_on(receiver) or any(id(name) not in inside for name in wanted):
+        return False
+    bound = {name for target in _targets(block[last]) for name in _names_in(target)}
+    return not _wanted_after(trail, block[last], (trail.live | trail.spent) - bound)
+
+
+def _creates(trail: _Trail, statement: ast.stmt) -> bool:
+    """Whether a statement gives a name to what the creation makes."""
+    value = getattr(statement, "value", None)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not isinstance(value, ast.expr):
+        return False
+    calls = [node for node in nodes.walk(value) if isinstance(node, ast.Call)]
+    if trail.helper is None:
+        return any(node is trail.made for node in calls)
+    return any(trail._is_origin(node) for node in calls)
+
+
+def _goes_on(trail: _Trail, statement: ast.stmt) -> bool:
+    """Whether a statement leaves the creation alone, or only gives it another name or shape."""
+    touched = [name for name in read(statement) if name.id in trail.live]
+    targets = [name for target in _targets(statement) for name in _names_in(target)]
+    if any(name.id in trail.spent for name in read(statement)):
+        return False
+    if not touched and not _creates(trail, statement):
+        return trail.live.isdisjoint(_stored(statement))
+    value = getattr(statement, "value", None)
+    plain = isinstance(statement, (ast.Assign, ast.AnnAssign)) and len(targets) == len(_stored(statement))
+    if not plain or not targets or value is None or not trail.passes_on(value):
+        return False
+    gone = {name.id for name in touched}
+    trail.live, trail.spent = (trail.live - gone) | set(targets), (trail.spent | gone) - set(targets)
+    return True
+
+
+def _targets(statement: ast.stmt) -> list[ast.expr]:
+    if isinstance(statement, ast.Assign):
+        return statement.targets
+    return [statement.target] if isinstance(statement, ast.AnnAssign) else []
+
+
+def _names_in(target: ast.expr) -> list[str]:
+    """The names of a target, or of a receiver; none where it is more than names."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return [name for element in target.elts for name in _names_in(element)]
+    return [node.id for node in nodes.walk(target) if isinstance(node, ast.Name)]
+
+
+def _stored(statement: ast.stmt) -> list[str]:
+    """The names that a statement binds, or writes into."""
+    return [
+        node.id for node in nodes.walk(statement) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    ]
+
+
+def _wanted_after(trail: _Trail, move: ast.stmt, still: set[str]) -> bool:
+    """Whether the function reads the tensor on the CPU once more."""
+    if not still:
+        return False
+    root = trail.frame.info.node if trail.frame.info else trail.frame.machine.tree
+    end = move.end_lineno or move.lineno
+    return any(name.id in still and name.lineno > end for name in read(root))
+
+
+def _placed(body: list[ast.stmt], node: ast.AST) -> tuple[list[ast.stmt], int] | None:
+    """The innermost block that ``node`` stands in, and at which statement."""
+    for at, statement in enumerate(body):
+        if not _spans(statement, node):
+            continue
+        for block in _blocks(statement):
+            found = _placed(block, node)
+            if found is not None:
+                return found
+        return body, at
+    return None
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield block
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def _spans(outer: ast.stmt, node: ast.AST) -> bool:
+    start = (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+    return (outer.lineno, outer.col_offset) <= start < (outer.end_lineno or 0, outer.end_col_offset or 0)
+
+
+def _helper(frame: Frame, made: ast.Call) -> FunctionInfo | None:
+    """The function of the file that made the tensor and returns it as it is; ``None`` where it does more with it."""
+    for info in frame.machine.index.functions.values():
+        if not info.triggered or not _spans(info.node, made):
+            continue
+        found = _placed(info.node.body, made)
+        if found is None or info.is_generator:
+            return None
+        block, at = found
+        trail = _Trail(frame, made, None)
+        for statement in block[at:]:
+            if isinstance(statement, ast.Return):
+                return info if statement.value is not None and trail.passes_on(statement.value) else None
+            if hasattr(statement, "body") or not _goes_on(trail, statement):
+                return None
+    return None
+
+
+def _generator(frame: Frame, made: ast.Call) -> str:
+    """What is known of the ``generator=`` of a creation: it is an optional "argument", or something "else"."""
+    given = next((keyword.value for keyword in made.keywords if keyword.arg == "generator"), None)
+    if given is None or (isinstance(given, ast.Constant) and given.value is None):
+        return ""
+    value = frame.lookup(given.id) if isinstance(given, ast.Name) else None
+    known = isinstance(value, Opaque) and value.role is Role.INPUT and value.optional
+    return "argument" if known else "else"

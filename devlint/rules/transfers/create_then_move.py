@@ -1,0 +1,143 @@
+"""DVL203: a tensor created on the CPU, only to be copied to the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.finding import Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import in_test, short
+from devlint.rules.transfers.creating import creating
+from devlint.sites import Creation, Site, Step, Transfer
+
+_FROM_DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
+"""They read values of the host, which are copied in any case."""
+_NEEDS_THE_HOST = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
+_STAGED = frozenset({"pin_memory", "requires_grad", "out"})
+"""Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""
+
+
+class CreateThenMove(Rule):
+    """A tensor is created on the CPU, only to be copied to the device at once.
+
+    ## What it does
+    Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
+    result is moved in the same expression, or a few statements later without having been read on the CPU. It is a
+    warning in a loop and in the code of a module, elsewhere a hint, and a hint for `torch.tensor(data)`, whose data has
+    to be copied anyway.
+
+    ## Why it matters
+    The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
+
+    ## Example
+    ```python
+    def train(loader, generator, device):
+        for images in loader:
+            noise = torch.randn(64, 100).to(device)
+            generator(noise).sum().backward()
+    ```
+
+    ## Use instead
+    ```python
+    def train(loader, generator, device):
+        for images in loader:
+            noise = torch.randn(64, 100, device=device)
+            generator(noise).sum().backward()
+    ```
+
+    ## When it stays silent
+    - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
+    - `generator=` is given, for which the numbers are drawn on the CPU, unless the function takes any generator from
+      its caller: then a hint, since a generator of the accelerator makes the call raise.
+    - `pin_memory=True`, which prepares a copy; `requires_grad=True`, which DVL106 reports; `torch.from_numpy`, for
+      which `torch.as_tensor(array, device=...)` saves no copy.
+    - Where the tensor goes is not known, or is the CPU.
+
+    ## Fix safety
+    Safe where the values are the same on every device: `zeros`, `ones`, `full`, `empty`, `eye`, `arange` of whole
+    numbers, `tensor` of literals. Unsafe for random numbers, which the device draws from a stream of its own, for
+    `linspace` and `arange` of fractions, whose last digit may differ, and for the constructors by type, such as
+    `torch.FloatTensor`, which take no accelerator and become `torch.tensor(...)` or `torch.empty(...)`.
+
+    ## References
+    - [Create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
+    - [torch.tensor](https://docs.pytorch.org/docs/stable/generated/torch.tensor.html)
+    """
+
+    code = "DVL203"
+    name = "create-then-move"
+    severity = Severity.INFO
+    sites = (Transfer,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where the host makes what only the device uses."""
+        made = site.creation if isinstance(site, Transfer) else None
+        if not isinstance(site, Transfer) or made is None or site.discarded or made.generator == "else":
+            return
+        away = site.target is not None and site.target.known and site.target.accelerates() is not False
+        if not away or made.function.rpartition(".")[2] in _NEEDS_THE_HOST or _staged(made.node):
+            return
+        together = _within(made.node, site.node)
+        yield Report(
+            site.node,
+            _message(made, site, self._goal(site)),
+            label="copies what was made for it" if not together else "made on the CPU, and copied",
+            severity=Severity.WARNING if self._costs(site, made) else Severity.INFO,
+            steps=() if together else (Step(made.node, "created on the CPU here"),),
+            help=_advice(made, site),
+            fix=creating(self.source, site, made),
+        )
+
+    def _goal(self, site: Transfer) -> str:
+        """Where the move goes, in the words of the code."""
+        node = site.target_node
+        text = short(self.source.segment(node), "") if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if not text:
+            return str(site.target)
+        return (
+            f"`{text}`"
+            if text.endswith("device")
+            else f"the device of `{text}`"
+            if not site.plain
+            else str(site.target)
+        )
+
+    def _costs(self, site: Transfer, made: Creation) -> bool:
+        """Whether the copy is avoidable, and happens again and again."""
+        name = made.function.rpartition(".")[2]
+        often = (site.scope.loop is not None or site.scope.module) and not site.scope.sometimes
+        avoidable = name not in _FROM_DATA and name.islower() and not made.helper and not made.generator
+        return often and avoidable and not in_test(self.source, site.scope)
+
+
+def _message(made: Creation, site: Transfer, goal: str) -> str:
+    name = made.function
+    if made.generator:
+        return f"`{name}` draws on the CPU, so it raises for a generator of the accelerator, and copies for none"
+    if name.rpartition(".")[2] in _FROM_DATA:
+        return f"`{name}` builds on the CPU, and `.{site.spelled}()` moves the result to {goal}"
+    inside = f", in `{made.helper}`," if made.helper else ""
+    return f"`{name}` creates on the CPU{inside} only to be copied to {goal}"
+
+
+def _advice(made: Creation, site: Transfer) -> str:
+    name = made.function
+    if made.generator:
+        return "draw on the device of the generator where there is one, else on the target's"
+    if made.helper:
+        return f"hand the device over to `{made.helper}`, for `{name}(..., device=...)`"
+    if not name.rpartition(".")[2].islower():
+        return "it takes no accelerator: `torch.tensor(..., device=...)` or `torch.empty(..., device=...)` do"
+    if name.rpartition(".")[2] in _FROM_DATA:
+        return f"one call does both: `{name}(..., device=...)`"
+    return f"create it there: `{name}(..., device=...)`"
+
+
+def _staged(call: ast.Call) -> bool:
+    given = (keyword for keyword in call.keywords if keyword.arg in _STAGED)
+    return any(not isinstance(keyword.value, ast.Constant) or bool(keyword.value.value) for keyword in given)
+
+
+def _within(inner: ast.AST, outer: ast.AST) -> bool:
+    return any(node is inner for node in ast.walk(outer))

@@ -1,0 +1,230 @@
+"""The fix of DVL203: tell the creation where, and leave the move out."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from devlint.finding import Applicability, Edit, Fix
+from devlint.rules.base import SourceText
+from devlint.rules.blocks import function_at, idle_statement, removal
+from devlint.rules.edits import code, device_at_hand, parsed, with_keyword
+from devlint.rules.transfers.chains import without_last
+from devlint.sites import Creation, Transfer
+
+_EXACT = frozenset("zeros ones full empty eye tril_indices triu_indices scalar_tensor".split())
+"""Factories whose values are the same on every device."""
+_ANY_DTYPE = frozenset({"zeros", "ones", "empty", "eye"})
+"""Factories whose values are the same whether they are made in a dtype or converted to it."""
+_FROM_DATA = frozenset({"tensor", "as_tensor", "asarray"})
+_TAKE_DTYPE = _ANY_DTYPE | _FROM_DATA | {"arange", "linspace", "rand", "randn", "randint"}
+_INEXACT = frozenset(
+    """arange range linspace logspace rand randn randint randperm hann_window hamming_window blackman_window
+    bartlett_window kaiser_window fftfreq rfftfreq""".split()
+)
+_EXACT_STEPS = frozenset(
+    """view reshape flatten unsqueeze squeeze unsqueeze_ squeeze_ expand permute transpose t repeat tile contiguous
+    clone detach long int float double half bool byte short flip roll zero_ fill_ tril triu""".split()
+)
+"""Methods of which the same is true, and which take no tensor."""
+_STEPS = _EXACT_STEPS | frozenset(
+    "normal_ uniform_ random_ bernoulli_ neg abs exp log sin cos sqrt sum mean pow".split()
+)
+_LEGACY = {
+    "Tensor": "", "FloatTensor": "torch.float32", "DoubleTensor": "torch.float64", "HalfTensor": "torch.float16",
+    "LongTensor": "torch.int64", "IntTensor": "torch.int32", "ByteTensor": "torch.uint8", "BoolTensor": "torch.bool",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What the move asks for, as the arguments of a creation."""
+
+    device: str
+    dtype: str
+    certain: bool
+    """Whether it is word for word what the move said."""
+
+
+def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
+    """The creation with ``device=``, and no move; ``None`` where something else would have to come along."""
+    node = site.node
+    if made.helper or made.generator or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    told = _told(source, site, node)
+    steps = _steps(node.func.value, made.node) if told else None
+    held: ast.AST | None = None
+    if told and steps is None:
+        held, steps = _held(source, node.func.value, made.node)
+    if told is None or steps is None or not steps <= _STEPS:
+        return None
+    if held is not None and not _stands(source, told, made.node, node):
+        return None
+    if told.dtype and (steps - _EXACT_STEPS or not _takes_dtype(made, steps)):
+        return None
+    creation = _created(source, made, told)
+    leaving = _leaving(source, node)
+    if creation is None or leaving is None:
+        return None
+    alike = not told.dtype or made.function.rpartition(".")[2] in _ANY_DTYPE
+    exact = told.certain and alike and steps <= _EXACT_STEPS and _is_exact(made)
+    safety = Applicability.SAFE if exact else Applicability.UNSAFE
+    return Fix(f"Create with `device={told.device}`", (Edit(source.span(made.node), creation), leaving), safety)
+
+
+def _told(source: SourceText, site: Transfer, node: ast.Call) -> _Told | None:
+    """What is to be asked of the creation instead; ``None`` for what it cannot be asked."""
+    keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+    if not set(keywords) <= {"device", "dtype", "non_blocking", "other"} or len(node.args) > 2:
+        return None
+    target = site.target_node
+    if site.spelled == "cuda" or (target is None and site.spelled != "type_as"):
+        # what may be None, or an index, means something else here
+        at_hand = device_at_hand(site.scope)
+        return _Told(at_hand, "", False) if at_hand else None
+    if target is None or not isinstance(target, ast.expr):
+        return None
+    text = source.segment(target)
+    beside = site.spelled == "type_as" or (not site.plain and len(node.args) + len(keywords) == 1)
+    if "\n" in text or (beside and not isinstance(target, (ast.Name, ast.Attribute))):
+        return None
+    if beside and not (len(node.args) == 1 and _names_a_device(target)):
+        return _Told(f"{text}.device", f"{text}.dtype", True)
+    dtype = keywords.get("dtype") or (node.args[1] if len(node.args) > 1 else None)
+    return _Told(text, source.segment(dtype) if dtype is not None else "", True)
+
+
+def _names_a_device(target: ast.expr) -> bool:
+    return isinstance(target, ast.Attribute) and target.attr == "device"
+
+
+def _steps(node: ast.expr, made: ast.Call) -> frozenset[str] | None:
+    """The methods through which a creation goes; ``None`` where there is more than methods and numbers on the way."""
+    passed: set[str] = set()
+    while node is not made:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
+            passed.add(node.func.attr)
+            node = node.func.value
+        elif isinstance(node, ast.BinOp) and (
+            isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)
+        ):
+            passed.add("pow")
+            node = node.right if isinstance(node.left, ast.Constant) else node.left
+        elif isinstance(node, ast.UnaryOp):
+            passed.add("neg")
+            node = node.operand
+        elif isinstance(node, ast.Subscript) and all(_is_slicing(part) for part in ast.walk(node.slice)):
+            node = node.value
+        else:
+            return None
+    return frozenset(passed)
+
+
+def _is_slicing(node: ast.AST) -> bool:
+    return isinstance(node, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load))
+
+
+def _held(source: SourceText, node: ast.expr, made: ast.Call) -> tuple[ast.AST | None, frozenset[str] | None]:
+    """The statement that gives the creation the name which is moved, and the methods on the way there."""
+    if not isinstance(node, ast.Name):
+        return None, None
+    body = function_at(source, made) or source.tree
+    for statement in ast.walk(body):
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        if value is not None and any(inner is made for inner in ast.walk(value)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+            named = [target.id for target in targets if isinstance(target, ast.Name)] == [node.id]
+            return (statement, _steps(value, made)) if named else (None, None)
+    return None, None
+
+
+def _stands(source: SourceText, told: _Told, made: ast.AST, move: ast.AST) -> bool:
+    """Whether the names by which the device is called mean the same at the creation as at the move."""
+    wanted = {node.id for node in ast.walk(ast.parse(told.device, mode="eval")) if isinstance(node, ast.Name)}
+    body = function_at(source, made) or source.tree
+    first, last = source.span(made), source.span(move)
+    between = (
+        node
+        for node in ast.walk(body)
+        if isinstance(node, ast.Name) and node.id in wanted and not isinstance(node.ctx, ast.Load)
+    )
+    return not any(first.row <= source.span(node).row <= last.row for node in between)
+
+
+def _takes_dtype(made: Creation, steps: frozenset[str]) -> bool:
+    """Whether a creation can make the dtype at once that the move converts to."""
+    known = made.function.rpartition(".")[2] in _TAKE_DTYPE
+    converted = steps & frozenset("long int float double half bool byte short".split())
+    return known and not converted and all(keyword.arg != "dtype" for keyword in made.node.keywords)
+
+
+def _created(source: SourceText, made: Creation, told: _Told) -> str | None:
+    """The text of the creation, told the device."""
+    import libcst as cst
+
+    name = made.function.rpartition(".")[2]
+    if name in _LEGACY:
+        return _typed(source, made.node, name, told)
+    if name not in _EXACT | _INEXACT | _FROM_DATA:
+        return None
+    call = parsed(source, made.node)
+    if not isinstance(call, cst.Call):
+        return None
+    if told.dtype:
+        call = with_keyword(call, "dtype", told.dtype)
+    return code(with_keyword(call, "device", told.device))
+
+
+def _typed(source: SourceText, call: ast.Call, name: str, told: _Told) -> str | None:
+    """A constructor by type, as the function that can be told a device."""
+    prefix, _, _ = source.segment(call.func).rpartition(".")
+    if not prefix or call.keywords or not call.args or told.dtype:
+        return None
+    given = [source.segment(argument) for argument in call.args]
+    dtype = _LEGACY[name].replace("torch.", f"{prefix}.")
+    if len(call.args) == 1 and isinstance(call.args[0], (ast.List, ast.Tuple)):
+        # torch.Tensor makes the default dtype of whatever numbers it is given
+        asked = dtype or f"{prefix}.get_default_dtype()"
+        return f"{prefix}.tensor({given[0]}, dtype={asked}, device={told.device})"
+    if all(isinstance(argument, ast.Constant) and isinstance(argument.value, int) for argument in call.args):
+        asked = f", dtype={dtype}" if dtype else ""
+        return f"{prefix}.empty({', '.join(given)}{asked}, device={told.device})"
+    return None
+
+
+def _leaving(source: SourceText, node: ast.Call) -> Edit | None:
+    """The edit that takes the move out: its statement, where nothing else is in it, or the call after its receiver."""
+    found = idle_statement(source, node)
+    if found is not None and isinstance(found[0], ast.Assign):
+        return removal(source, *found)
+    return without_last(source, node)
+
+
+def _is_exact(made: Creation) -> bool:
+    """Whether the values are the same on every device, and the result is no leaf that wants a gradient."""
+    name = made.function.rpartition(".")[2]
+    if name in _EXACT:
+        return True
+    arguments = [*made.node.args, *(keyword.value for keyword in made.node.keywords if keyword.arg in _BOUNDS)]
+    if name == "arange":
+        return all(_is_whole(argument) for argument in arguments)
+    literal = all(isinstance(node, _LITERAL) for argument in arguments for node in ast.walk(argument))
+    return name in _FROM_DATA | _LEGACY.keys() and literal and (name != "Tensor" or len(arguments) == 1)
+
+
+_BOUNDS = frozenset({"start", "end", "step", "data"})
+_LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
+
+
+def _is_whole(node: ast.expr) -> bool:
+    """Whether an expression is surely a whole number: a literal, a length, or a size."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)):
+        return _is_whole(node.left) and _is_whole(node.right)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return name in ("len", "size", "numel", "int") and (name != "size" or bool(node.args))

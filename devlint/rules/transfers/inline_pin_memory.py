@@ -1,0 +1,75 @@
+"""DVL206: pinning memory for a single copy."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.device import Kind
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import short
+from devlint.rules.transfers.chains import without_last
+from devlint.sites import Site, Transfer
+
+
+class InlinePinMemory(Rule):
+    """Memory is pinned for one copy, which costs more than it gains.
+
+    ## What it does
+    Reports `x.pin_memory().to(device)`, with or without `non_blocking=True`.
+
+    ## Why it matters
+    `pin_memory()` allocates pinned memory and copies the tensor into it, for which the host waits; only then the copy
+    to the device begins. `x.to(device)` alone lets the driver do the same in smaller pieces, and can be twice as fast.
+    Without an accelerator, `pin_memory()` raises.
+
+    ## Example
+    ```python
+    def copy(batch: torch.Tensor, device):
+        return batch.pin_memory().to(device, non_blocking=True)
+    ```
+
+    ## Use instead
+    ```python
+    def copy(batch: torch.Tensor, device):
+        return batch.to(device, non_blocking=True)
+    ```
+
+    ## When it stays silent
+    - The tensor was pinned before: by a loader, once before a loop, or in the `pin_memory()` of a type of batches.
+    - What is pinned is not known to be a tensor.
+
+    ## Fix safety
+    Leaving out `pin_memory()` is safe: the same values arrive. `non_blocking=True` stays, which lets the host go on
+    from pageable memory, too.
+
+    ## References
+    - [pin_memory and non_blocking](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
+    """
+
+    code = "DVL206"
+    name = "inline-pin-memory"
+    severity = Severity.INFO
+    sites = (Transfer,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where the memory that is pinned serves one copy only."""
+        if not isinstance(site, Transfer) or site.kind != "tensor":
+            return
+        pinning = site.value.node
+        if not isinstance(pinning, ast.Call) or not isinstance(pinning.func, ast.Attribute):
+            return
+        away = site.target is not None and site.target.known and site.target.kind is not Kind.CPU
+        if pinning.func.attr != "pin_memory" or not away:
+            return
+        text = short(self.source.segment(pinning.func.value), "")
+        what = f"`{text}`" if text else "the tensor"
+        leaving = without_last(self.source, pinning)
+        yield Report(
+            site.node,
+            f"{what} is copied into pinned memory for a single copy to {site.target}, which costs more than it gains",
+            label="two copies instead of one",
+            help=f"copy it as it is: `.{site.spelled}(..., non_blocking=True)` lets the host go on, too",
+            fix=None if leaving is None else Fix("Remove `.pin_memory()`", (leaving,), Applicability.SAFE),
+        )

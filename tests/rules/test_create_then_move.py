@@ -1,0 +1,126 @@
+"""What the fixes of DVL203 and DVL206 make of the code, and that the code still does the same."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+import torch
+
+from devlint.check.engine import check_source
+from devlint.config import Config, Selection
+from devlint.finding import Applicability, Finding
+from tests.test_fixtures import apply
+
+
+def check(text: str, code: str = "DVL203") -> list[Finding]:
+    return check_source(text, config=Config(selections=(Selection(select=(code,)),)))
+
+
+def function(line: str) -> str:
+    return f"import torch\n\ndef f(device, n, x: torch.Tensor):\n    return {line}\n"
+
+
+def fixed(text: str, code: str = "DVL203") -> tuple[str, Finding]:
+    (finding,) = check(text, code)
+    assert finding.fix is not None
+    return apply(text, finding.fix.edits), finding
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.zeros(n, 2).to(device)",
+        "torch.ones(n, dtype=torch.int64).to(device=device)",
+        "torch.eye(n).to(x)",
+        "torch.zeros((n, 2)).type_as(x)",
+        "torch.full((n,), 1.5).to(device, non_blocking=True)",
+        "torch.arange(len(x)).to(device)",
+        "torch.arange(0, x.size(0) * 2).view(1, -1).float().to(x.device)",
+        "torch.zeros(n).fill_(3).unsqueeze(0).to(device)",
+        "torch.tensor([[1, 2], [3, 4]]).to(device)",
+        "torch.tensor([1.5, -2.0]).to(device)",
+        "torch.FloatTensor([1, 2]).to(device)",
+        "torch.LongTensor([1, 2]).to(device)",
+        "(torch.zeros(n, 2)).to(device)",
+        "torch.zeros(n, 2).to(x.device, x.dtype)",
+    ],
+)
+@pytest.mark.parametrize("place", ["cpu", "meta"])
+def test_a_safe_fix_makes_the_same_tensor_in_the_same_place(line: str, place: str) -> None:
+    after, finding = fixed(function(line))
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.SAFE
+    x = torch.ones(3, 4, dtype=torch.float64, device=place)
+    results = []
+    for text in (function(line), after):
+        names: dict[str, object] = {}
+        exec(text, names)
+        results.append(names["f"](torch.device(place), 3, x))  # type: ignore[operator]  # the function f above
+    first, second = results
+    assert (first.shape, first.dtype, first.device) == (second.shape, second.dtype, second.device)
+    assert place == "meta" or torch.equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("torch.rand(n).to(device)", "torch.rand(n, device=device)"),
+        ("(2 * torch.rand(n) - 1).to(device)", "(2 * torch.rand(n, device=device) - 1)"),
+        ("torch.linspace(0, 1, n).to(device)", "torch.linspace(0, 1, n, device=device)"),
+        ("torch.arange(n).to(device)", "torch.arange(n, device=device)"),
+        ("torch.Tensor(3, 4).to(device)", "torch.empty(3, 4, device=device)"),
+        ("torch.rand(n).cuda()", "torch.rand(n, device=device)"),
+        ("torch.tensor([n, 2]).to(device)", "torch.tensor([n, 2], device=device)"),
+    ],
+)
+def test_a_fix_that_may_change_values_is_unsafe(line: str, after: str) -> None:
+    text, finding = fixed(function(line))
+    assert text == function(after)
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.UNSAFE
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.FloatTensor(x.tolist()).to(device)",  # FloatTensor takes no accelerator, and tensor() reads no sizes
+        "torch.cat([torch.zeros(n), torch.ones(n)]).to(device)",  # one operand would stay behind
+        "torch.zeros(n).to(device, copy=True)",
+        "torch.zeros(n).to(device=device, memory_format=torch.contiguous_format)",
+        "torch.zeros(n).half().to(device, torch.float64)",  # the values pass through another dtype
+        "torch.zeros(n)  # why\n    .to(device)",
+    ],
+)
+def test_there_is_no_fix_where_more_would_have_to_change(line: str) -> None:
+    (finding,) = check(function(f"({line})" if "\n" in line else line))
+    assert finding.fix is None
+
+
+def test_the_device_has_to_be_known_where_the_tensor_is_created() -> None:
+    text = textwrap.dedent(
+        """
+        import torch
+
+        def f(n, config):
+            noise = torch.zeros(n)
+            device = config.device
+            return noise.to(device)
+        """
+    )
+    (finding,) = check(text)
+    assert finding.fix is None
+
+
+def test_a_move_that_is_a_statement_goes_with_its_line() -> None:
+    text = "import torch\n\ndef f(n, device):\n    x = torch.zeros(n)\n    x = x.to(device)\n    return x\n"
+    after, _ = fixed(text)
+    assert after == "import torch\n\ndef f(n, device):\n    x = torch.zeros(n, device=device)\n    return x\n"
+
+
+def test_pinning_leaves_a_chain_as_it_stands() -> None:
+    chain = "(\n        x.flatten()\n        .pin_memory()\n        .to(device)\n    )"
+    after, finding = fixed(function(chain), "DVL206")
+    assert after == function(chain.replace("        .pin_memory()\n", ""))
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.SAFE
