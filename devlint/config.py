@@ -41,6 +41,7 @@ class Config:
 
     selections: tuple[Selection, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    severity: tuple[tuple[str, Severity], ...] = ()
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
     extend_exclude: tuple[str, ...] = ()
     force_exclude: bool = False
@@ -126,7 +127,7 @@ def leads_out(relative: str) -> bool:
 
 
 def _check_selectors(config: Config, path: str) -> None:
-    if not config.selections and not config.per_file_ignores:
+    if not config.selections and not config.per_file_ignores and not config.severity:
         return
     from devlint.selection import UnknownSelectorError, codes_of
 
@@ -134,7 +135,7 @@ def _check_selectors(config: Config, path: str) -> None:
         for layer in config.selections:
             for selector in (*(layer.select or ()), *layer.ignore, *layer.extend_select):
                 codes_of(selector)
-        for _, selectors in config.per_file_ignores:
+        for selectors in (*(words for _, words in config.per_file_ignores), [word for word, _ in config.severity]):
             for selector in selectors:
                 codes_of(selector)
     except UnknownSelectorError as error:
@@ -173,6 +174,14 @@ def _per_file_ignores(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise ValueError('expected a table such as { "tests/**" = ["DVL6"] }')
     return tuple((file_pattern(pattern), _strings(selectors)) for pattern, selectors in value.items())
+
+
+def _severity(value: object) -> tuple[tuple[str, Severity], ...]:
+    if not isinstance(value, dict):
+        raise ValueError('expected a table such as { DVL601 = "error" }')
+    if "off" in value.values():
+        raise ValueError("expected 'info', 'warning' or 'error'; a rule is switched off by `ignore`")
+    return tuple((selector, _fail_on(severity)) for selector, severity in value.items())
 
 
 def _patterns(value: object) -> tuple[str, ...]:
@@ -222,6 +231,7 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "per-file-ignores": _per_file_ignores,
     "respect-gitignore": _boolean,
     "select": _strings,
+    "severity": _severity,
     "target-torch": _torch_version,
 }
 

@@ -66,10 +66,24 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class Context:
+    """What surrounds a finding, and tells it from others when lines have moved.
+
+    ``scope`` is the qualified name of the definition around it, ``text`` its code without the layout, ``rows`` are the
+    first and the last row of its statement.
+    """
+
+    scope: str
+    text: str
+    rows: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A rule's verdict on one place, with the story that led to it.
 
     ``label`` stands under the underlined code, ``related`` are the places that led there, ``help`` says what to do.
+    ``context`` is None where the file has no syntax tree, so that the finding speaks of all of it.
     """
 
     code: str
@@ -82,6 +96,7 @@ class Finding:
     related: tuple[Place, ...] = ()
     help: str = ""
     fix: Fix | None = field(default=None)
+    context: Context | None = field(default=None, compare=False, repr=False)
 
     @property
     def sort_key(self) -> tuple[str, Span, str]:

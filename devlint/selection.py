@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from devlint.config import Config, Selection, did_you_mean, leads_out
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+    from devlint.finding import Finding, Severity
     from devlint.rules.base import Rule
 
 PARSE_ERROR = "DVL900"
@@ -64,6 +66,20 @@ def ignored_in(path: str, config: Config) -> frozenset[str]:
         if matches(pattern, path, config.root):
             dropped |= union(selectors)
     return frozenset(dropped)
+
+
+def graded(findings: list[Finding], config: Config) -> list[Finding]:
+    """The findings with the severity that the configuration gives to their rules."""
+    if not config.severity:
+        return findings
+    wanted = _severities(config.severity)
+    return [replace(finding, severity=wanted.get(finding.code, finding.severity)) for finding in findings]
+
+
+@lru_cache(maxsize=64)
+def _severities(table: tuple[tuple[str, Severity], ...]) -> Mapping[str, Severity]:
+    ranked = sorted(table, key=lambda entry: _specificity(entry[0]))
+    return {code: severity for selector, severity in ranked for code in codes_of(selector)}
 
 
 def union(selectors: Iterable[str]) -> frozenset[str]:

@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from devlint.check.engine import check_source
 from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver, Selection, load
 from devlint.finding import Severity
 from devlint.selection import UnknownSelectorError, codes_of, ignored_in, selected
@@ -194,3 +195,36 @@ def test_per_file_ignores(tmp_path) -> None:
     assert ignored_in(str(tmp_path / "src" / "a_old.py"), config) == {"DVL601"}
     assert ignored_in(str(tmp_path / "a.py"), config) == {"DVL102"}
     assert ignored_in(str(tmp_path.parent / "a_old.py"), config) == set()
+
+
+def test_severity_of_rules(tree) -> None:
+    config = read(tree, "[tool.devlint.severity]\nDVL102 = 'info'\nDVL1 = 'error'\nhardcoded-cuda-call = 'error'\n")
+    found = check_source("dropped(); mismatch(); hint()", "x.py", config)
+    assert [(finding.code, str(finding.severity)) for finding in found] == [
+        ("DVL102", "info"),
+        ("DVL101", "error"),
+        ("DVL601", "error"),
+    ], "the more specific selector wins, and names work"
+
+
+def test_severity_of_what_devlint_says_itself(tree) -> None:
+    config = read(tree, "[tool.devlint.severity]\nALL = 'info'\nDVL901 = 'error'")
+    assert [str(finding.severity) for finding in check_source("def f(:", "x.py", config)] == ["info"]
+    assert [str(finding.severity) for finding in check_source("x  # devlint: ignore", "x.py", config)] == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("severity = 'error'", 'severity: expected a table such as { DVL601 = "error" }'),
+        ("severity = { DVL601 = 'off' }", "a rule is switched off by `ignore`"),
+        ("severity = { DVL601 = 'warn' }", "expected one of 'info', 'warning', 'error', not 'warn'"),
+        ("severity = { DVL777 = 'error' }", "unknown rule 'DVL777'"),
+        ("severity = { DVL601 = 2 }", "expected one of 'info', 'warning', 'error', not 2"),
+    ],
+)
+def test_a_wrong_severity_is_one_line(tree, table: str, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        read(tree, f"[tool.devlint]\n{table}\n")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)

@@ -164,7 +164,7 @@ def test_the_configuration_is_read_and_complete(tmp_path: Path) -> None:
     file.write_text(block.replace("\n# exclude", "\nexclude"), encoding="utf-8")
     config = load(str(file))
     assert config.target_torch == (2, 4)
-    shown = set(re.findall(r"^(?:# )?([a-z-]+) = ", block, re.MULTILINE)) | {"per-file-ignores"}
+    shown = set(re.findall(r"^(?:# )?([a-z-]+) = ", block, re.MULTILINE)) | {"per-file-ignores", "severity"}
     assert shown == set(_READERS)
 
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from devlint.check.context import in_context
 from devlint.check.deep import with_deep_stack
 from devlint.check.discover import Target, discover
 from devlint.check.source import ParseFailure, Source, decode
 from devlint.check.suppress import suppressions
 from devlint.config import Config, Resolver
 from devlint.finding import Finding, Span
-from devlint.selection import PARSE_ERROR, ignored_in, rules, selected
+from devlint.selection import PARSE_ERROR, graded, ignored_in, rules, selected
 
 if TYPE_CHECKING:
     from devlint.rules.base import Rule
@@ -54,12 +55,16 @@ class Result:
 def check_source(data: bytes | str, filename: str = "<string>", config: Config | None = None) -> list[Finding]:
     """The findings in one file's content, in order. A failure of devlint itself raises :class:`AnalysisError`."""
     config = config or Config()
-    ignored = ignored_in(os.path.abspath(filename), config) if config.per_file_ignores else frozenset()
-    chosen = tuple(rule for rule in _selected(config) if rule.code not in ignored)
     try:
-        return _check(data, filename, config, chosen)
+        return graded(_check(data, filename, config, active_rules(filename, config)), config)
     except Exception as error:
         raise AnalysisError(_one_line(error)) from error
+
+
+def active_rules(filename: str, config: Config) -> tuple[type[Rule], ...]:
+    """The rules that judge a file."""
+    ignored = ignored_in(os.path.abspath(filename), config) if config.per_file_ignores else frozenset()
+    return tuple(rule for rule in _selected(config) if rule.code not in ignored)
 
 
 def _check(data: bytes | str, filename: str, config: Config, chosen: tuple[type[Rule], ...]) -> list[Finding]:
@@ -82,7 +87,8 @@ def _check(data: bytes | str, filename: str, config: Config, chosen: tuple[type[
             return _parse_error(failure, data, filename, active)
     comments = suppressions(source.text, bool(found))
     kept = comments.apply(found) if comments.comments else found
-    return sorted([*kept, *comments.unused(filename, active)], key=lambda finding: finding.sort_key)
+    kept = sorted([*kept, *comments.unused(filename, active)], key=lambda finding: finding.sort_key)
+    return in_context(source, kept)
 
 
 def check_paths(

@@ -17,7 +17,7 @@ from devlint.finding import Finding
 from devlint.record import Frame, Process, Record
 from devlint.report.json import as_object
 from devlint.rules import verdicts
-from devlint.selection import ignored_in, selected
+from devlint.selection import graded, ignored_in, selected
 from devlint.sites import Site
 
 _LONGEST = 12
@@ -52,7 +52,7 @@ def _judge(
     found = verdicts(source, rules, sites, config.target_torch, locator.home)
     comments = suppressions(source.text, bool(found))
     kept = {id(finding) for finding in comments.apply(finding for finding, _ in found)}
-    return [verdict for verdict in found if id(verdict[0]) in kept]
+    return [(graded([finding], config)[0], site) for finding, site in found if id(finding) in kept]
 
 
 def _object(finding: Finding, site: Site) -> dict[str, Any]:
