@@ -61,6 +61,7 @@ class TestCheck:
             "  = help: call something else\n"
             "\n"
             "Found 1 problem (1 warning) in 1 file.\n"
+            "1 fixable with `--fix --unsafe-fixes`.\n"
         )
 
     def test_no_path_is_the_current_directory(self, tree) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from devlint.check.context import in_context
@@ -36,20 +36,41 @@ class AnalysisError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one file: its findings, or the line that says why devlint could not do its work."""
+    """What came of one file: its findings, or the line that says why devlint could not do its work.
+
+    Of a run that fixes these are what remains; ``unfixed`` is the line that says why nothing was fixed.
+    """
 
     path: str
     findings: tuple[Finding, ...] = ()
     error: str | None = None
+    unfixed: str | None = None
+    fixed: int = 0
+    diff: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixing:
+    """Which fixes are applied, and whether to the files: otherwise the diffs say what would be."""
+
+    unsafe: bool = False
+    write: bool = True
 
 
 @dataclass(slots=True)
 class Result:
-    """What came of a run: findings in order, a line for everything that could not be done, the files that were read."""
+    """What came of a run: findings in order, a line for everything that could not be done, the files that were read.
+
+    ``errors`` are about paths that could not be checked, ``unfixed`` about files that were, but could not be fixed;
+    ``fixed`` counts findings that are gone, and ``diffs`` hold what would be written, in the order of the paths.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     files: int = 0
+    unfixed: list[str] = field(default_factory=list)
+    fixed: int = 0
+    diffs: list[bytes] = field(default_factory=list)
 
 
 def check_source(data: bytes | str, filename: str = "<string>", config: Config | None = None) -> list[Finding]:
@@ -96,28 +117,53 @@ def check_paths(
     config: Config | Resolver | None = None,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
+    fixing: Fixing | None = None,
 ) -> Result:
     """Check files and directories. Without a Config, each file's is found as the command finds it.
 
     ``jobs`` is the number of processes, 0 for as many as pay; ``progress`` is told the files done and the files in all.
+    With ``fixing``, fixes are applied first, and the findings are what remains.
     """
     resolver = config if isinstance(config, Resolver) else Resolver(config)
     discovery = discover([os.fspath(path) for path in paths], resolver)
     result = Result(errors=discovery.errors)
-    for done, outcome in enumerate(_outcomes(discovery.targets, jobs), 1):
-        if outcome.error is None:
-            result.files += 1
-            result.findings.extend(outcome.findings)
-        else:
-            result.errors.append(f"{outcome.path}: {outcome.error}")
+    targets, task = discovery.targets, check_target
+    if fixing is not None:
+        from devlint.check.fixes.target import fix_target, once
+
+        targets, task = once(targets), partial(fix_target, fixing)
+    diffs = []
+    for done, outcome in enumerate(_outcomes(targets, jobs, task), 1):
+        _take(result, outcome)
+        if outcome.diff:
+            diffs.append((outcome.path, outcome.diff))
         if progress:
-            progress(done, len(discovery.targets))
+            progress(done, len(targets))
     result.findings.sort(key=lambda finding: finding.sort_key)
+    result.diffs += [diff for _, diff in sorted(diffs)]
     return result
+
+
+def _take(result: Result, outcome: Outcome) -> None:
+    if outcome.error is not None:
+        result.errors.append(f"{outcome.path}: {outcome.error}")
+        return
+    result.files += 1
+    result.fixed += outcome.fixed
+    result.findings.extend(outcome.findings)
+    if outcome.unfixed is not None:
+        result.unfixed.append(f"{outcome.path}: {outcome.unfixed}")
 
 
 def check_target(target: Target) -> Outcome:
     """Check one file; whatever goes wrong is part of the outcome."""
+    return with_content(
+        target, lambda data: Outcome(target.path, tuple(check_source(data, target.path, target.config)))
+    )
+
+
+def with_content(target: Target, work: Callable[[bytes], Outcome]) -> Outcome:
+    """What ``work`` makes of a file's content; whatever goes wrong is part of the outcome."""
     try:
         with open(target.path, "rb") as stream:
             data = stream.read()
@@ -126,7 +172,7 @@ def check_target(target: Target) -> Outcome:
     except MemoryError:
         return Outcome(target.path, error="the file does not fit into memory")
     try:
-        return Outcome(target.path, tuple(check_source(data, target.path, target.config)))
+        return work(data)
     except AnalysisError as error:
         return Outcome(target.path, error=f"devlint failed on this file, please report it: {error}")
 
@@ -144,13 +190,13 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _outcomes(targets: Sequence[Target], jobs: int) -> Iterable[Outcome]:
+def _outcomes(targets: Sequence[Target], jobs: int, task: Callable[[Target], Outcome]) -> Iterable[Outcome]:
     count = processes(targets, jobs)
     if count == 1:
-        return map(check_target, targets)
+        return map(task, targets)
     from devlint.check import workers
 
-    return workers.run(targets, count)
+    return workers.run(targets, count, task)
 
 
 @lru_cache(maxsize=64)

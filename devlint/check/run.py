@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import click
 
 from devlint.check.discover import force_excluded
-from devlint.check.engine import AnalysisError, Result, check_paths, check_source
+from devlint.check.engine import AnalysisError, Fixing, Result, check_paths, check_source
 from devlint.config import (
     FAIL_ON,
     OUTPUT_FORMATS,
@@ -50,6 +50,9 @@ class Options:
     stdin_filename: str | None = None
     jobs: int = 0
     quiet: bool = False
+    fix: bool = False
+    unsafe_fixes: bool = False
+    diff: bool = False
 
 
 def run(options: Options) -> int:
@@ -73,17 +76,21 @@ def _run(options: Options) -> int:
     except OSError as error:
         raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
     resolver, config = configure(options)
+    fixing = Fixing(options.unsafe_fixes, not options.diff) if options.fix or options.diff else None
     if _reads_stdin(options):
-        result, stdin = _check_stdin(options, config)
+        result, stdin = _check_stdin(options, config, fixing)
     else:
-        result, stdin = _check_files(options, resolver), {}
-    for line in result.errors:
+        result, stdin = _check_files(options, resolver, fixing), {}
+    for line in (*result.errors, *result.unfixed):
         _say("error", line)
     if not result.files and not result.errors and not options.quiet:
         _say("warning", "no Python files found under the given paths")
-    if not _print(options, config, result, stdin) or result.errors:
+    if not _print(options, config, result, stdin) or result.errors or result.unfixed:
         return EXIT_FAILED
-    failing = any(finding.severity >= config.fail_on for finding in result.findings)
+    if options.diff:
+        failing = bool(result.diffs)
+    else:
+        failing = any(finding.severity >= config.fail_on for finding in result.findings)
     return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
 
 
@@ -132,12 +139,12 @@ def _changes(options: Options) -> dict[str, object]:
     return changes
 
 
-def _check_files(options: Options, resolver: Resolver) -> Result:
+def _check_files(options: Options, resolver: Resolver, fixing: Fixing | None) -> Result:
     from devlint.report.progress import Progress
 
     paths = options.paths or (os.curdir,)
     with Progress(enabled=not options.quiet and sys.stderr.isatty()) as progress:
-        return check_paths(paths, resolver, options.jobs, progress)
+        return check_paths(paths, resolver, options.jobs, progress, fixing)
 
 
 def _reads_stdin(options: Options) -> bool:
@@ -152,7 +159,8 @@ def _reads_stdin(options: Options) -> bool:
     return False
 
 
-def _check_stdin(options: Options, config: Config) -> tuple[Result, dict[str, bytes]]:
+def _check_stdin(options: Options, config: Config, fixing: Fixing | None) -> tuple[Result, dict[str, bytes]]:
+    """What comes of the standard input, and its content, fixed if that is asked for, under its name."""
     name = options.stdin_filename or STDIN
     if sys.stdin is None:
         return Result(errors=["the standard input is closed"]), {}
@@ -161,7 +169,12 @@ def _check_stdin(options: Options, config: Config) -> tuple[Result, dict[str, by
     except OSError as error:
         return Result(errors=[f"the standard input cannot be read: {error.strerror}"]), {}
     if options.stdin_filename and config.force_exclude and force_excluded(os.path.abspath(name), config):
-        return Result(files=1), {}
+        return Result(files=1), {name: data}
+    if fixing is not None:
+        from devlint.check.fixes.output import fix_text
+
+        result, data = fix_text(data, name, config, fixing)
+        return result, {name: data}
     try:
         return Result(check_source(data, name, config), files=1), {name: data}
     except AnalysisError as error:
@@ -169,19 +182,18 @@ def _check_stdin(options: Options, config: Config) -> tuple[Result, dict[str, by
 
 
 def _print(options: Options, config: Config, result: Result, stdin: dict[str, bytes]) -> bool:
-    """Print the report; whether it could be printed."""
-    from devlint.report import Report, render
-    from devlint.report.base import silence, wants_color
+    """Print what there is to print; whether that was possible."""
+    from devlint.report.base import silence
 
     # A name or a line that the terminal's encoding lacks must not cost the report.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    color = wants_color(sys.stdout)
-    report = Report(result.findings, result.files, len(result.errors), stdin, color, options.quiet)
     try:
-        for text in render(report, "statistics" if options.statistics else "", config.output_format):
-            click.echo(text, color=color)
+        if options.diff:
+            _print_diffs(options, result)
+        else:
+            _print_report(options, config, result, stdin)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has seen enough (`| head`).
@@ -191,6 +203,37 @@ def _print(options: Options, config: Config, result: Result, stdin: dict[str, by
         _say("error", f"the report cannot be written: {error.strerror}")
         return False
     return True
+
+
+def _print_diffs(options: Options, result: Result) -> None:
+    from devlint.check.fixes.output import write_diffs
+    from devlint.report.base import wants_color
+
+    write_diffs(result, wants_color(sys.stdout), options.quiet)
+
+
+def _print_report(options: Options, config: Config, result: Result, stdin: dict[str, bytes]) -> None:
+    from devlint.report import Report, render
+    from devlint.report.base import wants_color
+
+    stream = sys.stdout
+    if options.fix and stdin:
+        # The standard output is for the fixed text.
+        stream = sys.stderr
+        click.echo(next(iter(stdin.values())), nl=False)
+    color = wants_color(stream)
+    report = Report(
+        result.findings,
+        result.files,
+        len(result.errors),
+        stdin,
+        color,
+        options.quiet,
+        fixed=result.fixed if options.fix else None,
+        unsafe_fixes=options.unsafe_fixes,
+    )
+    for text in render(report, "statistics" if options.statistics else "", config.output_format):
+        click.echo(text, file=stream, color=color)
 
 
 def _open_streams() -> None:

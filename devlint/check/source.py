@@ -24,7 +24,7 @@ _CODING = re.compile(rb"coding[:=]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _NEWLINE = re.compile("\r\n|\r|\n")
 _NESTED_TOO_DEEP = "the code is nested too deeply for Python's parser"
-_DANGEROUS = 50_000
+DANGEROUS = 50_000
 """So many characters can be one expression, of 25,000 terms, on which Python 3.10 overruns its stack and dies."""
 
 
@@ -138,12 +138,9 @@ def decode(data: bytes | str) -> str | ParseFailure:
     """Decode a file as Python would: a byte order mark, then PEP 263's comment, then UTF-8."""
     if isinstance(data, str):
         return data.removeprefix("\ufeff")
-    encoding = "utf-8"
-    if _CODING.search(data, 0, 1024):
-        detected = _declared_encoding(data)
-        if isinstance(detected, ParseFailure):
-            return detected
-        encoding = detected
+    encoding = encoding_of(data)
+    if isinstance(encoding, ParseFailure):
+        return encoding
     try:
         return data.removeprefix(_BOM).decode(encoding)
     except UnicodeDecodeError as error:
@@ -154,7 +151,10 @@ def decode(data: bytes | str) -> str | ParseFailure:
         return ParseFailure(f"cannot decode the file as {encoding}: {error}", 1, 1)
 
 
-def _declared_encoding(data: bytes) -> str | ParseFailure:
+def encoding_of(data: bytes) -> str | ParseFailure:
+    """The encoding of what follows the byte order mark, if there is one."""
+    if not _CODING.search(data, 0, 1024):
+        return "utf-8"
     import tokenize
 
     try:
@@ -181,7 +181,7 @@ def _parse(text: str, filename: str) -> ast.Module | ParseFailure:
         with warnings.catch_warnings():
             # An invalid escape in somebody's string is not ours to report, nor may `-W error` make it fatal.
             warnings.simplefilter("ignore")
-            if sys.version_info < (3, 11) and len(text) > _DANGEROUS:
+            if sys.version_info < (3, 11) and len(text) > DANGEROUS:
                 return with_deep_stack(lambda: ast.parse(text, filename))
             return ast.parse(text, filename)
     except SyntaxError as error:

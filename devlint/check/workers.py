@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -13,17 +13,19 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 
 from devlint.check.discover import Target
-from devlint.check.engine import Outcome, check_target
+from devlint.check.engine import Outcome
+
+Task = Callable[[Target], Outcome]
 
 
-def run(targets: Sequence[Target], jobs: int) -> Iterator[Outcome]:
-    """Check the files in several processes, the big ones first, and yield what comes of each as it is done."""
+def run(targets: Sequence[Target], jobs: int, task: Task) -> Iterator[Outcome]:
+    """Do the task in several processes, the big files first, and yield what comes of each as it is done."""
     queue = sorted(targets, key=lambda target: target.size)
     context = _context()
     workers: list[_Worker] = []
     try:
         for _ in range(min(jobs, len(queue))):
-            workers.append(_Worker.start(context, workers))
+            workers.append(_Worker.start(context, workers, task))
         for worker in workers:
             worker.give(queue)
         while busy := {worker.connection: worker for worker in workers if worker.target is not None}:
@@ -34,7 +36,7 @@ def run(targets: Sequence[Target], jobs: int) -> Iterator[Outcome]:
                     outcome = worker.crashed()
                     workers.remove(worker)
                     worker.connection.close()
-                    worker = _Worker.start(context, workers)
+                    worker = _Worker.start(context, workers, task)
                     workers.append(worker)
                 yield outcome
                 worker.give(queue)
@@ -55,11 +57,11 @@ class _Worker:
     target: Target | None = None
 
     @classmethod
-    def start(cls, context: BaseContext, others: Sequence[_Worker]) -> _Worker:
+    def start(cls, context: BaseContext, others: Sequence[_Worker], task: Task) -> _Worker:
         ours, theirs = context.Pipe()
         # A fork takes our ends of all lines along. While a child holds one open, it never sees that we are gone.
         taken = [ours, *(other.connection for other in others)] if context.get_start_method() == "fork" else []
-        process = context.Process(target=_serve, args=(theirs, taken), daemon=True)  # type: ignore[attr-defined]  # every context has Process
+        process = context.Process(target=_serve, args=(theirs, taken, task), daemon=True)  # type: ignore[attr-defined]  # every context has Process
         with _no_interrupt():
             process.start()
         # The child's end must be open in the child alone, or its death would not be noticed.
@@ -96,7 +98,7 @@ class _Worker:
         return Outcome(path, error=f"the process that checked this file died ({how}), please report it")
 
 
-def _serve(connection: Connection, taken: Sequence[Connection]) -> None:
+def _serve(connection: Connection, taken: Sequence[Connection], task: Task) -> None:
     """A worker's life: files come in, outcomes go out, until the line is closed."""
     for other in taken:
         other.close()
@@ -107,7 +109,7 @@ def _serve(connection: Connection, taken: Sequence[Connection]) -> None:
     while True:
         try:
             target = connection.recv()
-            connection.send(check_target(target))
+            connection.send(task(target))
         except (EOFError, OSError):  # who asked is gone
             return
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 import tempfile
 
@@ -18,17 +19,22 @@ class ChangedMeanwhileError(OSError):
 def write(path: str, data: bytes, before: bytes | None = None) -> None:
     """Let ``data`` take the place of a file's content at once; an OSError says why it could not be.
 
-    The file keeps its permissions, and a link goes on leading to it. With ``before``, the content that was read, it is
+    The file keeps its owner, permissions and attributes, and a link goes on leading to it. With ``before``, the content that was read, it is
     replaced only if that is still what it holds.
     """
     path = os.path.realpath(path)
-    mode = _mode(path)
+    status = _status(path)
     directory, name = os.path.split(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=directory)
+    handle, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=directory)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
-        os.chmod(temporary, mode)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if status is None:
+            os.chmod(temporary, 0o666 & ~_mask())
+        else:
+            _resemble(temporary, path, status)
         if before is not None:
             with open(path, "rb") as current:
                 if current.read() != before:
@@ -40,18 +46,33 @@ def write(path: str, data: bytes, before: bytes | None = None) -> None:
         raise
 
 
-def _mode(path: str) -> int:
-    """The permissions that the file has, or that a new one gets; what must not be replaced is an OSError."""
+def _status(path: str) -> os.stat_result | None:
+    """What is known of the file, None if there is none; what must not be replaced is an OSError."""
     try:
         status = os.stat(path)
     except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
+        return None
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(21, "Is a directory", path)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(22, "Is no regular file", path)
-    if not os.access(path, os.W_OK):
+    # Its directory, or being root, would allow it; somebody wanted the file left alone.
+    writable = status.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH)
+    if not writable or not os.access(path, os.W_OK):
         raise PermissionError(13, "Permission denied", path)
-    return stat.S_IMODE(status.st_mode)
+    return status
+
+
+def _resemble(temporary: str, path: str, status: os.stat_result) -> None:
+    """Give a new file what the old one has besides its content: owner, permissions, attributes; not its times."""
+    if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(OSError):
+            os.chown(temporary, status.st_uid, status.st_gid)
+    shutil.copystat(path, temporary)
+    os.utime(temporary)
+
+
+def _mask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

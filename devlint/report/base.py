@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from devlint.check.source import decode, split_lines
-from devlint.finding import Finding
+from devlint.finding import Applicability, Finding
 
 
 @dataclass(slots=True)
@@ -23,8 +23,17 @@ class Report:
     """What was read from the standard input, by the name that it was given."""
     color: bool = False
     quiet: bool = False
+    fixed: int | None = None
+    """How many findings were fixed before these; None if that was not tried."""
+    unsafe_fixes: bool = False
     _file: str | None = None
     _lines: Sequence[str] = ()
+
+    def fixable(self) -> tuple[int, int]:
+        """How many findings have a fix that may be applied as the options are, and how many another one."""
+        fixes = [finding.fix for finding in self.findings if finding.fix is not None]
+        safe = sum(self.unsafe_fixes or fix.applicability is Applicability.SAFE for fix in fixes)
+        return safe, len(fixes) - safe
 
     def lines(self, filename: str) -> Sequence[str]:
         """The lines of a file; none if it can no longer be read."""

@@ -42,19 +42,34 @@ def render(report: Report) -> Iterator[str]:
         yield "\n".join([*diagnostic(finding, report.lines, paint, notes), ""])
     if not report.quiet and (report.files or report.findings):
         yield summary(report)
+        if hint := _fixable(report):
+            yield hint
 
 
 def summary(report: Report) -> str:
     """The closing line."""
     where = f"in {plural(report.files, 'file')}"
     counts = Counter(finding.severity for finding in report.findings)
-    if not counts:
+    if report.fixed:
+        parts = [f"{report.fixed:,} fixed", f"{counts.total():,} remaining"]
+        text = f"Found {plural(report.fixed + counts.total(), 'problem')} ({', '.join(parts)}) {where}."
+    elif not counts:
         text = f"No problems {where}."
     else:
         kinds = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "hint"}
         parts = [plural(counts[severity], noun) for severity, noun in kinds.items() if counts[severity]]
         text = f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)}) {where}."
     return f"{text} {plural(report.failures, 'path')} could not be checked." if report.failures else text
+
+
+def _fixable(report: Report) -> str:
+    """What `--fix` could do, or could have done with `--unsafe-fixes`; empty if nothing."""
+    fixable, more = report.fixable()
+    if report.fixed is not None:
+        return f"{more:,} fixable with `--unsafe-fixes`." if more else ""
+    if report.unsafe_fixes or not fixable:
+        return f"{fixable + more:,} fixable with `--fix --unsafe-fixes`." if fixable + more else ""
+    return f"{fixable:,} fixable with `--fix`" + (f" ({more:,} more with `--unsafe-fixes`)." if more else ".")
 
 
 class Paint:

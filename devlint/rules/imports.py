@@ -24,8 +24,8 @@ def importing(source: SourceText, module: str, node: ast.AST) -> tuple[Edit, ...
     """
     row = int(getattr(node, "lineno", 0))
     names = _names(source.tree, module)
-    # functions are met from the outside to the inside: the innermost is the last
-    for scope in reversed([scope for scope in names if scope is None or _holds(scope, row)]):
+    around = [scope for scope in names if scope is None or _holds(scope, row)]
+    for scope in sorted(around, key=lambda scope: -int(getattr(scope, "lineno", 0))):
         found = [statement for statement in names[scope].imports if scope is None or statement.lineno <= row]
         if names[scope].bound:
             return ()

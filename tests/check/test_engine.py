@@ -176,7 +176,7 @@ def test_a_crashed_process_costs_its_file_only(tree, monkeypatch: pytest.MonkeyP
 def test_big_files_go_first(tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree(many(10, {}))
     targets = discover(["."], Resolver(Config())).targets
-    order = [outcome.path for outcome in workers.run(targets, 1)]
+    order = [outcome.path for outcome in workers.run(targets, 1, engine.check_target)]
     assert order == [f"f{number:02}.py" for number in reversed(range(10))]
 
 

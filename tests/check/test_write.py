@@ -55,7 +55,41 @@ def test_nothing_but_a_file_is_replaced(tmp_path: Path) -> None:
             write(str(path), b"x")
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may give files away")
+def test_the_owner_stays(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    os.chown(file, 1234, 5678)
+    file.chmod(0o2750)
+    write(str(file), b"new")
+    status = file.stat()
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o7777) == (1234, 5678, 0o2750)
+
+
+def test_attributes_stay_and_the_time_does_not(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    os.utime(file, (1, 1))
+    try:
+        os.setxattr(file, "user.note", b"mine")
+    except (AttributeError, OSError):
+        pytest.skip("no attributes here")
+    write(str(file), b"new")
+    assert os.getxattr(file, "user.note") == b"mine"
+    assert file.stat().st_mtime > 1
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    monkeypatch.setattr(os, "replace", lambda *_: os.stat(tmp_path / "nope"))
+    with pytest.raises(OSError, match="No such file"):
+        write(str(file), b"new")
+    assert file.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a.py"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of another kind")
 def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b"old")

@@ -1,0 +1,132 @@
+"""Fixes in passes: as many at once as keep out of each other's way, then what the analysis says of the result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from devlint.check.engine import AnalysisError, check_source
+from devlint.check.fixes.document import Change, Changes, Document, UnfixableError
+from devlint.check.source import DANGEROUS, ParseFailure, Source
+from devlint.config import Config
+from devlint.finding import Applicability, Finding
+
+MAX_PASSES = 32
+"""Fixes that are still not at their end by then chase each other for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A file after its fixes: the bytes, what is still found in them, how many findings were fixed.
+
+    ``failure`` says why nothing was changed although something might have been, in one line.
+    """
+
+    data: bytes
+    findings: tuple[Finding, ...]
+    fixed: int = 0
+    failure: str | None = None
+
+
+def mend(data: bytes, filename: str, config: Config, unsafe: bool) -> Mended:
+    """Apply the fixes of a file until none is left. A failure of devlint itself raises AnalysisError."""
+    before = Mended(data, tuple(check_source(data, filename, config)))
+    try:
+        return _settled(before, filename, config, unsafe)
+    except UnfixableError as error:
+        return Mended(data, before.findings, failure=f"nothing was fixed: {error}")
+    except AnalysisError as error:
+        return Mended(data, before.findings, failure=f"nothing was fixed: devlint failed on the fixed code: {error}")
+
+
+def _settled(now: Mended, filename: str, config: Config, unsafe: bool) -> Mended:
+    for _ in range(MAX_PASSES):
+        fixable = [finding for finding in now.findings if applies(finding, unsafe)]
+        if not fixable:
+            return now
+        document = Document.read(now.data)
+        chosen = _chosen(document, fixable)
+        if not chosen:
+            return now
+        fitting = _fitting(_Judge(document), [], chosen)
+        if not fitting:
+            raise UnfixableError(f"Python could not read the code after {_codes(chosen)}; please report it")
+        data = document.changed(_changes(fitting)).data()
+        now = Mended(data, tuple(check_source(data, filename, config)), now.fixed + len(fitting))
+    raise UnfixableError(f"the fixes of {_codes(chosen)} come to no end; please report it")
+
+
+def applies(finding: Finding, unsafe: bool) -> bool:
+    """Whether a finding has a fix that may be applied."""
+    return finding.fix is not None and (unsafe or finding.fix.applicability is Applicability.SAFE)
+
+
+_Chosen = tuple[Finding, tuple[Change, ...]]
+
+
+def _chosen(document: Document, findings: Sequence[Finding]) -> list[_Chosen]:
+    """Fixes that can be applied together; the others wait for the next pass."""
+    taken, chosen = Changes(), []
+    for finding in findings:
+        assert finding.fix is not None
+        changes = tuple(
+            sorted({document.change(edit) for edit in finding.fix.edits}, key=lambda change: (change.start, change.end))
+        )
+        if any(one.end > other.start or one.end == other.end for one, other in pairwise(changes)):
+            raise UnfixableError(f"the edits of a fix of {finding.code} overlap; please report it")
+        if any(document.text[change.start : change.end] != change.content for change in changes) and taken.take(
+            changes
+        ):
+            chosen.append((finding, changes))
+    return chosen
+
+
+class _Judge:
+    """Whether changes of a document leave Python code."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._compiled = _compiles(document.text)
+
+    def accepts(self, chosen: Sequence[_Chosen]) -> bool:
+        """Whether the result parses and, if the document compiles, compiles."""
+        text = self._document.changed(_changes(chosen)).text
+        data = self._document.changed(_changes(chosen)).data()
+        source = Source.parse(data)
+        # an edit in the first lines might have changed what encoding they declare
+        return not isinstance(source, ParseFailure) and source.text == text and (not self._compiled or _compiles(text))
+
+
+def _fitting(judge: _Judge, before: list[_Chosen], more: list[_Chosen]) -> list[_Chosen]:
+    """As many fixes as leave code together: two that are right may be too much, as for a block that they empty."""
+    if judge.accepts([*before, *more]):
+        return [*before, *more]
+    if len(more) == 1:
+        return before
+    half = len(more) // 2
+    return _fitting(judge, _fitting(judge, before, more[:half]), more[half:])
+
+
+def _changes(chosen: Sequence[_Chosen]) -> set[Change]:
+    return {change for _, changes in chosen for change in changes}
+
+
+def _codes(chosen: Sequence[_Chosen]) -> str:
+    return ", ".join(sorted({finding.code for finding, _ in chosen}))
+
+
+def _compiles(text: str) -> bool:
+    """Whether Python would run it: that an argument is given twice, for instance, only the compiler notices."""
+    import warnings
+
+    if sys.version_info < (3, 11) and len(text) > DANGEROUS:
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<fixed>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True

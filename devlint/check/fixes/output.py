@@ -1,0 +1,50 @@
+"""What a run that fixes writes besides its report: the fixed standard input, or the diffs."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from devlint.check.engine import AnalysisError, Fixing, Result
+from devlint.check.fixes.diff import unified
+from devlint.check.fixes.mend import mend
+from devlint.config import Config
+from devlint.report.base import plural
+from devlint.report.text import Paint, shown
+
+_STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("-", "31"), ("+", "32"))
+
+
+def fix_text(data: bytes, name: str, config: Config, fixing: Fixing) -> tuple[Result, bytes]:
+    """Fix the standard input: what comes of it, and its new content, which is the old one if that is not wanted."""
+    try:
+        mended = mend(data, name, config, fixing.unsafe)
+    except AnalysisError as error:
+        return Result(errors=[f"{name}: devlint failed on this file, please report it: {error}"]), data
+    unfixed = [] if mended.failure is None else [f"{name}: {mended.failure}"]
+    diff = b"" if fixing.write else unified(name, data, mended.data)
+    diffs = [diff] if diff else []
+    return Result([*mended.findings], [], 1, unfixed, mended.fixed, diffs), mended.data
+
+
+def write_diffs(result: Result, color: bool, quiet: bool) -> None:
+    """Print the diffs, byte by byte unless a person looks at them; how many there are goes to the standard error."""
+    looked_at = color or sys.stdout.isatty()
+    for diff in result.diffs:
+        click.echo(_painted(diff, Paint(color)) if looked_at else diff, nl=False, color=color)
+    if not quiet:
+        count = plural(result.fixed, "problem") if result.fixed else "nothing"
+        where = f" in {plural(len(result.diffs), 'file')}" if result.diffs else ""
+        click.echo(f"Would fix {count}{where}.", err=True)
+
+
+def _painted(diff: bytes, paint: Paint) -> str:
+    """A diff for a terminal: in colour, and without what a terminal would obey."""
+    lines = re.split("\r?\n", diff.decode("utf-8", "replace"))
+    return "\n".join(paint(_style(line), shown(line)) for line in lines)
+
+
+def _style(line: str) -> str:
+    return next((style for start, style in _STYLES if line.startswith(start)), "0")

@@ -1,0 +1,36 @@
+"""One file of a run that fixes: read, mend, and write it or say what would be written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from devlint.check.discover import Target
+from devlint.check.engine import Fixing, Outcome, check_source, with_content
+from devlint.check.fixes.diff import unified
+from devlint.check.fixes.mend import mend
+from devlint.check.write import write
+
+
+def fix_target(fixing: Fixing, target: Target) -> Outcome:
+    """Fix one file; whatever goes wrong is part of the outcome."""
+    return with_content(target, lambda data: _outcome(fixing, target, data))
+
+
+def once(targets: Iterable[Target]) -> list[Target]:
+    """The targets without those that are another's file under another name: each is fixed once."""
+    return list({os.path.realpath(target.path): target for target in reversed([*targets])}.values())[::-1]
+
+
+def _outcome(fixing: Fixing, target: Target, data: bytes) -> Outcome:
+    mended = mend(data, target.path, target.config, fixing.unsafe)
+    if mended.data == data:
+        return Outcome(target.path, mended.findings, unfixed=mended.failure)
+    if not fixing.write:
+        return Outcome(target.path, mended.findings, fixed=mended.fixed, diff=unified(target.path, data, mended.data))
+    try:
+        write(target.path, mended.data, data)
+    except OSError as error:
+        found = tuple(check_source(data, target.path, target.config))
+        return Outcome(target.path, found, unfixed=f"nothing was fixed: {error.strerror or error}")
+    return Outcome(target.path, mended.findings, fixed=mended.fixed)
