@@ -19,8 +19,8 @@ class ChangedMeanwhileError(OSError):
 def write(path: str, data: bytes, before: bytes | None = None) -> None:
     """Let ``data`` take the place of a file's content at once; an OSError says why it could not be.
 
-    The file keeps its owner, permissions and attributes, and a link goes on leading to it. With ``before``, the content that was read, it is
-    replaced only if that is still what it holds.
+    The file keeps its owner, permissions and attributes, and a link goes on leading to it. With ``before``, the content
+    that was read, it is replaced only if that is still what it holds.
     """
     path = os.path.realpath(path)
     status = _status(path)
