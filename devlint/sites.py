@@ -227,6 +227,33 @@ class Load(Site):
 
 
 @dataclass(frozen=True, slots=True)
+class Worker:
+    """A loader at ``node`` as the owner of worker processes: how many (``None``: not known), and how they start.
+
+    ``context`` is "fork" where the code says nothing, and empty where it cannot be told; ``open`` says that more
+    arguments may come in through ``**``.
+    """
+
+    node: ast.AST
+    workers: int | None
+    context: str
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SampleWork(Site):
+    """Code that makes samples or batches puts something on a device.
+
+    ``role`` is what runs it: "__getitem__", "__iter__", "collate_fn", "transform", "worker_init_fn"; ``loaders`` are
+    those of the file that do, none where they are elsewhere.
+    """
+
+    role: str
+    place: Device
+    loaders: tuple[Worker, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Wrap(Site):
     """A module wrapped for several devices; ``beside`` names other wrappers used in the same function.
 

@@ -343,6 +343,7 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
         inner.state.env[argument.arg] = Opaque(
             f"{frame.name}:{argument.arg}@{node.lineno}:{node.col_offset}", argument.arg
         )
+    inner.body = node
     evaluate(inner, node.body)
     return UNKNOWN
 

@@ -49,6 +49,8 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None, besi
     data = beside or _data_tensor(call, rule)
     asked = call.argument(-1, "device")
     place, chosen = _place(frame, call, asked, data, rule)
+    if chosen:
+        frame.machine.samples.placed(frame, call.node, place)
     many, rank = _dimensions(call, name, None if beside else data)
     source = asked.source if isinstance(asked, DeviceValue) else None
     fresh = place.implied and source is None

@@ -89,6 +89,8 @@ class Frame:
     default_device: Device | None = None
     silent: bool = False
     """Whether the code runs where everything still is on the CPU, so that nothing in it can clash."""
+    body: ast.Lambda | None = None
+    """The lambda that runs, where it is no function."""
     defaults: bool = False
     """Whether the default of a parameter is being evaluated."""
     shim: bool = False

@@ -68,6 +68,7 @@ class Loaders:
             custom = _custom(frame, call)
             managed = _is_managed(frame)
             self._by_oid[oid] = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
+        frame.machine.samples.loader(frame, call, _workers(call))
         tensors = isinstance(dataset, Stateful) and bool(dataset.tensors)
         if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
             # whoever makes the batches may put them anywhere
@@ -140,6 +141,13 @@ class Loaders:
             )
 
 
+def _workers(call: Call) -> int | None:
+    """How many processes make the batches: none unless the call asks for some, ``None`` where that is not known."""
+    if "num_workers" in call.keywords or call.open or call.starred or len(call.positional) > 5:
+        return _literal(call.keywords.get("num_workers"), int)
+    return 0
+
+
 def _literal(value: Value | None, kind: type[_T]) -> _T | None:
     return value.value if isinstance(value, Const) and type(value.value) is kind else None
 
@@ -181,7 +189,9 @@ def _is_managed(frame: Frame) -> bool:
 
 def _custom(frame: Frame, call: Call) -> bool:
     """Whether code of the user makes the batches, so that their type or device may be anything."""
-    if isinstance(call.argument(-1, "collate_fn"), Function):
+    if isinstance(call.argument(-1, "collate_fn"), (Function, Instance)):
+        return True
+    if isinstance(call.keyword_nodes.get("collate_fn"), ast.Lambda):
         return True
     dataset = call.argument(0, "dataset")
     if isinstance(dataset, Stateful) and any(tensor_away(value) for value in dataset.tensors):

@@ -20,6 +20,7 @@ from devlint.flow.frame import Call, Frame
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
 from devlint.flow.optimizers import Optimizers
+from devlint.flow.samples import Samples
 from devlint.flow.state import ARGUMENTS, DEVICE, HeapKey, State
 from devlint.flow.submodules import Submodules
 from devlint.flow.values import (
@@ -59,6 +60,7 @@ class Machine:
         self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
         self.test = test
         self.loaders = Loaders()
+        self.samples = Samples(text)
         self.attributes = Attributes()
         self.submodules = Submodules()
         self.optimizers = Optimizers()
@@ -88,6 +90,7 @@ class Machine:
             if private not in self._entered:
                 yield from sites
         yield from self.loaders.sites()
+        yield from self.samples.sites(self.index)
         yield from self.attributes.sites()
         yield from self.submodules.sites()
         yield from self.optimizers.sites()
@@ -354,6 +357,7 @@ class Machine:
                 Step(call.node, f"`{info.name}` is created on the CPU here"),
             )
             return replace(module, spread=info.moves_inputs)
+        self.samples.transforms(call)
         instance = Instance(identity(), info)
         frame.state.heap[(instance.oid, ARGUMENTS)] = call.values()
         return instance

@@ -199,8 +199,10 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
         place, step = _made_on(frame, call, module)
         frame.put(module, place, step)
         return module
-    if root in ("torchvision", "torchtext", "torchaudio") and ".datasets." in path:
-        return Stateful(path)
+    if root in ("torchvision", "torchtext", "torchaudio"):
+        frame.machine.samples.transforms(call, path)
+        if ".datasets." in path:
+            return Stateful(path)
     if root == "numpy":
         return Stateful(ARRAY)
     if root in _NUMBERS:

@@ -16,6 +16,7 @@ from devlint.flow.values import (
     Const,
     DeviceValue,
     Flag,
+    Instance,
     Module,
     Opaque,
     Sequence,
@@ -229,7 +230,7 @@ def _tensor_dataset(frame: Frame, call: Call, path: str) -> Value:
 
 def _subset(frame: Frame, call: Call, path: str) -> Value:
     first = call.positional[0] if call.positional else UNKNOWN
-    if not isinstance(first, Stateful):
+    if not isinstance(first, (Stateful, Instance)):
         return UNKNOWN
     return Sequence(None, first) if path.endswith("random_split") else first
 

@@ -141,6 +141,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     frame.emit(site)
     if target.device is None:
         return receiver
+    frame.machine.samples.placed(frame, call.node, target.device)
     frame.machine.loaders.moving(site, receiver)
     _note_attribute(frame, node, receiver, tensor, call)
     if isinstance(receiver, Instance):
@@ -238,6 +239,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
             target.non_blocking,
         )
     )
+    frame.machine.samples.placed(frame, call.node, target.device)
     if target.device is not None and target.device.same(place) is not True:
         text = frame.machine.text(node.value)
         step = Step(call.node, f"`{text}` is moved to {target.device} here")

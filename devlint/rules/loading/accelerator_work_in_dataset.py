@@ -1,0 +1,127 @@
+"""DVL303: samples or batches that are put on an accelerator where they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.device import Kind, Role
+from devlint.finding import Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import short
+from devlint.sites import SampleWork, Site, Step, Worker
+
+_BATCHED = frozenset({"collate_fn", "__getitems__", "__iter__"})
+"""What handles a whole batch at once, or decides by itself how much it handles."""
+_FRESH = frozenset({"spawn", "forkserver"})
+
+
+class AcceleratorWorkInDataset(Rule):
+    """Samples are put on an accelerator where they are made, which the loader's worker processes cannot do.
+
+    ## What it does
+    Reports `.to(device)`, `.cuda()` and `device=` in the `__getitem__` of a data set, in the `__iter__` of an
+    `IterableDataset`, in a `collate_fn`, a `worker_init_fn` and a transform. It is an error where a loader of the file
+    asks for workers (`num_workers` is a positive number) and they are not told to start afresh.
+
+    ## Why it matters
+    Workers are forked where nothing else is said (on Linux before Python 3.14). Once the main process has used CUDA, a
+    forked one cannot: it raises "Cannot re-initialize CUDA in forked subprocess". Workers that start afresh can, but
+    each holds a CUDA context of its own, and PyTorch's documentation advises against tensors of an accelerator from
+    workers. Without workers every sample is copied on its own, while the accelerator waits.
+
+    ## Example
+    ```python
+    from torch.utils.data import DataLoader, Dataset
+
+    class Images(Dataset):
+        def __getitem__(self, index):
+            return torch.load(f"{index}.pt", map_location="cpu").to("cuda")
+
+    loader = DataLoader(Images(), num_workers=4)
+    ```
+
+    ## Use instead
+    ```python
+    from torch.utils.data import DataLoader, Dataset
+
+    class Images(Dataset):
+        def __getitem__(self, index):
+            return torch.load(f"{index}.pt", map_location="cpu")
+
+    def batches(device):
+        for batch in DataLoader(Images(), num_workers=4, pin_memory=True):
+            yield batch.to(device, non_blocking=True)
+    ```
+
+    ## When it stays silent
+    - The data set only picks from tensors that were put on the device as a whole.
+    - The loader is in another file, and the device may be the CPU.
+    - An `IterableDataset` whose loaders have no workers: it may make batches on the device.
+    - It is a hint where the workers start by `spawn` or `forkserver`, and in a `collate_fn` without workers, which
+      copies a batch at a time.
+
+    ## Fix safety
+    There is no fix: the copy belongs into the training loop.
+
+    ## References
+    - [Multi-process data loading](https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading)
+    - [CUDA in multiprocessing](https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cuda-in-multiprocessing)
+    """
+
+    code = "DVL303"
+    name = "accelerator-work-in-dataset"
+    severity = Severity.WARNING
+    sites = (SampleWork,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """One report for each placement, about the loader that suffers most."""
+        if not isinstance(site, SampleWork) or not _away(site):
+            return
+        certain = site.place.accelerates() is True
+        loader = max(site.loaders, key=_weight, default=None)
+        if site.role == "__iter__" and (loader is None or not loader.workers):
+            return
+        if loader is None and not certain:
+            return
+        yield self._report(site, loader)
+
+    def _report(self, site: SampleWork, loader: Worker | None) -> Report:
+        spelled = short(self.source.segment(site.node), "")
+        what = f"`{spelled}` in `{site.role}`" if spelled else f"this call in `{site.role}`"
+        asked = () if loader is None else (Step(loader.node, _workers(loader)),)
+        help_ = "return tensors of the CPU, and move each batch in the training loop"
+        if loader is not None and loader.workers and loader.context not in _FRESH:
+            forked = loader.context == "fork"
+            message = f"{what} runs in worker processes, which cannot use CUDA when they are forked"
+            return Report(site.node, message, "a worker does this", _grave(site, forked), asked, help_)
+        if loader is not None and loader.workers:
+            message = f"{what} gives every worker process a context on the accelerator"
+            return Report(site.node, message, "each worker does this", Severity.INFO, asked, help_)
+        each = "batch" if site.role in _BATCHED else "sample"
+        message = f"{what} puts every {each} on {site.place} by itself, which forked workers could not"
+        severity = Severity.INFO if each == "batch" and loader is not None and loader.workers == 0 else None
+        return Report(site.node, message, f"once for each {each}", severity, asked, help_)
+
+
+def _away(site: SampleWork) -> bool:
+    """Whether the code itself names the device, and it is or may be an accelerator."""
+    place = site.place
+    if place.accelerates() is True or place.switched:
+        return True
+    return place.kind is Kind.SYMBOL and place.role is Role.DEVICE
+
+
+def _grave(site: SampleWork, forked: bool) -> Severity | None:
+    """An error where it raises on an accelerator: the workers are forked, and the device is not merely a parameter."""
+    return Severity.ERROR if forked and (site.place.accelerates() or site.place.switched) else None
+
+
+def _weight(loader: Worker) -> tuple[bool, bool, bool]:
+    """What a loader has to fear from work on an accelerator: forked workers most, no workers least."""
+    return (bool(loader.workers) and loader.context not in _FRESH, bool(loader.workers), loader.workers is None)
+
+
+def _workers(loader: Worker) -> str:
+    if loader.workers is None:
+        return "the loader may have workers"
+    return f"the loader has {loader.workers or 'no'} worker{'' if loader.workers == 1 else 's'}"
