@@ -35,6 +35,13 @@ def note(frame: Frame, node: ast.expr, path: str, call: ast.Call | None = None) 
     _emit(frame, node, path, call, use)
 
 
+def note_method(frame: Frame, node: ast.Attribute, call: ast.Call) -> None:
+    """A method of a tensor is called."""
+    path = f"torch.Tensor.{node.attr}"
+    if not frame.machine.muted and _argued(path, call):
+        _emit(frame, node, path, call, "")
+
+
 def note_test(frame: Frame, node: ast.expr, path: str) -> None:
     """A function of torch is asked whether it is true."""
     if path in torch_api.AVAILABILITY:

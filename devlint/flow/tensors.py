@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.flow import factories, literals, table, transfers
+from devlint.flow import factories, literals, mentions, table, transfers
 from devlint.flow.evidence import TENSOR_ONLY
 from devlint.flow.operations import blend, derived, is_tensor, meet, stranded
 from devlint.flow.values import (
@@ -61,6 +61,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
         return Sequence(None, receiver) if name == "values" else receiver if name != "keys" else UNKNOWN
     if name in transfers.MOVERS:
         return transfers.move(frame, call, receiver, node)
+    mentions.note_method(frame, node, call.node)
     entry = table.method(name)
     tensor = as_tensor(receiver)
     if "device" in call.keywords:

@@ -59,6 +59,14 @@ def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
     return call.with_changes(args=[*others, last, added])
 
 
+def with_first(call: cst.Call, value: str) -> cst.Call:
+    """The call with one more positional argument in front of the others, laid out like them."""
+    import libcst as cst
+
+    comma = _comma(call) if call.args else cst.MaybeSentinel.DEFAULT
+    return call.with_changes(args=[cst.Arg(cst.parse_expression(value), comma=comma), *call.args])
+
+
 def without_keyword(call: cst.Call, keyword: str) -> cst.Call:
     """The call without a keyword argument, laid out like before."""
     import libcst as cst

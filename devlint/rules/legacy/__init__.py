@@ -1,0 +1,1 @@
+"""DVL7: what torch has left behind."""

@@ -1,0 +1,70 @@
+"""DVL703: functions and arguments about devices that torch has renamed, or ignores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.finding import Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.legacy import deprecation
+from devlint.sites import Mention, Site
+from devlint.torch_api import Topic
+
+
+class DeprecatedDeviceApi(Rule):
+    """A function or an argument about devices that torch has renamed, or does not heed any more.
+
+    ## What it does
+    Reports deprecated names that have to do with devices: `torch.cuda.memory_cached`, `reset_max_memory_allocated` and
+    their kin, `DistributedDataParallelCPU`, `torch.get_autocast_gpu_dtype` and its kin, `torch.has_cuda`,
+    `torch.accelerator.current_device_idx`; and deprecated arguments: `pin_memory_device` of a loader, the device of
+    `Tensor.pin_memory` and `Tensor.is_pinned`, `broadcast_buffers` and `check_reduction` of
+    `DistributedDataParallel`, `use_cuda` of a profiler.
+
+    ## Why it matters
+    torch warns, and takes them away some day. Some do something else than they say already: `pin_memory_device` is
+    ignored, and `reset_max_memory_allocated` resets all peaks.
+
+    ## Example
+    ```python
+    import torch
+
+    def report():
+        return torch.cuda.memory_cached()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def report():
+        return torch.cuda.memory_reserved()
+    ```
+
+    ## When it stays silent
+    - Code for several versions of torch: a `try` that handles an ImportError or AttributeError, a branch that hangs on
+      `hasattr` or on the version.
+    - The import alone, `isinstance` and other comparisons, and base classes.
+    - The receiver of `.pin_memory(device)` is not known to be a tensor.
+    - `target-torch` is older than what is to be used instead. Without a `target-torch`, the newest torch is meant.
+
+    ## Fix safety
+    Safe: the old name calls the new one, or the argument does nothing. `broadcast_buffers=False` is the exception:
+    `forward_sync_buffers=False` synchronizes the buffers when the module is wrapped, which the old argument did not.
+    There is no fix for the `use_cuda` of `torch.profiler.profile`.
+
+    ## References
+    - [Memory management](https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management)
+    - [DistributedDataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+    - [Automatic mixed precision](https://docs.pytorch.org/docs/stable/amp.html)
+    """
+
+    code = "DVL703"
+    name = "deprecated-device-api"
+    severity = Severity.WARNING
+    sites = (Mention,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for each use of an old name or argument."""
+        if isinstance(site, Mention) and (found := deprecation.report(self, site, Topic.DEVICE_API)) is not None:
+            yield found

@@ -1,0 +1,169 @@
+"""What the rules on deprecated names share: which row of the tables a mention meets, what to say, what to write."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint import torch_api
+from devlint.finding import Applicability, Edit, Fix
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import statement_of
+from devlint.rules.imports import importing
+from devlint.sites import Mention
+from devlint.torch_api import Api, Kind, Topic
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+_LONG = 60
+_SPOKEN_OF = frozenset({"import", "test", "comparison"})
+
+
+def report(rule: Rule, site: Mention, topic: Topic) -> Report | None:
+    """The report on a mention of a deprecated name, or on a deprecated argument of its call; ``None`` for all else."""
+    row = met(rule, site, topic)
+    if row is None:
+        return None
+    fix = replaced(rule, site, row)
+    argument = _argument(site, row)
+    what = _spelled(rule, site) if argument is None else f"`{row.argument}` of `{site.path.rpartition('.')[2]}`"
+    since = f" since torch {row.deprecated[0]}.{row.deprecated[1]}" if row.deprecated else ""
+    advice = fix.message[:1].lower() + fix.message[1:] if fix is not None else row.note or f"use `{row.replacement}`"
+    return Report(
+        argument or site.node,
+        f"{what} is deprecated{since}: {row.note or advice}",
+        label="deprecated",
+        help=advice,
+        fix=fix,
+    )
+
+
+def met(rule: Rule, site: Mention, topic: Topic) -> Api | None:
+    """The row that a mention meets and that has something to say of it."""
+    if site.shim or site.use in _SPOKEN_OF:
+        return None
+    offered = (row for row in torch_api.deprecations(site.path) if row.offered(rule.target_torch))
+    about = (row for row in offered if row.topic is topic and not _renamed(rule, site, row))
+    return next((row for row in about if not row.argument or _holds(row, _argument(site, row))), None)
+
+
+def replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:
+    """The edits that bring a mention up to date; ``None`` where a person has to."""
+    node: ast.AST = site.call or site.node
+    expression = edits.parsed(rule.source, node)
+    changed = None if expression is None else _changed(expression, site, row)
+    if changed is None:
+        return None
+    text = edits.code(changed)
+    needed: tuple[Edit, ...] | None = () if row.argument else importing(rule.source, "torch", node)
+    if needed is None:
+        return None
+    applicability = Applicability.SAFE if row.safe else Applicability.UNSAFE
+    return Fix(_title(row, text), (*needed, rule.replace(node, text)), applicability)
+
+
+def _title(row: Api, text: str) -> str:
+    if row.kind is Kind.DROPPED:
+        return f"Leave `{row.argument}` out"
+    if row.kind is Kind.ARGUMENT:
+        return f"Use `{row.replacement}`"
+    return f"Use `{text if len(text) <= _LONG and text.isprintable() else row.replacement}`"
+
+
+def _changed(expression: cst.BaseExpression, site: Mention, row: Api) -> cst.BaseExpression | None:
+    """The expression as it should be written; ``None`` where that cannot be said."""
+    import libcst as cst
+
+    if site.call is None:
+        return _reference(site, row)
+    if not isinstance(expression, cst.Call) or any(argument.star == "*" for argument in expression.args):
+        return None
+    if row.argument:
+        return _with_argument(expression, row)
+    if row.kind not in (Kind.RENAMED, Kind.BOUND):
+        return None
+    return _bound(expression.with_changes(func=cst.parse_expression(row.replacement)), row)
+
+
+def _reference(site: Mention, row: Api) -> cst.BaseExpression | None:
+    """A name that is not called: only where another name, or a call, takes its place as it stands."""
+    import libcst as cst
+
+    if row.kind in (Kind.RENAMED, Kind.EXPRESSION):
+        return cst.parse_expression(row.replacement)
+    if row.keyword is not None and site.use == "decorator":
+        return cst.parse_expression(f"{row.replacement}({row.keyword[0]}={row.keyword[1]})")
+    return None
+
+
+def _bound(call: cst.Call, row: Api) -> cst.Call | None:
+    """The call with its positional arguments named, if the replacement has them in another place, and the device."""
+    import libcst as cst
+
+    args, names = list(call.args), iter(row.parameters)
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    for position, argument in enumerate(args):
+        if row.parameters and argument.keyword is None and not argument.star:
+            name = next(names, None)
+            if name is None:
+                return None
+            args[position] = argument.with_changes(keyword=cst.Name(name), equal=equal)
+    call = call.with_changes(args=args)
+    if row.prepend:
+        call = edits.with_first(call, row.prepend)
+    return edits.with_keyword(call, *row.keyword) if row.keyword is not None else call
+
+
+def _with_argument(call: cst.Call, row: Api) -> cst.Call | None:
+    """The call without the deprecated argument, or with its new name."""
+    import libcst as cst
+
+    named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == row.argument]
+    if row.kind is Kind.DROPPED and named:
+        return edits.without_keyword(call, row.argument)
+    if row.kind is Kind.DROPPED and len(call.args) == 1 and not call.args[0].star:
+        return call.with_changes(args=[])
+    if row.kind is not Kind.ARGUMENT or not named:
+        return None
+    if any(arg.keyword is not None and arg.keyword.value == row.replacement for arg in call.args):
+        return None
+    new = named[0].with_changes(keyword=cst.Name(row.replacement))
+    if row.value:
+        new = new.with_changes(value=cst.parse_expression(row.value))
+    return call.with_changes(args=[new if arg is named[0] else arg for arg in call.args])
+
+
+def _argument(site: Mention, row: Api) -> ast.expr | None:
+    """The deprecated argument of the call, where it is given."""
+    if site.call is None or not row.argument:
+        return None
+    for keyword in site.call.keywords:
+        if keyword.arg == row.argument:
+            return keyword.value
+    if row.position is not None and len(site.call.args) > row.position:
+        given = site.call.args[row.position]
+        return None if isinstance(given, ast.Starred) else given
+    return None
+
+
+def _holds(row: Api, given: ast.expr | None) -> bool:
+    """Whether a row speaks of an argument that is given so."""
+    if given is None:
+        return False
+    if isinstance(given, ast.Constant) and given.value is None:
+        return False
+    return not row.only or (isinstance(given, ast.Constant) and given.value in row.only)
+
+
+def _renamed(rule: Rule, site: Mention, row: Api) -> bool:
+    """Whether a name is only given another one: what is done under that is judged where it is done."""
+    found = statement_of(rule.source, site.node) if site.call is None and row.kind is not Kind.EXPRESSION else None
+    return found is not None and isinstance(found[0], ast.Assign | ast.AnnAssign)
+
+
+def _spelled(rule: Rule, site: Mention) -> str:
+    """The name as the code spells it, with the one that is meant where it does not show."""
+    spelled = edits.short(rule.source.segment(site.node), site.path)
+    return f"`{spelled}`" if spelled == site.path else f"`{spelled}` (`{site.path}`)"

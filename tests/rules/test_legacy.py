@@ -1,0 +1,133 @@
+"""What the fixes of the legacy rules write, and that the result does the same as what was there."""
+
+from __future__ import annotations
+
+import pytest
+
+from devlint.check.engine import check_source
+from devlint.config import Config
+from devlint.finding import Applicability, Finding
+from devlint.selection import Selection
+from tests.flow.reading import needs_torch
+from tests.test_fixtures import apply
+
+
+def told(text: str, code: str = "DVL7", target: tuple[int, int] | None = None) -> list[Finding]:
+    return check_source(text, "fixture.py", Config(selections=(Selection(select=(code,)),), target_torch=target))
+
+
+def fixed(text: str) -> str:
+    """The text after the fixes of all its findings, which are safe."""
+    fixes = [finding.fix for finding in told(text) if finding.fix is not None]
+    assert fixes
+    assert all(fix.applicability is Applicability.SAFE for fix in fixes)
+    return apply(text, {edit for fix in fixes for edit in fix.edits})
+
+
+FIXES = {
+    "no arguments": ("torch.cuda.amp.autocast()", 'torch.amp.autocast("cuda")'),
+    "one positional argument": ("torch.cuda.amp.autocast(False)", 'torch.amp.autocast("cuda", enabled=False)'),
+    "all positional arguments": (
+        "torch.cuda.amp.autocast(True, torch.float16, False)",
+        'torch.amp.autocast("cuda", enabled=True, dtype=torch.float16, cache_enabled=False)',
+    ),
+    "a mixture": (
+        "torch.cuda.amp.autocast(True, dtype=torch.float16)",
+        'torch.amp.autocast("cuda", enabled=True, dtype=torch.float16)',
+    ),
+    "the scaler": (
+        "torch.cuda.amp.GradScaler(1.0, 2.0)",
+        'torch.amp.GradScaler("cuda", init_scale=1.0, growth_factor=2.0)',
+    ),
+    "the other device": ("torch.cpu.amp.autocast(False)", 'torch.amp.autocast("cpu", enabled=False)'),
+    "a decorated function": ("torch.cuda.amp.custom_fwd(len)", 'torch.amp.custom_fwd(len, device_type="cuda")'),
+    "a layout": (
+        "torch.cuda.amp.autocast(\n    False,  # off\n    torch.float16,\n)",
+        'torch.amp.autocast(\n    "cuda",\n    enabled=False,  # off\n    dtype=torch.float16,\n)',
+    ),
+    "a name": ("torch.cuda.memory_cached()", "torch.cuda.memory_reserved()"),
+    "a name that is not called": ("f = map(torch.cuda.memory_cached, ())", "f = map(torch.cuda.memory_reserved, ())"),
+    "a question": ("torch.is_autocast_cpu_enabled()", 'torch.is_autocast_enabled("cpu")'),
+    "a setting": ("torch.set_autocast_cpu_enabled(False)", 'torch.set_autocast_enabled("cpu", False)'),
+    "a constant": ("torch.has_cuda", "torch.backends.cuda.is_built()"),
+    "an argument": (
+        "torch.utils.data.DataLoader([], pin_memory_device='cuda', num_workers=0)",
+        "torch.utils.data.DataLoader([], num_workers=0)",
+    ),
+    "the only argument": ("torch.zeros(1).is_pinned('cuda')", "torch.zeros(1).is_pinned()"),
+    "a renamed argument": (
+        "torch.autograd.profiler.profile(use_cuda=True, record_shapes=True)",
+        'torch.autograd.profiler.profile(use_device="cuda", record_shapes=True)',
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), FIXES.values(), ids=FIXES)
+def test_fix(before: str, after: str) -> None:
+    assert fixed(f"import torch\n{before}\n") == f"import torch\n{after}\n"
+
+
+@needs_torch
+@pytest.mark.parametrize(("before", "after"), FIXES.values(), ids=FIXES)
+def test_the_fix_can_be_run(before: str, after: str) -> None:
+    import torch
+
+    exec(after, {"torch": torch})
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore")
+def test_a_fixed_autocast_is_as_enabled_and_of_the_same_dtype() -> None:
+    import torch
+
+    for arguments in ("", "False", "True, torch.bfloat16", "False, torch.bfloat16, False", "dtype=torch.float16"):
+        old = f"torch.cpu.amp.autocast({arguments})"
+        new = fixed(f"import torch\n{old}\n").splitlines()[1]
+        first, second = (eval(code, {"torch": torch}) for code in (old, new))
+        for name in ("device", "_enabled", "fast_dtype", "_cache_enabled"):
+            assert getattr(first, name) == getattr(second, name), (arguments, name)
+
+
+def test_a_fix_imports_torch_once_and_leaves_the_old_import() -> None:
+    text = "from torch.cuda.amp import GradScaler, autocast\n\nscaler = GradScaler()\nmixed = autocast()\n"
+    assert fixed(text) == (
+        "import torch\nfrom torch.cuda.amp import GradScaler, autocast\n\n"
+        'scaler = torch.amp.GradScaler("cuda")\nmixed = torch.amp.autocast("cuda")\n'
+    )
+
+
+def test_bare_decorators_are_called() -> None:
+    text = "import torch\nfrom torch.cuda.amp import custom_bwd\n\n@custom_bwd\ndef f(): ...\n"
+    assert '@torch.amp.custom_bwd(device_type="cuda")\n' in fixed(text)
+
+
+UNFIXED = {
+    "arguments through a star": "import torch\ntorch.cuda.amp.autocast(*options)",
+    "too many arguments": "import torch\ntorch.cuda.amp.autocast(1, 2, 3, 4)",
+    "handed on": "import torch\nf(torch.cuda.amp.autocast)",
+    "torch is another name": "from torch.cuda.amp import autocast\ntorch = None\nautocast()",
+    "a choice that a person has to make": "import torch\ntorch.profiler.profile(use_cuda=True)",
+    "an argument beside a star": "import torch\ntorch.utils.data.DataLoader(*given, pin_memory_device='cuda')",
+}
+
+
+@pytest.mark.parametrize("text", UNFIXED.values(), ids=UNFIXED)
+def test_no_fix(text: str) -> None:
+    (finding,) = told(text)
+    assert finding.fix is None
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("torch.cuda.amp.autocast()", (1, 12)),
+        ("torch.cuda.amp.GradScaler()", (2, 3)),
+        ("torch.cuda.amp.custom_fwd(f)", (2, 4)),
+        ("torch.get_autocast_gpu_dtype()", (2, 4)),
+        ("torch.utils.data.DataLoader(d, pin_memory_device='cuda')", (2, 9)),
+    ],
+)
+def test_a_name_is_reported_from_the_torch_on_that_has_the_new_one(text: str, first: tuple[int, int]) -> None:
+    before = (first[0], first[1] - 1)
+    code = f"import torch\n{text}\n"
+    assert [bool(told(code, target=target)) for target in (before, first, None)] == [False, True, True]
