@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
-from devlint.flow import guards, literals, modules, names, operations, syncs, table, tensors, torch_calls, transfers
+from devlint.flow import (
+    guards,
+    literals,
+    modules,
+    names,
+    operations,
+    syncs,
+    table,
+    tensors,
+    torch_calls,
+    transfers,
+    waits,
+)
 from devlint.flow.indexing import item
 from devlint.flow.iteration import iterate
 from devlint.flow.values import (
@@ -74,6 +86,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
         if placed is not None:
             return modules.forward(frame, call, placed)
     frame.machine.loaders.escape(call.values())
+    frame.machine.queue.unseen(frame, call.node)
     return operations.derive(frame, call)
 
 
@@ -87,11 +100,15 @@ def named(frame: Frame, call: Call, path: str) -> Value:
     builtin = _BUILTINS.get(path)
     if builtin is not None:
         return builtin(frame, call)
+    if path in waits.CLOCKS:
+        return waits.read(frame, call)
     if path in torch_calls.FLUSHES:
         return torch_calls.flush(frame, call, path)
     if path.startswith("torch."):
         return torch_calls.torch_function(frame, call, path)
     frame.machine.loaders.escape(call.values())
+    if not waits.harmless(call):
+        frame.machine.queue.unseen(frame, call.node)
     return modules.stranger(frame, call, path)
 
 
@@ -142,6 +159,7 @@ def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) ->
         return transfers.move(frame, call, receiver, node)
     literals.literal_devices(frame, call)
     frame.machine.loaders.hand_over(call.values(), node.attr)
+    frame.machine.queue.unseen(frame, call.node)
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
     return operations.derive(frame, call, receiver)
@@ -227,6 +245,7 @@ def _hasattr(frame: Frame, call: Call) -> Value:
 
 def _number(frame: Frame, call: Call) -> Value:
     node = call.node
+    syncs.read(frame, call)
     return Opaque(f"number@{node.lineno}:{node.col_offset}", frame.machine.text(node), "number")
 
 
@@ -262,6 +281,7 @@ _BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
     "builtins.super": _super,
     "builtins.abs": _absolute,
     **{f"builtins.{name}": _unknown for name in _HARMLESS},
+    **{f"builtins.{name}": syncs.read for name in ("print", "bool", "repr")},
     **{f"builtins.{name}": _number for name in ("float", "int", "round")},
 }
 BUILTINS = frozenset(path.partition(".")[2] for path in (*_BUILTINS, *_PASS_THROUGH) if path.startswith("builtins."))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint import device
-from devlint.flow import calls, guards, literals, mentions, names, operations, table
+from devlint.flow import calls, guards, literals, mentions, names, operations, syncs, table, waits
 from devlint.flow.binding import bind
 from devlint.flow.frame import Call, Frame
 from devlint.flow.indexing import subscript
@@ -93,6 +93,7 @@ def _call(frame: Frame, node: ast.Call) -> Value:
         function = _bare(frame, node.func)
         if isinstance(function, Named):
             mentions.note(frame, node.func, function.path, node)
+    syncs.allow(frame, node)
     outer, frame.comparing = frame.comparing, frame.comparing or mentions.is_type_test(node.func)
     call = _arguments(frame, node)
     frame.comparing = outer
@@ -187,7 +188,10 @@ _SYMBOLS: dict[type, str] = {
 
 
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
-    return operate(frame, node, node.left, evaluate(frame, node.left), node.right, evaluate(frame, node.right))
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    if isinstance(node.op, ast.Sub):
+        waits.elapsed(frame, node, left, right)
+    return operate(frame, node, node.left, left, node.right, right)
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
@@ -362,6 +366,7 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
     for value in node.values:
         if isinstance(value, ast.FormattedValue):
             held = evaluate(frame, value.value)
+            syncs.shown(frame, value, value.value, held)
             if isinstance(held, Opaque) and len(node.values) == 2 and _is_prefix(node.values[0]):
                 # f"cuda:{rank}" is one device for one rank
                 return DeviceValue(device.symbol(f"cuda:{held.key}", f"cuda:{{{held.text}}}"), node)

@@ -40,6 +40,7 @@ from devlint.flow.values import (
     identity,
     join,
 )
+from devlint.flow.waits import Queue
 from devlint.sites import Forward, Literal, Operation, Site, Step
 
 _DEEPEST_CALL = 4
@@ -65,6 +66,7 @@ class Machine:
         self.submodules = Submodules()
         self.optimizers = Optimizers()
         self.shims: set[str] = set()
+        self.queue = Queue()
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._entered: dict[FunctionInfo, int] = {}
         self._alone: dict[FunctionInfo, list[Site]] = {}

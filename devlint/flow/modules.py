@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import literals, names, nodes, table, tensors, transfers
+from devlint.flow import literals, names, nodes, steps, table, tensors, transfers
 from devlint.flow.index import FunctionNode
 from devlint.flow.operations import blend, derive, is_tensor, meet
 from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
@@ -239,7 +239,22 @@ _HOST = frozenset(
 
 
 def forward(frame: Frame, call: Call, module: Module) -> Value:
-    """Calling a module: its inputs have to be where it is."""
+    """Calling a module: its inputs have to be where it is, and it is given work to do there."""
+    queue, place = frame.machine.queue, frame.place_of(module)
+    if module.cls is not None and place.known:
+        queue.work(frame, call.node, place)
+        # its own code says whether it waits in the end
+        return _called(frame, call, module)
+    result = _called(frame, call, module)
+    if place.known and (module.path or names.dotted(call.node.func) in steps.networks(frame)):
+        queue.work(frame, call.node, place)
+    else:
+        # what was moved may be a pipeline, which waits for its results
+        queue.unseen(frame, call.node)
+    return result
+
+
+def _called(frame: Frame, call: Call, module: Module) -> Value:
     operands = [(node, value, "") for node, value in _inputs(call)]
     tensors_in = [met for met in operands if is_tensor(met[1])]
     place = frame.place_of(module)
@@ -372,6 +387,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
     if isinstance(value, Opaque):
         literals.literal_devices(frame, call)
     frame.machine.loaders.escape(call.values())
+    frame.machine.queue.unseen(frame, call.node)
     return UNKNOWN
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.device import LOOP
-from devlint.flow import guards, mentions, names, nodes
+from devlint.flow import graphs, guards, mentions, names, nodes, syncs
 from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, evaluate_test, operate
 from devlint.flow.frame import Frame, Loop
@@ -187,7 +187,7 @@ def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
 
 def _if(frame: Frame, node: ast.If) -> None:
     flag = guards.condition(frame, node.test)
-    evaluate_test(frame, node.test)
+    syncs.tested(frame, node.test, evaluate_test(frame, node.test))
     known = guards.truth(frame, flag)
     if known is not None:
         run_body(frame, node.body if known else node.orelse)
@@ -322,6 +322,10 @@ def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callabl
         start.facts = dict(entry.facts)
         start.dead = False
     end = _iteration(frame, node, start.copy(), begin, loop)
+    if step and not loop.encloses and not machine.muted:
+        frame.loops.append(loop)
+        graphs.kept(frame, node)
+        frame.loops.pop()
     # what comes after is read as if the loop ran at least once
     frame.state = end if not end.dead else entry
     frame.state.dead = False

@@ -42,9 +42,9 @@ def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, inside: list[ast.AST]
         elif _root(statement.value) in got:
             # a part of the batch
             got |= bound
-    networks = _networks(frame)
+    known = networks(frame)
     for node in inside:
-        if isinstance(node, ast.Call) and names.dotted(node.func) in networks:
+        if isinstance(node, ast.Call) and names.dotted(node.func) in known:
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             if any(_is_move(part, got) or _root(part) in moved for part in given):
                 return True
@@ -64,7 +64,7 @@ def _root(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _networks(frame: Frame) -> set[str]:
+def networks(frame: Frame) -> set[str]:
     """What the function calls `eval()` or `train()` of, and so are networks; a module is one itself."""
     body = frame.info.nodes if frame.info is not None else nodes.own(frame.machine.tree)
     found = {

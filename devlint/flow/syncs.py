@@ -5,36 +5,107 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devlint.flow import nodes
-from devlint.flow.values import Batches, Opaque, Tensor, Value
+from devlint.device import Kind
+from devlint.flow import nodes, table, timing
+from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Unknown, Value, as_tensor, placement, surely_tensor
 from devlint.sites import Sync
 
 if TYPE_CHECKING:
-    from devlint.flow.frame import Call, Frame
+    from devlint.flow.frame import Call, Frame, Loop
 
-_READERS = frozenset({"item", "tolist"})
-"""Methods of a tensor that return numbers."""
+_MOVES = frozenset({"cpu", "to"})
+_READERS = frozenset({"item", "tolist", "cpu"})
+"""Methods that bring a tensor's values to the host."""
+_WANTS_HOST = frozenset({"pack_padded_sequence", "tensor_split"})
+"""Functions that take an argument on the CPU alone (``must_be_cpu`` in the table)."""
 
 
 def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
-    """A method call: a site where it returns numbers, and its receiver may well be on a device."""
-    if node.attr not in _READERS or not frame.loops:
-        return
-    loop = next((loop.node for loop in reversed(frame.loops) if loop.step and not loop.encloses), None)
-    if loop is None or not _may_wait(receiver, node.value, loop):
-        return
-    region = "train" if any(_is_backward(inner) for inner in nodes.walk(loop)) else ""
-    frame.emit(Sync(call.node, frame.scope(), node.attr, frame.operand(node.value, receiver), region))
+    """A method call: it may wait for what its receiver will be, or give the device more to do."""
+    name = node.attr
+    if name == "backward":
+        frame.machine.queue.work(frame, call.node, as_tensor(receiver).device)
+    elif name in _READERS or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
+        wait(frame, call.node, node.value, receiver, name)
 
 
-def _may_wait(receiver: Value, node: ast.expr, loop: ast.AST) -> bool:
-    """Whether the receiver is a tensor that is not known to be on the CPU; a loss is one by its ``backward()``."""
+def allow(frame: Frame, node: ast.Call) -> None:
+    """A call is about to be evaluated: what it takes on the CPU alone has to be brought there."""
+    name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+    if name in _WANTS_HOST:
+        frame.machine.queue.allowed.update((*node.args, *(keyword.value for keyword in node.keywords)))
+
+
+def _blocks(name: str) -> bool:
+    entry = table.method(name)
+    return entry is not None and entry.sync == "always"
+
+
+def _goes_home(call: Call) -> bool:
+    place = placement(call.positional[0]) if call.positional else None
+    return place is not None and place.kind is Kind.CPU and "non_blocking" not in call.keywords
+
+
+def read(frame: Frame, call: Call) -> Value:
+    """A function that prints what it is given, or makes a number of it."""
+    for node, value in zip(call.nodes, call.positional, strict=False):
+        shown(frame, call.node, node, value)
+    return UNKNOWN
+
+
+def shown(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value) -> None:
+    """A value is printed or made a number: of a tensor, that is a read."""
+    if surely_tensor(value) or isinstance(value, Batches):
+        wait(frame, node, read_node, value, "print")
+    elif isinstance(value, (Opaque, Unknown)) and getattr(value, "hint", "") not in ("number", "device", "host"):
+        frame.machine.queue.unseen(frame, node)
+
+
+def tested(frame: Frame, node: ast.expr, value: Value) -> None:
+    """A condition: of a tensor, it is a read."""
+    if isinstance(value, Tensor) and value.certain and not value.optional:
+        wait(frame, node, node, value, "bool")
+
+
+def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled: str) -> None:
+    """The host reads ``value``: a site, unless it has just waited, or the value is on the host."""
+    if as_tensor(value).device.accelerates() is False:
+        return
+    queue = frame.machine.queue
+    region = "" if queue.is_empty(node) or node in queue.allowed else _region(frame, read_node, value)
+    queue.wait(frame, node)
+    if spelled in _MOVES and region in ("loop", "forward"):
+        # perhaps this is where the tensor has to go on
+        region = ""
+    if region:
+        frame.emit(Sync(node, frame.scope(), spelled, frame.operand(read_node, value), region))
+
+
+def _region(frame: Frame, node: ast.expr, value: Value) -> str:
+    """How often the host waits here, empty where that is unknown, or no more often than it has to."""
+    step = next((loop for loop in reversed(frame.loops) if loop.step and not loop.encloses), None)
+    proven = surely_tensor(value) and as_tensor(value).certain and as_tensor(value).device.kind is not Kind.UNKNOWN
+    if step is not None:
+        if any(_is_backward(inner) for inner in nodes.walk(step.node)):
+            return "train" if proven or _maywait(value, node, step) else ""
+        # an evaluation has to read its results, but not one by one, and not what never changes
+        parts = step is not frame.loops[-1] or timing.invariant(frame, node, None)
+        return "element" if parts and proven else ""
+    if not proven:
+        return ""
+    if frame.loops:
+        # once in an epoch is seldom
+        return "" if frame.loops[-1].encloses else "loop"
+    always = frame.after_init and not frame.branches and not frame.handler and not frame.tried
+    return "forward" if always and frame.info is not None and frame.info.name == "forward" else ""
+
+
+def _maywait(receiver: Value, node: ast.expr, loop: Loop) -> bool:
+    """Whether the receiver is a tensor; a loss is one by its ``backward()``."""
     if isinstance(receiver, (Tensor, Batches)):
-        return receiver.device.accelerates() is not False
-    if isinstance(receiver, Opaque) and receiver.hint == "tensor":
         return True
     name = node.id if isinstance(node, ast.Name) else ""
-    return bool(name) and any(_is_backward(inner, name) for inner in nodes.walk(loop))
+    return bool(name) and any(_is_backward(inner, name) for inner in nodes.walk(loop.node))
 
 
 def _is_backward(node: ast.AST, name: str = "") -> bool:

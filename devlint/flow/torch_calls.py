@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.flow import factories, guards, literals, modules, nodes, operations, table, tensors
+from devlint.flow import factories, guards, literals, modules, nodes, operations, syncs, table, tensors, waits
 from devlint.flow.operations import blend, meet
 from devlint.flow.values import (
     UNKNOWN,
@@ -58,7 +58,9 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
         return modules.construct(frame, call, path)
     entry = table.function(path)
     if entry is not None:
-        return _tabled(frame, call, path, entry)
+        return _worked(frame, call, path, entry, _tabled(frame, call, path, entry))
+    if path.rpartition(".")[2] in waits.BLOCKING:
+        frame.machine.queue.wait(frame, call.node)
     if factories.is_legacy(path):
         return factories.make(frame, call, path, None)
     if path.startswith("torch.cuda.") and path.endswith("Tensor"):
@@ -68,6 +70,18 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
     if path.startswith(("torch.nn.utils.", "torch.utils.data.")):
         frame.machine.loaders.escape(call.values())
     return UNKNOWN
+
+
+def _worked(frame: Frame, call: Call, path: str, entry: table.Function, result: Value) -> Value:
+    """The result of a function of torch, which the device where it lives has to compute."""
+    place = as_tensor(result).device
+    first = call.argument(0, "input")
+    node = call.argument_node(0, "input")
+    if entry.sync == "always" and first is not None and node is not None:
+        syncs.wait(frame, call.node, node, first, path.rpartition(".")[2])
+    elif entry.rule == "same_as_input" and place.known:
+        frame.machine.queue.work(frame, call.node, place)
+    return result
 
 
 def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value:

@@ -15,6 +15,7 @@ class _Landmarks:
     def __init__(self, tree: ast.Module) -> None:
         self.functions: dict[int, ast.AST] = {}
         self.statements: dict[ast.AST, tuple[ast.stmt, list[ast.stmt]]] = {}
+        self.simple: dict[int, ast.stmt] = {}
         # the walk goes from the outside to the inside: the innermost function has the last word on a row
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -30,6 +31,9 @@ class _Landmarks:
             value = getattr(statement, "value", None)
             if isinstance(value, ast.AST):
                 self.statements[value] = (statement, block)
+            if not hasattr(statement, "body") and not hasattr(statement, "cases"):
+                rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+                self.simple.update(dict.fromkeys(rows, statement))
 
 
 @functools.lru_cache(maxsize=2)
@@ -45,6 +49,11 @@ def function_at(source: SourceText, node: ast.AST) -> ast.AST | None:
 def statement_of(source: SourceText, value: ast.AST) -> tuple[ast.stmt, list[ast.stmt]] | None:
     """The statement whose whole value an expression is, and the block that it stands in."""
     return _landmarks(source.tree).statements.get(value)
+
+
+def simple_statement_at(source: SourceText, node: ast.AST) -> ast.stmt | None:
+    """The last statement without a block of its own in the line of ``node``, ``None`` where there is none."""
+    return _landmarks(source.tree).simple.get(int(getattr(node, "lineno", 0)))
 
 
 def idle_statement(source: SourceText, call: ast.Call) -> tuple[ast.stmt, list[ast.stmt]] | None:

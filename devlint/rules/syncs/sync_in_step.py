@@ -11,15 +11,26 @@ from devlint.sites import Site, Sync
 
 _OWN = frozenset({"step", "update", "unscale_", "backward", "clip_grad_norm_"})
 """What torch itself waits in, for reasons of its own."""
+_OFTEN = {
+    "train": "in every training step",
+    "element": "more than once in every step",
+    "loop": "in every round of this loop",
+    "forward": "in every forward pass",
+}
+"""How often the host waits, by the region of the site."""
+_SHORT = {"bool": "if", "print": "print"}
+"""How a long expression is named that is no method's call."""
 
 
 class SyncInStepLoop(Rule):
-    """The host waits for the device in every training step.
+    """The host waits for the device in every step.
 
     ## What it does
-    Reports `.item()` and `.tolist()` on tensors in the loop of the training steps, where every step calls them. In an
-    audit: every line that waited for the device in each training step, such as `nonzero`, `if loss > 1` or
-    `torch.cuda.synchronize()`.
+    Reports what reads a tensor's values on the host: `.item()`, `.tolist()`, `.cpu()`, `print(loss)`, `float(loss)`,
+    `if loss > 1`, and functions whose result has a size that depends on the values, such as `nonzero` and `unique`. It
+    reports them in the loop of the training steps, in a loop over the parts of an evaluation step, in any other
+    loop whose tensor is known to live elsewhere, and in `forward`, where every round comes there. In an audit: every
+    line that waited for the device in each training step.
 
     ## Why it matters
     Python queues work for the device ahead of time. Whoever reads a result has to wait until all of it is done, and the
@@ -53,7 +64,10 @@ class SyncInStepLoop(Rule):
     ## When it stays silent
     - Only some steps come there: under an `if`, or in an audit in fewer than every second one.
     - The tensor is known to be on the CPU.
-    - The loop trains nothing, or is one of a test.
+    - `.cpu()` outside of training and evaluation steps, which may well be where the tensor has to go on.
+    - An evaluation reads its results once in every step; it has to.
+    - It reads right after something else that waited: then there is nothing left to wait for.
+    - The code is a test.
     - torch itself waits, in `optimizer.step()` or `scaler.update()`, or a library does.
 
     ## Fix safety
@@ -73,16 +87,18 @@ class SyncInStepLoop(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where each training step waits."""
-        if not isinstance(site, Sync) or site.region != "train" or site.via or not site.repeated:
+        if not isinstance(site, Sync) or site.region not in _OFTEN or site.via:
             return
-        if site.measured is None and (not site.scope.step or site.scope.sometimes or in_test(self.source, site.scope)):
+        if site.measured is None and (site.scope.sometimes or in_test(self.source, site.scope)):
+            return
+        if site.measured is not None and (site.region != "train" or not site.repeated):
             return
         if site.measured is not None and site.spelled in _OWN:
             return
-        text = short(self.source.segment(site.node), site.spelled)
+        text = short(self.source.segment(site.node), _SHORT.get(site.spelled, f".{site.spelled}()"))
         yield Report(
             site.node,
-            f"`{text}` waits for the device in every training step",
+            f"`{text}` waits for the device {_OFTEN[site.region]}",
             label="the host stands still here",
             help="read it every so many steps, or keep the tensor and read it after the loop",
         )

@@ -1,0 +1,83 @@
+"""DVL403: a loss kept from step to step, and the graph of each step with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import in_test
+from devlint.sites import Keep, Site
+
+
+class LossKeepsGraph(Rule):
+    """A loss is added up or collected over the steps of a training loop, and the graph of each step is kept with it.
+
+    ## What it does
+    Reports `total += loss` and `losses.append(loss)` in a loop that also calls `loss.backward()`, where what is kept
+    lives longer than the step.
+
+    ## Why it matters
+    A loss is more than a number: it refers to the graph that led to it. What keeps the loss keeps the graph, so memory
+    grows with every step until the job dies, and a running total is a graph as deep as the loop is long.
+    `.detach()` gives the number alone, without waiting for the device as `.item()` and `float()` do.
+
+    ## Example
+    ```python
+    def train(loader, model, loss_fn, optimizer):
+        total = 0.0
+        for images, labels in loader:
+            loss = loss_fn(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            total += loss
+        return total
+    ```
+
+    ## Use instead
+    ```python
+    def train(loader, model, loss_fn, optimizer):
+        total = 0.0
+        for images, labels in loader:
+            loss = loss_fn(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+        return total
+    ```
+
+    ## When it stays silent
+    - The loss is detached or made a number: `.item()`, `.detach()`, `float(loss)`, or under `torch.no_grad()`.
+    - What was added up or collected goes backward itself, or `backward` is told to keep the graph.
+    - Every step begins with a new total or list, or the list forgets (`deque(maxlen=100)`).
+    - Tests.
+
+    ## Fix safety
+    `.detach()` is safe: the values are the same, and `backward` has already used the graph.
+
+    ## References
+    - [My model reports "cuda runtime error: out of memory"](https://docs.pytorch.org/docs/stable/notes/faq.html)
+    """
+
+    code = "DVL403"
+    name = "loss-keeps-graph"
+    severity = Severity.WARNING
+    sites = (Keep,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for each loss that is kept."""
+        if not isinstance(site, Keep) or in_test(self.source, site.scope):
+            return
+        verb = "adds up" if site.kind == "sum" else "collects"
+        yield Report(
+            site.node,
+            f"`{site.holder}` {verb} `{site.value}` with its graph, so memory grows with every step",
+            label="the graph of this step is kept here",
+            steps=(site.backward,),
+            help=f"use `{site.value}.detach()`: it keeps the number alone, and does not wait for the device",
+            fix=Fix(
+                f"Detach `{site.value}`",
+                (self.replace(site.node, f"{site.value}.detach()"),),
+                Applicability.SAFE,
+            ),
+        )

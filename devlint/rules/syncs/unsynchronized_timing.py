@@ -1,0 +1,105 @@
+"""DVL402: a time taken of work that the device has not done yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import simple_statement_at
+from devlint.rules.imports import importing
+from devlint.sites import Site, Timing
+
+_SYNCHRONIZE = "torch.cuda.synchronize()"
+
+
+class UnsynchronizedTiming(Rule):
+    """The clock is read before the device has done the work that is timed.
+
+    ## What it does
+    Reports a difference of two readings of `time.time()`, `perf_counter()` or `monotonic()` between which a model ran
+    on an accelerator, if nothing has waited for the device by the second reading.
+
+    ## Why it matters
+    Calls that compute on an accelerator return at once; the work is queued. Without a wait, the clock shows how long
+    Python took to queue it, often a tenth or a hundredth of the time that the device needs.
+
+    ## Example
+    ```python
+    import time
+
+    import torch
+    from torch import nn
+
+    def benchmark(inputs, device):
+        model = nn.Linear(1024, 1024).to(device)
+        inputs = inputs.to(device)
+        start = time.perf_counter()
+        for _ in range(100):
+            model(inputs)
+        print(time.perf_counter() - start)
+    ```
+
+    ## Use instead
+    ```python
+    import time
+
+    import torch
+    from torch import nn
+
+    def benchmark(inputs, device):
+        model = nn.Linear(1024, 1024).to(device)
+        inputs = inputs.to(device)
+        start = time.perf_counter()
+        for _ in range(100):
+            model(inputs)
+        torch.cuda.synchronize()
+        print(time.perf_counter() - start)
+    ```
+
+    ## When it stays silent
+    - Something waits after the last call: `synchronize()`, `.item()`, `.cpu()`, `print(loss)`, or something that
+      devlint cannot follow and that may wait.
+    - A loop in between waits, or may wait, in every round: then little is left undone at its end.
+    - The model is on the CPU, or nothing shows where it is.
+    - The two readings are taken in different rounds of a loop.
+
+    ## Fix safety
+    Waiting for the device is unsafe, as it changes how the program runs; `torch.cuda.synchronize()` is only called
+    where CUDA is available.
+
+    ## References
+    - [Asynchronous execution](https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution)
+    """
+
+    code = "DVL402"
+    name = "unsynchronized-timing"
+    severity = Severity.WARNING
+    sites = (Timing,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for each time that was taken too early."""
+        if not isinstance(site, Timing):
+            return
+        yield Report(
+            site.node,
+            "the clock is read before the device has done its work: the time is that of queueing it",
+            label="the device may still be at work here",
+            steps=(site.started, site.work),
+            help=f"call `{_SYNCHRONIZE}` before reading the clock, at both ends",
+            fix=self._fix(site),
+        )
+
+    def _fix(self, site: Timing) -> Fix | None:
+        statement = simple_statement_at(self.source, site.node)
+        imported = importing(self.source, "torch", site.node)
+        if statement is None or imported is None:
+            return None
+        span = self.source.span(statement)
+        indent = self.source.lines[span.row - 1][: span.column - 1]
+        if indent.strip():
+            return None
+        inner = f"{indent}\t" if indent.startswith("\t") else f"{indent}    "
+        wait = f"if torch.cuda.is_available():\n{inner}{_SYNCHRONIZE}\n{indent}"
+        edit = Edit(Span(span.row, span.column, span.row, span.column), wait)
+        return Fix("Wait for the device", (*imported, edit), Applicability.UNSAFE)
