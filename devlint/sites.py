@@ -227,6 +227,21 @@ class Load(Site):
 
 
 @dataclass(frozen=True, slots=True)
+class Draw(Site):
+    """A random order is drawn: the numbers on the device ``default``, with a generator on the device ``place``.
+
+    ``generator`` is the argument that gives it, ``None`` where ``drawer`` brings its own; ``default_by`` is where the
+    default device was set.
+    """
+
+    drawer: str
+    generator: ast.AST | None
+    place: Device
+    default: Device
+    default_by: Step | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Worker:
     """A loader at ``node`` as the owner of worker processes: how many (``None``: not known), and how they start.
 

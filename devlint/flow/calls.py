@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
 from devlint.flow import (
+    draws,
     guards,
     literals,
     modules,
@@ -136,7 +137,8 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
         return _class_method(frame, call, receiver, name)
     elif isinstance(receiver, (Const, DeviceValue, Stateful)):
         frame.machine.optimizers.method(receiver, call, name)
-        return UNKNOWN
+        seeded = isinstance(receiver, Stateful) and receiver.path == draws.GENERATOR and name == "manual_seed"
+        return receiver if seeded else UNKNOWN
     return _stranger(frame, call, receiver, node)
 
 

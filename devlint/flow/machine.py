@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from devlint import device
 from devlint.device import Device, Role
-from devlint.flow import expressions, guards, statements
+from devlint.flow import draws, expressions, guards, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.frame import Call, Frame
@@ -60,6 +60,7 @@ class Machine:
         self.muted = 0
         self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
         self.test = test
+        self.default_device: object = None
         self.loaders = Loaders()
         self.samples = Samples(text)
         self.attributes = Attributes()
@@ -79,6 +80,7 @@ class Machine:
         frame = Frame(self, State(self.globals))
         statements.run_body(frame, self.tree.body)
         self.globals = frame.state.env
+        self.default_device = draws.left(frame)
         for info in list(self.index.classes.values()):
             self._run_class(info)
         for function in list(self.index.functions.values()):

@@ -8,7 +8,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.flow import factories, guards, literals, modules, nodes, operations, syncs, table, tensors, waits
+from devlint.flow import (
+    draws,
+    factories,
+    guards,
+    literals,
+    modules,
+    nodes,
+    operations,
+    syncs,
+    table,
+    tensors,
+    waits,
+)
 from devlint.flow.operations import blend, meet
 from devlint.flow.values import (
     UNKNOWN,
@@ -50,6 +62,8 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
     if handler is not None:
         return handler(frame, call, path)
     literals.literal_devices(frame, call, path)
+    if path in draws.DRAWERS:
+        draws.note(frame, call, path)
     if path in _API:
         return _api(frame, call, path)
     if path in _LOADERS:
@@ -208,6 +222,14 @@ def _set_default(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device")
     if node is not None:
         literals.literal(frame, node, "set_default_device")
+        given = call.argument(0, "device")
+        reset = given is None or (isinstance(given, Const) and given.value is None)
+        draws.default(frame, call, device.CPU if reset or given is None else named_place(given) or device.UNKNOWN)
+    return UNKNOWN
+
+
+def _set_default_type(frame: Frame, call: Call, path: str) -> Value:
+    draws.default_type(frame, call)
     return UNKNOWN
 
 
@@ -222,7 +244,7 @@ def _generator(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device")
     if node is not None:
         literals.literal(frame, node, "device")
-    return Stateful(path)
+    return draws.made(frame, call)
 
 
 def _parameter(frame: Frame, call: Call, path: str) -> Value:
@@ -243,6 +265,8 @@ def _tensor_dataset(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _subset(frame: Frame, call: Call, path: str) -> Value:
+    if path in draws.DRAWERS:
+        draws.note(frame, call, path)
     first = call.positional[0] if call.positional else UNKNOWN
     if not isinstance(first, (Stateful, Instance)):
         return UNKNOWN
@@ -279,6 +303,7 @@ def _compiled(frame: Frame, call: Call, path: str) -> Value:
 _SPECIAL: dict[str, Callable[[Frame, Call, str], Value]] = {
     "torch.device": _device,
     "torch.set_default_device": _set_default,
+    "torch.set_default_tensor_type": _set_default_type,
     "torch.amp.autocast": _autocast,
     "torch.Generator": _generator,
     "torch.nn.Parameter": _parameter,

@@ -1,0 +1,135 @@
+"""DVL304: a data set's order drawn on one device with a generator of another."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.device import Device, Kind, Role
+from devlint.finding import Applicability, Edit, Fix, Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.edits import code, parsed, with_keyword, without_keyword
+from devlint.rules.imports import importing
+from devlint.sites import Draw, Site
+
+_NO_GENERATOR = frozenset({"torch.utils.data.distributed.DistributedSampler"})
+_MATCHING = "torch.Generator(device=torch.get_default_device())"
+
+
+class SamplerGeneratorDevice(Rule):
+    """A data set is shuffled by a generator of another device than the one on which the order is drawn.
+
+    ## What it does
+    Reports `DataLoader`, `random_split` and samplers with a generator of an accelerator, and, where the file makes an
+    accelerator the default device, those that shuffle with a generator of the CPU: their own, where none is given.
+
+    ## Why it matters
+    The order is drawn by `torch.randperm` on the default device, and torch takes only a generator of the same device.
+    The first batch raises "Expected a 'cpu' device type for generator but found 'cuda'", or the other way round. A
+    `DataLoader` draws the seed of its workers with the generator, too, and raises without `shuffle=True` as well.
+
+    ## Example
+    ```python
+    import torch
+    from torch.utils.data import DataLoader
+
+    def load(dataset):
+        return DataLoader(dataset, shuffle=True, generator=torch.Generator(device="cuda"), pin_memory=True)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from torch.utils.data import DataLoader
+
+    def load(dataset):
+        return DataLoader(dataset, shuffle=True, generator=torch.Generator(), pin_memory=True)
+    ```
+
+    ## When it stays silent
+    - Where the generator is, or the default device, is not known: `torch.Generator(device=images.device)`.
+    - The loader does not shuffle and is given no generator, or `shuffle` is anything but a literal `True`.
+    - A `sampler` or `batch_sampler` is given: it draws, not the loader.
+    - The default device is set by `with torch.device(...)`, and the loader may be used outside.
+
+    ## Fix safety
+    The fix is unsafe: another generator draws another order. It leaves the device out of a `torch.Generator(...)` that
+    stands in the call, or adds `generator=torch.Generator(device=torch.get_default_device())` (torch 2.3 and later).
+
+    ## References
+    - [torch.utils.data.DataLoader](https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader)
+    - [torch.set_default_device](https://docs.pytorch.org/docs/stable/generated/torch.set_default_device.html)
+    """
+
+    code = "DVL304"
+    name = "sampler-generator-device"
+    severity = Severity.ERROR
+    sites = (Draw,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where the generator is surely not where the order is drawn."""
+        if not isinstance(site, Draw) or not site.place.differs(site.default):
+            return
+        if not (_chosen(site.place) and _chosen(site.default)):
+            return
+        drawer = site.drawer.rpartition(".")[2]
+        away = site.place if site.default.kind is Kind.CPU else site.default
+        when = "" if away.accelerates() else " where that is an accelerator"
+        whose = "a generator" if site.generator is not None else "its own generator, which is"
+        yield Report(
+            site.generator or site.node,
+            f"`{drawer}` draws the order on {site.default} with {whose} on {site.place}, which raises{when}",
+            label=f"on {site.place}",
+            steps=() if site.default_by is None else (site.default_by,),
+            help="give it a generator on the device on which the order is drawn: the default device",
+            fix=self._fix(site),
+        )
+
+    def _fix(self, site: Draw) -> Fix | None:
+        if site.default.kind is Kind.CPU:
+            return self._on_the_cpu(site.generator)
+        imports = importing(self.source, "torch", site.node)
+        if imports is None or site.drawer in _NO_GENERATOR:
+            return None
+        if site.generator is not None:
+            made = _made_here(site.generator)
+            edit = None if made is None else self.replace(made, _MATCHING)
+        else:
+            edit = self._with_generator(site)
+        if edit is None:
+            return None
+        return Fix("Use a generator on the default device", (edit, *imports), Applicability.UNSAFE)
+
+    def _with_generator(self, site: Draw) -> Edit | None:
+        import libcst as cst
+
+        call = parsed(self.source, site.node)
+        if not isinstance(call, cst.Call):
+            return None
+        return self.replace(site.node, code(with_keyword(call, "generator", _MATCHING)))
+
+    def _on_the_cpu(self, generator: ast.AST | None) -> Fix | None:
+        """The generator that is made in the call, without its device."""
+        import libcst as cst
+
+        made = _made_here(generator)
+        call = parsed(self.source, made) if made is not None else None
+        if made is None or not isinstance(call, cst.Call):
+            return None
+        bare = without_keyword(call, "device") if made.keywords else call.with_changes(args=call.args[1:])
+        return Fix("Make the generator on the CPU", (self.replace(made, code(bare)),), Applicability.UNSAFE)
+
+
+def _made_here(generator: ast.AST | None) -> ast.Call | None:
+    """The `torch.Generator(...)` that an argument is, or begins with, where the call makes it for itself."""
+    while isinstance(generator, ast.Call) and isinstance(generator.func, ast.Attribute):
+        if generator.func.attr == "Generator":
+            return generator
+        generator = generator.func.value
+    named = isinstance(generator, ast.Call) and isinstance(generator.func, ast.Name)
+    return generator if named and isinstance(generator, ast.Call) else None
+
+
+def _chosen(place: Device) -> bool:
+    """Whether the code itself names the device, so that it knows of both."""
+    return all(leaf.kind is not Kind.SYMBOL or leaf.role is Role.DEVICE for leaf in place.leaves())
