@@ -49,6 +49,7 @@ class Config:
     target_torch: tuple[int, int] | None = None
     fail_on: Severity = Severity.WARNING
     output_format: str = "text"
+    baseline: str | None = None
     root: str = ""
 
     def selecting(self, selection: Selection) -> Config:
@@ -107,6 +108,8 @@ def from_table(table: object, path: str) -> Config:
             values[key.replace("-", "_")] = reader(value)
         except ValueError as error:
             raise ConfigError(f"{path}: {key}: {error}") from error
+    if "baseline" in values:
+        values["baseline"] = os.path.join(values["root"], values["baseline"])
     layer = Selection(values.pop("select", None), values.pop("ignore", ()), values.pop("extend_select", ()))
     config = Config(**values).selecting(layer)
     _check_selectors(config, path)
@@ -162,6 +165,12 @@ def _strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError("expected a list of strings")
     return tuple(value)
+
+
+def _file(value: object) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("expected the name of a file")
+    return value
 
 
 def _boolean(value: object) -> bool:
@@ -221,6 +230,7 @@ def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 
 _READERS: dict[str, Callable[[object], Any]] = {
+    "baseline": _file,
     "exclude": _patterns,
     "extend-exclude": _patterns,
     "extend-select": _strings,

@@ -63,6 +63,7 @@ class Result:
 
     ``errors`` are about paths that could not be checked, ``unfixed`` about files that were, but could not be fixed;
     ``fixed`` counts findings that are gone, and ``diffs`` hold what would be written, in the order of the paths.
+    ``checked`` are the files of which there was no error, with their configurations.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -71,6 +72,7 @@ class Result:
     unfixed: list[str] = field(default_factory=list)
     fixed: int = 0
     diffs: list[bytes] = field(default_factory=list)
+    checked: list[tuple[str, Config]] = field(default_factory=list)
 
 
 def check_source(data: bytes | str, filename: str = "<string>", config: Config | None = None) -> list[Finding]:
@@ -126,20 +128,35 @@ def check_paths(
     """
     resolver = config if isinstance(config, Resolver) else Resolver(config)
     discovery = discover([os.fspath(path) for path in paths], resolver)
-    result = Result(errors=discovery.errors)
-    targets, task = discovery.targets, check_target
+    result = check_targets(discovery.targets, jobs, progress, fixing)
+    result.errors[:0] = discovery.errors
+    return result
+
+
+def check_targets(
+    targets: Sequence[Target],
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+    fixing: Fixing | None = None,
+) -> Result:
+    """Check files that were found already; see :func:`check_paths`."""
+    task = check_target
     if fixing is not None:
         from devlint.check.fixes.target import fix_target, once
 
         targets, task = once(targets), partial(fix_target, fixing)
-    diffs = []
+    result, diffs = Result(), []
+    configs = {target.path: target.config for target in targets}
     for done, outcome in enumerate(_outcomes(targets, jobs, task), 1):
         _take(result, outcome)
+        if outcome.error is None:
+            result.checked.append((outcome.path, configs[outcome.path]))
         if outcome.diff:
             diffs.append((outcome.path, outcome.diff))
         if progress:
             progress(done, len(targets))
     result.findings.sort(key=lambda finding: finding.sort_key)
+    result.checked.sort(key=lambda checked: checked[0])
     result.diffs += [diff for _, diff in sorted(diffs)]
     return result
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 import click
 
-from devlint.check.discover import force_excluded
-from devlint.check.engine import AnalysisError, Fixing, Result, check_paths, check_source
+from devlint.check.discover import discover, force_excluded
+from devlint.check.engine import AnalysisError, Fixing, Result, check_source, check_targets
+from devlint.check.narrow import Narrowing, judged
 from devlint.config import (
     FAIL_ON,
     OUTPUT_FORMATS,
@@ -53,6 +54,9 @@ class Options:
     fix: bool = False
     unsafe_fixes: bool = False
     diff: bool = False
+    baseline: str | None = None
+    update_baseline: bool = False
+    since: str | None = None
 
 
 def run(options: Options) -> int:
@@ -76,22 +80,84 @@ def _run(options: Options) -> int:
     except OSError as error:
         raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
     resolver, config = configure(options)
+    stdin_only = _reads_stdin(options)
+    narrowing = _narrowing(options, config, stdin_only)
     fixing = Fixing(options.unsafe_fixes, not options.diff) if options.fix or options.diff else None
-    if _reads_stdin(options):
+    if stdin_only:
         result, stdin = _check_stdin(options, config, fixing)
     else:
-        result, stdin = _check_files(options, resolver, fixing), {}
+        result, stdin = _check_files(options, resolver, fixing, narrowing), {}
     for line in (*result.errors, *result.unfixed):
         _say("error", line)
-    if not result.files and not result.errors and not options.quiet:
-        _say("warning", "no Python files found under the given paths")
-    if not _print(options, config, result, stdin) or result.errors or result.unfixed:
+    narrowing = _compared(options, narrowing, result)
+    known = narrowing.known(result.findings)
+    result.findings = narrowing.new(result.findings)
+    if not _print(options, config, result, stdin, known) or result.errors or result.unfixed:
         return EXIT_FAILED
     if options.diff:
         failing = bool(result.diffs)
     else:
         failing = any(finding.severity >= config.fail_on for finding in result.findings)
     return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
+
+
+def _narrowing(options: Options, config: Config, stdin: bool) -> Narrowing:
+    """What is left out of the report; a combination of options that makes no sense is an error."""
+    baseline = since = None
+    if options.since is not None:
+        for wrong, text in (
+            (stdin, "compares files, and cannot be asked about the standard input"),
+            (options.fix or options.diff, "cannot be combined with --fix or --diff, which speak of whole files"),
+            (options.update_baseline, "cannot be combined with --update-baseline, which needs all findings of a file"),
+        ):
+            if wrong:
+                raise ConfigError(f"--since {text}")
+        from devlint.check.since import since as changed
+
+        since = changed(options.since, _first_directory(options), options.paths)
+    if options.update_baseline:
+        if config.baseline is None:
+            raise ConfigError("--update-baseline: no baseline is named, by --baseline or in the configuration")
+        if options.diff:
+            raise ConfigError("--update-baseline cannot be combined with --diff, which changes nothing")
+        if stdin and options.stdin_filename is None:
+            raise ConfigError("--update-baseline: the standard input needs a name, by --stdin-filename")
+    if config.baseline is not None:
+        from devlint.check.baseline import Baseline
+
+        baseline = Baseline.read(_shown(config.baseline), may_lack=options.update_baseline)
+    return Narrowing(baseline, since)
+
+
+def _compared(options: Options, narrowing: Narrowing, result: Result) -> Narrowing:
+    """Say, or see to it, that entries of the baseline occur no more."""
+    from devlint.report.base import plural
+
+    baseline = narrowing.baseline
+    if baseline is None or options.diff:
+        return narrowing
+    seen = judged(result.checked, result.findings, options.paths or (os.curdir,))
+    if not options.update_baseline:
+        stale = narrowing.stale(result.findings, seen)
+        if stale and not options.quiet:
+            occur = "occurs" if stale == 1 else "occur"
+            _say(
+                "warning",
+                f"{plural(stale, 'entry', 'entries')} of the baseline no longer {occur}; run --update-baseline",
+            )
+        return narrowing
+    try:
+        return narrowing.updated(result.findings, seen)
+    except OSError as error:
+        result.errors.append(f"{baseline.file}: {error.strerror}")
+        _say("error", result.errors[-1])
+        return narrowing
+
+
+def _shown(path: str) -> str:
+    """A path as short as it is from the current directory."""
+    relative = os.path.relpath(path)
+    return path if leads_out(relative) else relative
 
 
 def configure(options: Options) -> tuple[Resolver, Config]:
@@ -136,15 +202,30 @@ def _changes(options: Options) -> dict[str, object]:
             raise ConfigError(f"--target-torch: {error}") from error
     if options.force_exclude:
         changes["force_exclude"] = True
+    if options.baseline is not None:
+        changes["baseline"] = _baseline(options.baseline)
     return changes
 
 
-def _check_files(options: Options, resolver: Resolver, fixing: Fixing | None) -> Result:
+def _baseline(file: str) -> str:
+    if not file or "\0" in file:
+        raise ConfigError("--baseline: no file is named")
+    return os.path.abspath(file)
+
+
+def _check_files(options: Options, resolver: Resolver, fixing: Fixing | None, narrowing: Narrowing) -> Result:
     from devlint.report.progress import Progress
 
-    paths = options.paths or (os.curdir,)
+    discovery = discover(options.paths or (os.curdir,), resolver)
+    targets = narrowing.targets(discovery.targets)
+    if not discovery.targets and not discovery.errors and not options.quiet:
+        _say("warning", "no Python files found under the given paths")
+    elif discovery.targets and not targets and not options.quiet:
+        click.echo(f"No Python file has changed since {options.since}.", err=True)
     with Progress(enabled=not options.quiet and sys.stderr.isatty()) as progress:
-        return check_paths(paths, resolver, options.jobs, progress, fixing)
+        result = check_targets(targets, options.jobs, progress, fixing)
+    result.errors[:0] = discovery.errors
+    return result
 
 
 def _reads_stdin(options: Options) -> bool:
@@ -174,14 +255,15 @@ def _check_stdin(options: Options, config: Config, fixing: Fixing | None) -> tup
         from devlint.check.fixes.output import fix_text
 
         result, data = fix_text(data, name, config, fixing)
+        result.checked = [(name, config)] * result.files
         return result, {name: data}
     try:
-        return Result(check_source(data, name, config), files=1), {name: data}
+        return Result(check_source(data, name, config), files=1, checked=[(name, config)]), {name: data}
     except AnalysisError as error:
         return Result(errors=[f"{name}: devlint failed on this file, please report it: {error}"]), {}
 
 
-def _print(options: Options, config: Config, result: Result, stdin: dict[str, bytes]) -> bool:
+def _print(options: Options, config: Config, result: Result, stdin: dict[str, bytes], known: int) -> bool:
     """Print what there is to print; whether that was possible."""
     from devlint.report.base import silence
 
@@ -193,7 +275,7 @@ def _print(options: Options, config: Config, result: Result, stdin: dict[str, by
         if options.diff:
             _print_diffs(options, result)
         else:
-            _print_report(options, config, result, stdin)
+            _print_report(options, config, result, stdin, known)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has seen enough (`| head`).
@@ -212,7 +294,7 @@ def _print_diffs(options: Options, result: Result) -> None:
     write_diffs(result, wants_color(sys.stdout), options.quiet)
 
 
-def _print_report(options: Options, config: Config, result: Result, stdin: dict[str, bytes]) -> None:
+def _print_report(options: Options, config: Config, result: Result, stdin: dict[str, bytes], known: int) -> None:
     from devlint.report import Report, render
     from devlint.report.base import wants_color
 
@@ -231,6 +313,7 @@ def _print_report(options: Options, config: Config, result: Result, stdin: dict[
         options.quiet,
         fixed=result.fixed if options.fix else None,
         unsafe_fixes=options.unsafe_fixes,
+        known=known,
     )
     for text in render(report, "statistics" if options.statistics else "", config.output_format):
         click.echo(text, file=stream, color=color)

@@ -26,6 +26,8 @@ class Report:
     fixed: int | None = None
     """How many findings were fixed before these; None if that was not tried."""
     unsafe_fixes: bool = False
+    known: int = 0
+    """How many more findings the baseline holds."""
     _file: str | None = None
     _lines: Sequence[str] = ()
 

@@ -59,6 +59,8 @@ def summary(report: Report) -> str:
         kinds = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "hint"}
         parts = [plural(counts[severity], noun) for severity, noun in kinds.items() if counts[severity]]
         text = f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)}) {where}."
+    if report.known:
+        text = f"{text} The baseline holds {report.known:,}{' more' if counts else ''}."
     return f"{text} {plural(report.failures, 'path')} could not be checked." if report.failures else text
 
 
