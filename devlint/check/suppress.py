@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import tokenize
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from devlint.check.source import split_lines
 from devlint.config import did_you_mean
-from devlint.finding import Finding, Span
+from devlint.finding import Applicability, Edit, Finding, Fix, Span
 from devlint.selection import PARSE_ERROR, UNUSED_SUPPRESSION, UnknownSelectorError, codes_of, rules
 
 _MENTION = re.compile(r"devlint:|noqa", re.IGNORECASE)
@@ -28,7 +29,43 @@ class _Entry:
     text: str
     span: Span
     codes: frozenset[str]
+    word: str
+    """The selector as it is written; empty where the comment names none."""
     used: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """How a suppression is written: its row, where it and its selectors begin and end there, and the selectors."""
+
+    row: int
+    lines: Sequence[str]
+    whole: tuple[int, int]
+    listed: tuple[int, int]
+    words: tuple[str, ...]
+
+    def without(self, unused: set[str]) -> Fix:
+        """The fix that takes selectors out or, if none would be left, all of it."""
+        kept = [word for word in self.words if word not in unused]
+        if kept:
+            edit = self._edit(*self.listed, ", ".join(kept))
+            return Fix(f"Remove `{', '.join(sorted(unused))}`", (edit,), Applicability.SAFE)
+        line, (start, end) = self.lines[self.row - 1], self.whole
+        before, after = line[:start], line[end:]
+        if after.strip():
+            # what follows is another comment, or becomes one
+            end += len(after) - len(after.lstrip())
+            edit = self._edit(start, end, "" if after.lstrip().startswith("#") else "# ")
+        elif before.strip():
+            edit = self._edit(len(before.rstrip()), len(line), "")
+        elif self.row == len(self.lines):
+            edit = self._edit(0, len(line), "")
+        else:
+            edit = Edit(Span(self.row, 1, self.row + 1, 1), "")
+        return Fix("Remove the comment", (edit,), Applicability.SAFE)
+
+    def _edit(self, start: int, end: int, content: str) -> Edit:
+        return Edit(Span(self.row, start + 1, self.row, end + 1), content)
 
 
 @dataclass(slots=True)
@@ -39,6 +76,7 @@ class _Comment:
     entries: list[_Entry]
     reportable: bool
     """Whether an unused one is worth a word: a blank ``# noqa`` is other linters' business."""
+    written: _Written
 
 
 @dataclass(slots=True)
@@ -67,14 +105,11 @@ class Suppressions:
         rule = rules().get(UNUSED_SUPPRESSION)
         if rule is None or UNUSED_SUPPRESSION not in active:
             return []
-        reports = list(self.problems)
-        for comment in self.comments:
-            if comment.reportable:
-                reports += [
-                    (entry.span, f"{entry.text} silences nothing here")
-                    for entry in comment.entries
-                    if not entry.used and _could_fire(entry.codes, active)
-                ]
+        reports: list[tuple[Span, str, Fix | None]] = [(span, message, None) for span, message in self.problems]
+        for comment in filter(attrgetter("reportable"), self.comments):
+            unused = [entry for entry in comment.entries if not entry.used and _could_fire(entry.codes, active)]
+            fix = comment.written.without({entry.word for entry in unused})
+            reports += [(entry.span, f"{entry.text} silences nothing here", fix) for entry in unused]
         findings = [
             Finding(
                 UNUSED_SUPPRESSION,
@@ -84,8 +119,9 @@ class Suppressions:
                 filename,
                 span,
                 help="remove it, so that it cannot hide a finding to come",
+                fix=fix,
             )
-            for span, message in reports
+            for span, message, fix in reports
         ]
         return [finding for finding in findings if not self._silenced(finding)]
 
@@ -162,10 +198,11 @@ def suppressions(text: str, has_findings: bool) -> Suppressions:
         (row, column), comment = token.start, token.string
         alone = not lines[row - 1][:column].strip()
         for match in _PRAGMA.finditer(comment):
-            _read_pragma(match, row, column, layout.rows_below(row) if alone else frozenset({row}), found)
+            rows = layout.rows_below(row) if alone else frozenset({row})
+            _read_pragma(match, (row, column), lines, rows, found)
         noqa = None if alone else _NOQA.search(comment)
         if noqa:
-            _read_noqa(noqa, row, column, found)
+            _read_noqa(noqa, (row, column), lines, found)
     return found
 
 
@@ -177,7 +214,10 @@ def _tokens(lines: list[str]) -> Iterator[tokenize.TokenInfo]:
         return
 
 
-def _read_pragma(match: re.Match[str], row: int, column: int, rows: frozenset[int], found: Suppressions) -> None:
+def _read_pragma(
+    match: re.Match[str], place: tuple[int, int], lines: Sequence[str], rows: frozenset[int], found: Suppressions
+) -> None:
+    row, column = place
     word, listed, rest = match["word"], match["list"], match["rest"]
     start = column + match.start() + 1
     span = Span(row, start, row, start + len(match[0].rstrip()))
@@ -202,25 +242,41 @@ def _read_pragma(match: re.Match[str], row: int, column: int, rows: frozenset[in
         except UnknownSelectorError as error:
             found.problems.append((span, str(error)))
             continue
-        entries.append(_Entry(f"`{word}[{selector}]`" if listed else f"`{word}`", span, codes))
-    found.add(_Comment(None if word == "ignore-file" else rows, entries, reportable=True))
+        entries.append(
+            _Entry(f"`{word}[{selector}]`" if listed else f"`{word}`", span, codes, selector if listed else "")
+        )
+    inside = (match.start("list") + 1, match.end("list") - 1)
+    written = _written(match, place, lines, inside, selectors if listed else [])
+    found.add(_Comment(None if word == "ignore-file" else rows, entries, True, written))
 
 
-def _read_noqa(match: re.Match[str], row: int, column: int, found: Suppressions) -> None:
+def _read_noqa(match: re.Match[str], place: tuple[int, int], lines: Sequence[str], found: Suppressions) -> None:
+    row, column = place
     start = column + match.start() + 1
     span = Span(row, start, row, start + len(match[0]))
+    listed = re.split(r"[\s,]+", match["codes"] or "")
+    written = _written(match, place, lines, match.span("codes"), listed)
     if match["codes"] is None:
-        found.add(_Comment(frozenset({row}), [_Entry("`noqa`", span, frozenset(rules()))], reportable=False))
+        found.add(_Comment(frozenset({row}), [_Entry("`noqa`", span, frozenset(rules()), "")], False, written))
         return
     entries = []
-    for code in re.split(r"[\s,]+", match["codes"].upper()):
+    for word in listed:
+        code = word.upper()
         if not code.startswith("DVL"):
             continue
         try:
-            entries.append(_Entry(f"`noqa: {code}`", span, codes_of(code)))
+            entries.append(_Entry(f"`noqa: {code}`", span, codes_of(code), word))
         except UnknownSelectorError as error:
             found.problems.append((span, str(error)))
-    found.add(_Comment(frozenset({row}), entries, reportable=True))
+    found.add(_Comment(frozenset({row}), entries, True, written))
+
+
+def _written(
+    match: re.Match[str], place: tuple[int, int], lines: Sequence[str], inside: tuple[int, int], words: Iterable[str]
+) -> _Written:
+    row, column = place
+    start, end = match.span()
+    return _Written(row, lines, (column + start, column + end), (column + inside[0], column + inside[1]), tuple(words))
 
 
 def _could_fire(codes: frozenset[str], active: frozenset[str]) -> bool:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from devlint.finding import Finding, Place
+from devlint.finding import Finding, Fix, Place
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import in_format
 
 if TYPE_CHECKING:
     from devlint.check.source import Source
@@ -87,8 +88,15 @@ def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST
         label=report.label,
         related=tuple(dict.fromkeys(places)),
         help=report.help,
-        fix=report.fix,
+        fix=_applicable(source, report.fix),
     )
+
+
+def _applicable(source: Source, fix: Fix | None) -> Fix | None:
+    """The fix, unless it would edit the inside of an f-string."""
+    if fix is None or any(in_format(source, edit.span) for edit in fix.edits):
+        return None
+    return fix
 
 
 def _place(source: Source, home: Source, step: Step) -> Place:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+from typing import NamedTuple
 
 from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
+
+_FORMATS = tuple(getattr(ast, name) for name in ("JoinedStr", "TemplateStr") if hasattr(ast, name))
 
 
 class _Landmarks:
@@ -16,11 +19,14 @@ class _Landmarks:
         self.functions: dict[int, ast.AST] = {}
         self.statements: dict[ast.AST, tuple[ast.stmt, list[ast.stmt]]] = {}
         self.simple: dict[int, ast.stmt] = {}
+        self.formats: list[ast.AST] = []
         # the walk goes from the outside to the inside: the innermost function has the last word on a row
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 last = node.end_lineno or node.lineno
                 self.functions.update(dict.fromkeys(range(node.lineno, last + 1), node))
+            elif isinstance(node, _FORMATS):
+                self.formats.append(node)
             for name in ("body", "orelse", "finalbody"):
                 block: object = getattr(node, name, None)
                 if isinstance(block, list):  # not the body of a lambda
@@ -64,6 +70,36 @@ def idle_statement(source: SourceText, call: ast.Call) -> tuple[ast.stmt, list[a
     receiver = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
     names = [ast.unparse(target) for target in getattr(found[0], "targets", ())]
     return found if isinstance(found[0], ast.Expr) or names == [receiver] else None
+
+
+def in_format(source: SourceText, span: Span) -> bool:
+    """Whether a place lies inside an f-string, where a quote or a new line may end it.
+
+    Before Python 3.12 its parts may be said to stand anywhere, so that a place is no more than a name for them.
+    """
+    return any(span in places for places in _formats(source))  # type: ignore[arg-type]  # sources are told apart by identity
+
+
+@functools.lru_cache(maxsize=2)
+def _formats(source: SourceText) -> list[_Places]:
+    return [
+        _Places(source.span(node), {source.span(inner) for inner in ast.walk(node) if hasattr(inner, "lineno")})
+        for node in _landmarks(source.tree).formats
+    ]
+
+
+class _Places(NamedTuple):
+    """Where an f-string stands, and where its parts are said to."""
+
+    whole: Span
+    parts: set[Span]
+
+    def __contains__(self, span: object) -> bool:
+        if not isinstance(span, Span) or span == self.whole:
+            return False
+        start, end = (span.row, span.column), (span.end_row, span.end_column)
+        inside = (self.whole.row, self.whole.column) < start and end < (self.whole.end_row, self.whole.end_column)
+        return inside or span in self.parts
 
 
 def removal(source: SourceText, statement: ast.stmt, block: list[ast.stmt]) -> Edit | None:

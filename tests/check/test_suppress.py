@@ -8,6 +8,7 @@ import time
 import pytest
 
 from devlint.check.engine import check_source
+from devlint.check.fixes.mend import mend
 from devlint.config import Config, Selection
 
 pytestmark = pytest.mark.usefixtures("stub_rules")
@@ -152,6 +153,42 @@ def test_what_is_not_understood_silences_nothing_and_says_so(comment: str, words
     found = check_source(f"dropped()  {comment}\n")
     assert [finding.code for finding in found] == ["DVL102", "DVL901"]
     assert words in found[1].message
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = 1  # devlint: ignore\n", "x = 1\n"),
+        ("x = 1  # devlint: ignore[DVL102] - why\n", "x = 1\n"),
+        ("x = 1\t# noqa: DVL102", "x = 1"),
+        ("dropped()  # devlint: ignore[DVL101, DVL102]\n", "dropped()  # devlint: ignore[DVL102]\n"),
+        ("dropped()  # devlint: ignore[dvl102,DVL101,DVL6] why\n", "dropped()  # devlint: ignore[dvl102] why\n"),
+        ("x = 1  # noqa: E501, DVL102\n", "x = 1  # noqa: E501\n"),
+        ("x = 1  # NOQA:dvl102,E501 DVL101\n", "x = 1  # NOQA:E501\n"),
+        ("x = 1  # noqa: DVL102 because\n", "x = 1  # because\n"),
+        ("x = 1  # noqa: DVL102  # because\n", "x = 1  # because\n"),
+        ("x = 1  # type: ignore  # devlint: ignore[DVL102]  # noqa: E501\n", "x = 1  # type: ignore  # noqa: E501\n"),
+        ("x = 1  # devlint: ignore[DVL101]  # devlint: ignore[DVL102]\n", "x = 1\n"),
+        ("x = (\n    # devlint: ignore[DVL102]\n    1,\n)\n", "x = (\n    1,\n)\n"),
+        ("if x:\r\n    # devlint: ignore\r\n    y\r\n", "if x:\r\n    y\r\n"),
+        ("x\n# devlint: ignore-file[DVL102]", "x\n"),
+        (
+            "# devlint: ignore-file[DVL101, DVL102] generated\ndropped()\n",
+            "# devlint: ignore-file[DVL102] generated\ndropped()\n",
+        ),
+        ("é = 'é'  # devlint: ignore[DVL102]\n", "é = 'é'\n"),
+    ],
+)
+def test_what_is_unused_can_be_removed(before: str, after: str) -> None:
+    mended = mend(before.encode(), "x.py", Config(), unsafe=False)
+    assert (mended.data.decode(), mended.failure) == (after, None)
+    assert [finding for finding in mended.findings if finding.code == "DVL901"] == []
+
+
+@pytest.mark.parametrize("comment", ["# devlint: ignore[DVL107]", "# devlint: disable", "# devlint: ignore[DVL102"])
+def test_what_is_not_understood_is_left_to_a_person(comment: str) -> None:
+    text = f"x = 1  {comment}\n".encode()
+    assert mend(text, "x.py", Config(), unsafe=True).data == text
 
 
 def test_the_report_can_be_silenced_by_name_only() -> None:

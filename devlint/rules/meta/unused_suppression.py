@@ -33,7 +33,9 @@ class UnusedSuppression(Rule):
     - In a file that does not parse.
 
     ## Fix safety
-    There is no fix yet.
+    The fix is safe: a comment changes nothing in a run. It takes out the codes that silence nothing or, where no other
+    is left, the comment with its reason. Other linters' codes stay. There is no fix for what devlint does not
+    understand.
 
     ## References
     - [ruff: unused-noqa](https://docs.astral.sh/ruff/rules/unused-noqa/)
