@@ -9,7 +9,7 @@ from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import code, parsed, with_keyword
-from devlint.rules.transfers.pinned import reads_pinned
+from devlint.rules.transfers.pinned import can_be_released, reads_pinned, release, released_safely
 from devlint.sites import Load, Site, Step, Transfer
 
 _PIN_MEMORY_POSITION = 7
@@ -57,9 +57,11 @@ class MissingPinMemory(Rule):
     - The default device of the file is an accelerator.
 
     ## Fix safety
-    `pin_memory=True` changes no result. The fix is safe where the batches are seen to be on the CPU and unsafe
-    elsewhere: a dataset of accelerator tensors cannot be pinned. On a machine without an accelerator it adds a
-    warning; `pin_memory=torch.cuda.is_available()` does not.
+    The fix adds `pin_memory=True`, and `non_blocking=True` to the copies that can then go on by themselves. The first
+    changes no result where the batches are seen to be on the CPU; a dataset of accelerator tensors cannot be pinned.
+    The second is safe where the device is `cuda` or the CPU and the function does not write into the batch (see
+    DVL204). The fix is safe where both are. On a machine without an accelerator pinning adds a warning;
+    `pin_memory=torch.cuda.is_available()` does not.
 
     ## References
     - [Memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
@@ -94,18 +96,21 @@ class MissingPinMemory(Rule):
             steps=tuple(Step(move.node, f"copied to {move.target} {_where(move)}") for move in moves),
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
-            fix=self._fix(site),
+            fix=self._fix(site, moves),
         )
 
-    def _fix(self, site: Load) -> Fix | None:
+    def _fix(self, site: Load, moves: list[Transfer]) -> Fix | None:
         import libcst as cst
 
         call = None if site.via else parsed(self.source, site.node)
         if not isinstance(call, cst.Call):
             return None
-        applicability = Applicability.SAFE if site.batches.kind is Kind.CPU else Applicability.UNSAFE
-        edit = self.replace(site.node, code(with_keyword(call, "pin_memory", "True")))
-        return Fix("Add `pin_memory=True`", (edit,), applicability)
+        pinned = self.replace(site.node, code(with_keyword(call, "pin_memory", "True")))
+        waiting = [move for move in moves if not move.non_blocking and can_be_released(move)]
+        released = tuple(edit for move in waiting if (edit := release(self, move)) is not None)
+        safe = site.batches.kind is Kind.CPU and all(released_safely(self, move) for move in waiting)
+        message = "Add `pin_memory=True`" + (" and `non_blocking=True`" if released else "")
+        return Fix(message, (pinned, *released), Applicability.SAFE if safe else Applicability.UNSAFE)
 
 
 def _decided(site: Load) -> bool:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import code, parsed, short, with_keyword
-from devlint.rules.transfers.pinned import reads_pinned
+from devlint.rules.edits import short
+from devlint.rules.transfers.pinned import can_be_released, reads_pinned, release, released_safely
 from devlint.sites import Site, Transfer
 
-_METHODS = frozenset({"to", "cuda", "copy_"})
 _SETTABLE = frozenset({"accelerate", "transformers"})
 """Libraries which copy batches, by way of accelerate, and can be told not to wait."""
 _SETTING = (
@@ -54,8 +52,9 @@ class BlockingPinnedCopy(Rule):
     - Whether the memory is pinned is not known.
 
     ## Fix safety
-    Adding `non_blocking=True` is unsafe: code that writes to the host tensor before the copy has ended would change
-    what arrives, and on MPS the copy is not ordered with what follows.
+    Adding `non_blocking=True` is safe where the device is `cuda` or the CPU and the function does not write into the
+    batch. It is unsafe elsewhere: what is written to the host tensor before the copy has ended changes what arrives,
+    and on MPS the copy is not ordered with what follows.
 
     ## References
     - [Use pinned memory buffers](https://docs.pytorch.org/docs/stable/notes/cuda.html)
@@ -72,7 +71,7 @@ class BlockingPinnedCopy(Rule):
         """A report where every step waits for a copy that need not be waited for."""
         if not isinstance(site, Transfer) or not site.pinned or site.non_blocking or not site.repeated:
             return
-        if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target) or not self._can_change(site):
+        if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target) or not _can_change(site):
             return
         text = short(site.value.text, "")
         what = "its batches" if site.via else f"`{text}`" if text else "the tensor"
@@ -86,20 +85,14 @@ class BlockingPinnedCopy(Rule):
             fix=None if site.via else self._fix(site),
         )
 
-    def _can_change(self, site: Transfer) -> bool:
-        """Whether the copy is one that the code can ask not to wait for."""
-        if site.via:
-            return site.via.partition("/")[0] in _SETTABLE
-        if not isinstance(site.node, ast.Call):
-            return site.spelled in _METHODS
-        asked = any(keyword.arg in ("non_blocking", None) for keyword in site.node.keywords)
-        return site.spelled in _METHODS and not asked and not any(isinstance(a, ast.Starred) for a in site.node.args)
-
     def _fix(self, site: Transfer) -> Fix | None:
-        import libcst as cst
-
-        call = parsed(self.source, site.node) if isinstance(site.node, ast.Call) else None
-        if not isinstance(call, cst.Call):
+        edit = release(self, site)
+        if edit is None:
             return None
-        edit = self.replace(site.node, code(with_keyword(call, "non_blocking", "True")))
-        return Fix("Add `non_blocking=True`", (edit,), Applicability.UNSAFE)
+        applicability = Applicability.SAFE if released_safely(self, site) else Applicability.UNSAFE
+        return Fix("Add `non_blocking=True`", (edit,), applicability)
+
+
+def _can_change(site: Transfer) -> bool:
+    """Whether the copy is one that the code can ask not to wait for."""
+    return site.via.partition("/")[0] in _SETTABLE if site.via else can_be_released(site)

@@ -1,10 +1,17 @@
-"""What pinned memory is good for."""
+"""What pinned memory is good for, and how a copy from it is let go."""
 
 from __future__ import annotations
 
+import ast
+
 from devlint.device import Device, Kind
+from devlint.finding import Edit
+from devlint.rules.base import Rule
+from devlint.rules.edits import around, code, parsed, with_keyword
+from devlint.sites import Transfer
 
 _READERS = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")
+_METHODS = frozenset({"to", "cuda", "copy_"})
 
 
 def reads_pinned(target: Device | None) -> bool:
@@ -12,3 +19,50 @@ def reads_pinned(target: Device | None) -> bool:
     if target is None or not target.known:
         return False
     return any(leaf.kind is Kind.SYMBOL or leaf.type in _READERS for leaf in target.leaves())
+
+
+def can_be_released(site: Transfer) -> bool:
+    """Whether the copy is one of the code's own, which says nothing yet of waiting."""
+    if not isinstance(site.node, ast.Call):
+        return site.spelled in _METHODS
+    asked = any(keyword.arg in ("non_blocking", None) for keyword in site.node.keywords)
+    return site.spelled in _METHODS and not asked and not any(isinstance(a, ast.Starred) for a in site.node.args)
+
+
+def release(rule: Rule, site: Transfer) -> Edit | None:
+    """The edit with which the host no longer waits for a copy."""
+    import libcst as cst
+
+    call = parsed(rule.source, site.node) if isinstance(site.node, ast.Call) and not site.via else None
+    if not isinstance(call, cst.Call):
+        return None
+    return rule.replace(site.node, code(with_keyword(call, "non_blocking", "True")))
+
+
+def released_safely(rule: Rule, site: Transfer) -> bool:
+    """Whether it makes no difference to any result that the host does not wait.
+
+    On CUDA what follows on the device comes after the copy, on others it need not; and the host must not write to the
+    tensor before that has been read.
+    """
+    if site.target is None or any(leaf.kind is not Kind.CPU and leaf.type != "cuda" for leaf in site.target.leaves()):
+        return False
+    root = _root(site.value.node)
+    return not any(_written(node, root) for node in ast.walk(around(rule.source, site.node)))
+
+
+def _root(node: ast.AST) -> str:
+    """The name that an expression hangs on."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _written(node: ast.AST, root: str) -> bool:
+    """Whether something is written into what hangs on a name."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
+        return in_place and _root(node.func.value) == root
+    if isinstance(node, ast.AugAssign):
+        return _root(node.target) == root
+    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _root(node) == root
