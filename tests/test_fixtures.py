@@ -24,8 +24,9 @@ from devlint.check.fixes.document import Document
 from devlint.check.fixes.mend import applies, mend
 from devlint.check.source import split_lines
 from devlint.config import Config, Selection
-from devlint.finding import Finding, Fix, Severity, Span
+from devlint.finding import Edit, Finding, Span
 from devlint.rules import registry
+from tests.followed import added, codes
 
 RULES = registry()
 ROOT = Path(__file__).parents[1] / "fixtures" / "rules"
@@ -49,12 +50,6 @@ import torch.nn.functional as F
 from torch.utils.data import DataLoader
 """
 EVERY_RULE = Config(selections=(Selection(select=("ALL",)),))
-# Hints that only a fix makes possible, in the place where it was made. Applying the fixes on removes them again, to
-# which the test of all fixes together holds them.
-FOLLOWED = {
-    # a move that was dropped did nothing; now that it is made, it can be said that it might be spared
-    ("DVL102", "DVL203", Severity.INFO),
-}
 EXPECTATION = re.compile(r"#\s*expect:(.*)")
 
 Expected = tuple[int, str, str]
@@ -110,10 +105,10 @@ def differences(fixture: Path, wanted: Iterable[Expected], got: Iterable[Expecte
     return [f"{fixture.relative_to(ROOT.parents[1])}:{row}: {line}" for row, line in sorted(lines)]
 
 
-def apply(text: str, fix: Fix) -> str:
-    """The text after one fix."""
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """The text after edits, which must not overlap."""
     document = Document.read(text.encode())
-    return document.changed([document.change(edit) for edit in fix.edits]).text
+    return document.changed([document.change(edit) for edit in edits]).text
 
 
 def mended(text: str, unsafe: bool) -> str:
@@ -125,10 +120,6 @@ def mended(text: str, unsafe: bool) -> str:
 
 def end_of(span: Span) -> tuple[int, int]:
     return span.end_row, span.end_column
-
-
-def codes(reports: Iterable[Finding]) -> Counter[str]:
-    return Counter(finding.code for finding in reports)
 
 
 def snippet(code: str, heading: str) -> str:
@@ -204,18 +195,16 @@ def test_documentation_shows_what_fires_and_what_does_not(code: str) -> None:
 @pytest.mark.parametrize("fixture", named("bad"), ids=name_of)
 def test_every_fix_silences_its_finding_and_adds_none(fixture: Path) -> None:
     text = fixture.read_text(encoding="utf-8")
-    before = codes(findings(text))
-    for finding in findings(text):
+    before = findings(text)
+    for finding in before:
         if finding.fix is None:
             continue
         where = f"{name_of(fixture)}:{finding.span.row}: {finding.fix.message}"
-        fixed = apply(text, finding.fix)
+        fixed = apply(text, finding.fix.edits)
         ast.parse(fixed)
-        after = codes(findings(fixed))
-        assert after[finding.code] < before[finding.code], f"{where}: {finding.code} still fires"
-        added = [other for other in findings(fixed) if other.code in after - before]
-        followed = all((finding.code, other.code, other.severity) in FOLLOWED for other in added)
-        assert followed, f"{where}: adds {after - before}"
+        after = findings(fixed)
+        assert codes(after)[finding.code] < codes(before)[finding.code], f"{where}: {finding.code} still fires"
+        assert not (more := added(before, after, [finding.code])), f"{where}: adds {more}"
 
 
 @pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
@@ -224,7 +213,8 @@ def test_all_fixes_together_leave_nothing_to_fix(fixture: Path, unsafe: bool) ->
     text = fixture.read_text(encoding="utf-8")
     fixed = mended(text, unsafe)
     assert not [finding for finding in findings(fixed) if applies(finding, unsafe)]
-    assert not codes(findings(fixed)) - codes(findings(text))
+    applied = {finding.code for finding in findings(text) if applies(finding, unsafe)}
+    assert not added(findings(text), findings(fixed), applied)
     assert mended(fixed, unsafe) == fixed
     # what is written with other line ends is fixed with them
     assert mended(text.replace("\n", "\r\n"), unsafe) == fixed.replace("\n", "\r\n")

@@ -6,7 +6,9 @@ import ast
 
 import pytest
 
+from devlint.check.engine import check_source
 from devlint.check.source import Source
+from devlint.config import Config, Selection
 from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
 from devlint.finding import Applicability
 from devlint.rules.base import Report
@@ -50,12 +52,39 @@ def test_the_help_does_not_ask_for_what_is_there() -> None:
     assert "non_blocking" not in report.help
 
 
-@pytest.mark.parametrize(("batches", "applicability"), [(CPU, Applicability.SAFE), (UNKNOWN, Applicability.UNSAFE)])
-def test_the_fix_is_safe_where_the_batches_are_on_the_cpu(batches: Device, applicability: Applicability) -> None:
-    (report,) = judge(move(DEVICE), batches=batches)
+@pytest.mark.parametrize(
+    ("batches", "target", "applicability"),
+    [
+        (CPU, accelerator("cuda"), Applicability.SAFE),
+        (UNKNOWN, accelerator("cuda"), Applicability.UNSAFE),
+        (CPU, accelerator("xpu"), Applicability.UNSAFE),
+        (CPU, DEVICE, Applicability.UNSAFE),
+    ],
+)
+def test_the_fix_is_safe_where_the_batches_are_on_the_cpu_and_the_device_is_cuda(
+    batches: Device, target: Device, applicability: Applicability
+) -> None:
+    (report,) = judge(move(target), batches=batches)
     assert report.fix is not None
     assert report.fix.applicability is applicability
     assert [edit.content for edit in report.fix.edits] == ["DataLoader(data, pin_memory=True)"]
+
+
+def fixed(code: str) -> Applicability:
+    """How safe the fix of the copy in a loop is."""
+    head = "from torch.utils.data import DataLoader\ndef f(dataset, model):\n    for x, y in DataLoader(dataset):\n"
+    (finding,) = check_source(head + code, config=Config(selections=(Selection(("DVL301",)),)))
+    assert finding.fix is not None
+    assert len(finding.fix.edits) == 2
+    return finding.fix.applicability
+
+
+@pytest.mark.parametrize("writes", ["x.zero_()", "x[0] = 1", "x += 1", "x[0].data.add_(1)"])
+def test_what_the_host_writes_to_must_not_be_on_its_way(writes: str) -> None:
+    copy = "        model(x.to('cuda'))\n"
+    assert fixed(copy) is Applicability.SAFE
+    assert fixed(f"{copy}        y.zero_()\n        x.__len__()\n") is Applicability.SAFE
+    assert fixed(f"{copy}        {writes}\n") is Applicability.UNSAFE
 
 
 @pytest.mark.parametrize("target", [CPU, UNKNOWN, accelerator("mps"), None])

@@ -1,0 +1,29 @@
+"""Which hints a fix may lead to, although it should add no finding of any rule; each pair with its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from devlint.finding import Finding, Severity
+
+FOLLOWED = {
+    # A move that was dropped did nothing. Now that it is made, it can be said that it might be spared.
+    ("DVL102", "DVL203"),
+    # The old name has CUDA in it, the new one takes it as an argument, and that is where DVL602 reads it.
+    ("DVL701", "DVL602"),
+}
+
+
+def codes(findings: Iterable[Finding]) -> Counter[str]:
+    """How often each rule fires."""
+    return Counter(finding.code for finding in findings)
+
+
+def added(before: Iterable[Finding], after: Collection[Finding], fixed: Collection[str]) -> Counter[str]:
+    """How many findings of each rule came with fixes of others, without the hints that may."""
+    more = codes(after) - codes(before)
+    for finding in after:
+        if finding.severity is Severity.INFO and any((code, finding.code) in FOLLOWED for code in fixed):
+            more[finding.code] -= 1
+    return +more
