@@ -55,7 +55,8 @@ class Operand:
     it on the default device, in the same function and with no device asked for.  ``attribute`` is the assignment of
     the plain attribute of a module through which it came.  ``role`` is the parameter it is passed to, where that
     matters.  ``derived`` says that it came out of a call that could not be followed, so that its device is only
-    likely the one of what went in.
+    likely the one of what went in; ``near`` is that device, where it is no argument's.  ``grad`` is "parameter" or
+    "leaf" for what collects gradients, "graph" for what may be computed from such.
     """
 
     node: ast.AST
@@ -69,6 +70,8 @@ class Operand:
     attribute: Step | None = None
     role: str = ""
     derived: bool = False
+    grad: str = ""
+    near: Device = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,24 @@ class Operation(Site):
     operator: str
     kind: str
     operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostRead(Site):
+    """Tensors handed to something that takes none but the CPU's, and which may well be elsewhere.
+
+    ``reader`` is what takes them, by its canonical name: ``numpy.asarray``, ``torch.Tensor.numpy``.  ``kind`` is
+    "array" where it makes an array of them, "lengths" where it wants to be told the lengths of sequences.  ``several``
+    says that they are items of a list which is handed over as a whole.  ``computed`` says that the code has computed
+    them, and not only been given them; ``beside`` is where the sequences are of which these are the lengths.
+    """
+
+    reader: str
+    kind: str
+    values: tuple[Operand, ...]
+    several: bool = False
+    computed: bool = False
+    beside: Device = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

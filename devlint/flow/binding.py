@@ -56,7 +56,7 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
             f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target
         )
         frame.state.forget(value)
-    elif isinstance(value, Opaque) and not value.hint and hint:
+    elif isinstance(value, Opaque) and not value.hint and (hint or value.near.known):
         value = replace(value, hint=hint, text=name)
     elif isinstance(value, Const):
         value = named_device(frame, name, value, node)

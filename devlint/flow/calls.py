@@ -12,6 +12,7 @@ from devlint.device import Role
 from devlint.flow import (
     draws,
     guards,
+    host,
     literals,
     modules,
     names,
@@ -59,7 +60,7 @@ _PASS_THROUGH = frozenset(
 )
 """Wrappers whose elements are those of their first argument."""
 _COPIES = frozenset({"copy.deepcopy", "torch.compile", "torch.jit.script", "torch.compiler.disable"})
-_HARMLESS = frozenset({"len", "print", "isinstance", "range", "type", "id", "bool", "repr", "min", "max"})
+_HARMLESS = frozenset({"len", "print", "range", "type", "id", "bool", "repr", "min", "max"})
 _REORDERING = frozenset({"reverse", "sort", "pop", "remove", "clear"})
 _SEQUENCE_GROWERS = frozenset({"append", "add", "insert", "extend"})
 
@@ -110,13 +111,14 @@ def named(frame: Frame, call: Call, path: str) -> Value:
     frame.machine.loaders.escape(call.values())
     if not waits.harmless(call):
         frame.machine.queue.unseen(frame, call.node)
+    host.function(frame, call, path)
     return modules.stranger(frame, call, path)
 
 
 def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attribute: Callable[[], Value]) -> Value:
     """The result of ``receiver.name(...)``."""
     name = node.attr
-    syncs.note(frame, call, receiver, node)
+    _note(frame, call, receiver, node)
     if isinstance(receiver, Named):
         return named(frame, call, names.canonical(f"{receiver.path}.{name}"))
     if isinstance(receiver, Module):
@@ -136,17 +138,31 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
     elif isinstance(receiver, Class):
         return _class_method(frame, call, receiver, name)
     elif isinstance(receiver, (Const, DeviceValue, Stateful)):
-        frame.machine.optimizers.method(receiver, call, name)
-        seeded = isinstance(receiver, Stateful) and receiver.path == draws.GENERATOR and name == "manual_seed"
-        return receiver if seeded else UNKNOWN
+        return _plain_method(frame, call, receiver, name)
     return _stranger(frame, call, receiver, node)
+
+
+def _plain_method(frame: Frame, call: Call, receiver: Const | DeviceValue | Stateful, name: str) -> Value:
+    """A method of what is neither tensor, module nor container."""
+    frame.machine.optimizers.method(receiver, call, name)
+    if not isinstance(receiver, Stateful):
+        return UNKNOWN
+    host.estimate(frame, call, receiver, name)
+    return receiver if receiver.path == draws.GENERATOR and name == "manual_seed" else UNKNOWN
+
+
+def _note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
+    """What a method call says by its name alone."""
+    syncs.note(frame, call, receiver, node)
+    if node.attr in host.READERS:
+        host.method(frame, call, receiver, node.attr)
 
 
 def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribute) -> Value | None:
     """A method of something that shows itself to be a tensor, a device or a module; ``None`` of anything else."""
     name = node.attr
     proven = tensors.is_tensor_method(name) or ("dim" in call.keywords and table.method(name) is not None)
-    if receiver.hint == "tensor" or (receiver.role is Role.INPUT and proven):
+    if receiver.hint == "tensor" or ((receiver.role is Role.INPUT or receiver.near.known) and proven):
         return tensors.method(frame, call, replace(receiver, hint="tensor"), node)
     if receiver.hint == "device":
         return UNKNOWN
@@ -262,6 +278,10 @@ def _dict(frame: Frame, call: Call) -> Value:
     return Mapping(tuple(call.keywords.items()), UNKNOWN)
 
 
+def _isinstance(frame: Frame, call: Call) -> Value:
+    return guards.condition(frame, call.node)
+
+
 def _super(frame: Frame, call: Call) -> Value:
     return Stateful("super")
 
@@ -281,6 +301,7 @@ _BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
     "builtins.str": _str,
     "builtins.dict": _dict,
     "builtins.super": _super,
+    "builtins.isinstance": _isinstance,
     "builtins.abs": _absolute,
     **{f"builtins.{name}": _unknown for name in _HARMLESS},
     **{f"builtins.{name}": syncs.read for name in ("print", "bool", "repr")},

@@ -12,7 +12,7 @@ TENSOR_ONLY = frozenset(
     """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty
     masked_fill masked_fill_ masked_select detach is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
     unbind flatten type_as is_floating_point index_select scatter_ scatter_add_ gather chunk argmax topk cumsum
-    repeat_interleave unfold sqrt exp long mT nonzero bool clamp reshape transpose""".split()
+    repeat_interleave unfold sqrt exp long mT nonzero bool int short byte clamp reshape transpose""".split()
 )
 """Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
@@ -27,6 +27,7 @@ _TENSORS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$"
 )
 _OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
+_FOREIGN_ANNOTATION = re.compile(r"\b(?:tf|tensorflow|jnp|jax|paddle|mx|np|numpy|o3d)\.")
 DEVICE_NAME = re.compile(
     r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device", re.IGNORECASE
 )
@@ -67,7 +68,7 @@ def _annotated(argument: ast.arg) -> str:
         return "module"
     if _TENSORS_ANNOTATION.search(text):
         return "tensors"
-    if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text):
+    if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text) and not _FOREIGN_ANNOTATION.search(text):
         return "tensor"
     return ""
 

@@ -158,7 +158,9 @@ def operate(
 
 
 def _operate_other(left: Value, right: Value) -> Value:
-    tensors = [value for value in (left, right) if isinstance(value, Opaque) and value.hint == "tensor"]
+    tensors = [
+        value for value in (left, right) if isinstance(value, Opaque) and (value.hint == "tensor" or value.near.known)
+    ]
     if tensors:
         return (
             replace(as_tensor(tensors[0]), many=None, certain=True)

@@ -185,6 +185,8 @@ class Frame:
             attribute=tensor.attribute,
             role=role,
             derived=tensor.derived,
+            grad=tensor.grad,
+            near=self.state.settled(tensor.near),
         )
 
     def _story(self, value: Value, tensor: Tensor) -> tuple[Step, ...]:

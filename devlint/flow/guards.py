@@ -136,6 +136,9 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
             isinstance(value, Tensor) and value.certain and not value.optional
         ):
             return Flag("False", positive)
+    equal = _decided(frame, left, operator, right)
+    if equal is not None:
+        return Flag(str(equal), positive)
     if names_accelerator(right) or names_accelerator(left):
         return Flag(key, positive, 1)
     if isinstance(right, ast.Constant) and right.value == "cpu":
@@ -152,6 +155,16 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
 def _inside(node: ast.expr) -> ast.expr:
     """What is compared, under the name that it may be given on the way."""
     return node.value if isinstance(node, ast.NamedExpr) else node
+
+
+def _decided(frame: Frame, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool | None:
+    """Whether two values are the same, where both are literals: as a caller passes them, or by default."""
+    if not isinstance(operator, (ast.Eq, ast.NotEq)) or not isinstance(left, ast.Name):
+        return None
+    value = frame.lookup(left.id)
+    if not isinstance(value, Const) or not isinstance(right, ast.Constant) or not frame.inlined:
+        return None
+    return value.value == right.value
 
 
 def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
-from devlint.flow.operations import is_tensor, meet, stranded
+from devlint.flow.operations import in_graph, is_tensor, meet, stranded
 from devlint.flow.values import (
     ITEMS,
     UNKNOWN,
@@ -33,7 +33,7 @@ def item(tensor: Tensor) -> Tensor:
     """One element along the first dimension."""
     rank = None if tensor.rank is None else tensor.rank - 1
     many = None if rank is None else rank > 0
-    return replace(tensor, rank=rank, many=many, certain=True)
+    return replace(tensor, rank=rank, many=many, certain=True, grad=in_graph(tensor))
 
 
 def member(container: Module) -> Value:
@@ -61,8 +61,15 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
         where = repr(key) if key is not None else f"{node.lineno}:{node.col_offset}"
         if base.role is Role.INPUT:
             return replace(base, key=f"{base.key}[{where}]", text=frame.machine.text(node), hint=_item_hint(base))
-        return UNKNOWN
+        return part(base, where)
     return member(base) if isinstance(base, Module) and not isinstance(node.slice, ast.Slice) else UNKNOWN
+
+
+def part(base: Opaque, where: object) -> Value:
+    """A part of what a network returned: it is probably there, too."""
+    if not base.near.known:
+        return UNKNOWN
+    return replace(base, key=f"{base.key}[{where}]", text=f"{base.text}[{where}]", hint="")
 
 
 def _item_hint(base: Opaque) -> str:
@@ -86,6 +93,7 @@ def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Val
 
 
 def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
+    tensor = replace(tensor, grad=in_graph(tensor))
     parts = _parts(node.slice)
     indexes: list[tuple[ast.expr, Value]] = []
     dropped = 0

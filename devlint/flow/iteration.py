@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from devlint.device import Role
-from devlint.flow.indexing import item, member
+from devlint.flow.indexing import item, member, part
 from devlint.flow.values import UNKNOWN, Batches, Const, Loader, Module, Opaque, Sequence, Tensor, Value, as_tensor
 
 ELEMENT = Const("no elements")
@@ -32,7 +32,7 @@ def iterate(value: Value) -> Value:
         return replace(value, key=f"{value.key}[]", text=f"an item of {value.text}", hint="tensor")
     if isinstance(value, Opaque) and value.role is Role.INPUT:
         return replace(value, key=f"{value.key}[]", text=f"an item of {value.text}")
-    return UNKNOWN
+    return part(value, "") if isinstance(value, Opaque) else UNKNOWN
 
 
 def part_of(value: Value, position: int) -> Value:

@@ -10,6 +10,7 @@ from devlint import device
 from devlint.device import Role
 from devlint.flow import names
 from devlint.flow.evidence import DEVICE_NAME
+from devlint.flow.operations import in_graph
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 _PYTHON_ATTRIBUTES = frozenset(
     {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
 )
-_SAME_ATTRIBUTES = frozenset({"data", "grad", "T", "mT", "H", "mH", "real", "imag"})
+_DETACHED = frozenset({"data", "grad"})
+_SAME_ATTRIBUTES = _DETACHED | {"T", "mT", "H", "mH", "real", "imag"}
 
 
 def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
@@ -60,7 +62,14 @@ def _tensor_attribute(node: ast.Attribute, base: Tensor | Batches) -> Value:
         return UNKNOWN
     if isinstance(base, Batches):
         return base
-    return replace(tensor, rank=None) if node.attr in _SAME_ATTRIBUTES else UNKNOWN
+    return _same(tensor, node.attr)
+
+
+def _same(tensor: Tensor, attr: str) -> Value:
+    """An attribute of a tensor that is a tensor beside it."""
+    if attr not in _SAME_ATTRIBUTES:
+        return UNKNOWN
+    return replace(tensor, rank=None, grad="" if attr in _DETACHED else in_graph(tensor))
 
 
 def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance) -> Value:
@@ -96,11 +105,13 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
     if base.hint == "tensor":
         if attr in _PYTHON_ATTRIBUTES:
             return UNKNOWN
-        return replace(as_tensor(base), rank=None) if attr in _SAME_ATTRIBUTES else UNKNOWN
+        return _same(as_tensor(base), attr)
     if attr in ("shape", "dtype", "ndim"):
         return UNKNOWN
     inner = _opaque(frame, node, f"{base.key}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
-    return inner if inner.hint == "device" else replace(inner, role=base.role, derived=base.derived)
+    if inner.hint == "device":
+        return inner
+    return replace(inner, role=base.role, derived=base.derived, near=base.near)
 
 
 def _opaque(frame: Frame, node: ast.Attribute, key: str, hint: str) -> Opaque:

@@ -41,7 +41,7 @@ from devlint.flow.values import (
     join,
 )
 from devlint.flow.waits import Queue
-from devlint.sites import Forward, Literal, Operation, Site, Step
+from devlint.sites import Forward, HostRead, Literal, Operation, Site, Step
 
 _DEEPEST_CALL = 4
 _CALLS_PER_FUNCTION = 12
@@ -105,7 +105,7 @@ class Machine:
 
     def record(self, site: Site, frame: Frame) -> None:
         """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""
-        claim = isinstance(site, (Operation, Forward))
+        claim = isinstance(site, (Operation, Forward, HostRead))
         if self.muted or (frame.inlined and not claim) or (frame.silent and claim):
             return
         if claim and frame.info is not None and frame.info.private and not frame.inlined:

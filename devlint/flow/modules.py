@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Device, Kind
+from devlint.device import Device, Kind, Role
 from devlint.flow import literals, names, nodes, steps, table, tensors, transfers
 from devlint.flow.index import FunctionNode
-from devlint.flow.operations import blend, derive, is_tensor, meet
-from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
+from devlint.flow.operations import blend, derive, is_tensor, meet, returned
+from devlint.flow.state import CHILDREN, DEVICE, FED, STORY, WRAPPED
 from devlint.flow.values import (
     ARRAY,
     UNKNOWN,
@@ -205,6 +205,8 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
             return Stateful(path)
     if root == "numpy":
         return Stateful(ARRAY)
+    if root == "sklearn":
+        return Stateful(path) if path.rpartition(".")[2][:1].isupper() else UNKNOWN
     if root in _NUMBERS:
         return Opaque(f"number@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node), "number")
     if root in _FOREIGN:
@@ -271,13 +273,16 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         meet(frame, call.node, module.text, "loss target", tensors_in)
     elif not module.has_state and len(tensors_in) > 1 and module.path.startswith("torch.nn."):
         meet(frame, call.node, module.text, "operands", tensors_in)
+    if module.has_state and place.role is Role.PLACE:
+        for _, value, _ in tensors_in:
+            frame.state.heap.setdefault((as_tensor(value).device.symbol, FED), place)
     definite = [met[1] for met in tensors_in if tensors.is_definite(met[1])]
     if clash and place.kind is Kind.CPU:
         # one mistake is told once: go on as if the module was where its input is
         place = next(where for where in map(_where(frame), tensors_in) if where.differs(place))
     if module.cls is not None:
         return _own_output(frame, call, module, place)
-    return _output(frame, module, place, definite)
+    return _output(frame, call, module, place, definite)
 
 
 def _with_dimensions(value: Value) -> Value:
@@ -294,18 +299,19 @@ def _own_output(frame: Frame, call: Call, module: Module, place: Device) -> Valu
     method = info.method("forward") if info else None
     if info is None or method is None or not place.known:
         return derive(frame, call)
+    near = UNKNOWN if info.moves_inputs else returned(frame, call, place)
     machine = frame.machine
     machine.muted += 1
     heap = frame.state.heap
     result = machine.enter(frame, Function(method, (), machine.self_value(info)), call)
     frame.state.heap = heap
     machine.muted -= 1
-    return _seen_from(result, f"place:{info.name}", place, frame.story_of(module))
+    return near if result is UNKNOWN else _seen_from(result, f"place:{info.name}", place, frame.story_of(module))
 
 
 def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]) -> Value:
     if isinstance(value, Tensor):
-        return replace(value, device=place, story=story) if value.device.symbol == symbol else value
+        return replace(value, device=place, story=story, grad="graph") if value.device.symbol == symbol else value
     if isinstance(value, Sequence):
         items = None if value.items is None else tuple(_seen_from(item, symbol, place, story) for item in value.items)
         return replace(value, items=items, item=_seen_from(value.item, symbol, place, story))
@@ -326,19 +332,19 @@ def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list
     return bool(clashing)
 
 
-def _output(frame: Frame, module: Module, place: Device, inputs: list[Value]) -> Value:
+def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Value]) -> Value:
     """What a call returns: tensors on the module's device, else with the inputs."""
     if not module.path.startswith("torch.nn."):
-        return UNKNOWN
+        return UNKNOWN if module.spread else returned(frame, call, place)
     if module.path in CONTAINERS or module.path in WRAPPERS:
         if module.has_state:
-            return UNKNOWN if module.spread else Tensor(place, many=True, story=frame.story_of(module))
+            return UNKNOWN if module.spread else Tensor(place, many=True, story=frame.story_of(module), grad="graph")
         return blend(*inputs) if inputs else UNKNOWN
     many = None if module.path.endswith("Loss") else True
     if not module.has_state:
         result = blend(*inputs) if inputs else Tensor(device.UNKNOWN)
         return replace(result, many=many if many is None else result.many, rank=None, certain=True)
-    result = Tensor(place, many=many, certain=True, story=frame.story_of(module))
+    result = Tensor(place, many=many, certain=True, story=frame.story_of(module), grad="graph")
     if module.path in _RECURRENT:
         state: Value = Sequence((result, result), result) if module.path.endswith("LSTM") else result
         return Sequence((result, state), UNKNOWN)

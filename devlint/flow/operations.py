@@ -40,12 +40,23 @@ def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
     for value in (receiver, *call.values()):
         tensor = as_tensor(value)
         place = tensor.device
+        if value is receiver and tensor.near.known:
+            return returned(frame, call, tensor.near)
         given = tensor.certain or (isinstance(value, Opaque) and value.role is Role.INPUT and not value.hint)
         if given and place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE):
             node = call.node
             key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
             return Opaque(key, frame.machine.text(node), "", Role.INPUT, derived=True)
     return UNKNOWN
+
+
+def returned(frame: Frame, call: Call, place: Device) -> Value:
+    """What a network at ``place`` returns, whatever it is: tensors in it are probably there."""
+    if not place.known or place.accelerates() is False:
+        return UNKNOWN
+    node = call.node
+    key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
+    return Opaque(key, frame.machine.text(node), derived=True, near=place)
 
 
 def is_tensor(value: Value) -> bool:
@@ -113,6 +124,8 @@ def blend(*values: Value) -> Tensor:
         story=source.story if source else (),
         factory=fresh.factory if fresh else "",
         factory_node=fresh.factory_node if fresh else None,
+        grad="graph" if any(t.grad for t in tensors) else "",
+        near=next((t.near for t in tensors if t.near.known), device.UNKNOWN),
     )
 
 
@@ -133,4 +146,9 @@ def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
 def derived(tensor: Tensor, many: bool | None = None, rank: int | None = None) -> Tensor:
     """A tensor computed from one other: it lives with it."""
     keeps = tensor.many if many is None else many
-    return replace(tensor, many=keeps, rank=rank, certain=True, optional=False, buffer=False)
+    return replace(tensor, many=keeps, rank=rank, certain=True, optional=False, buffer=False, grad=in_graph(tensor))
+
+
+def in_graph(tensor: Tensor) -> str:
+    """The ``grad`` of what is computed from a tensor."""
+    return "graph" if tensor.grad else ""

@@ -23,6 +23,8 @@ DEVICE = "@device"
 """The heap field that holds a module's device."""
 ARGUMENTS = "@arguments"
 """The heap field that holds what an object of a class of the file was made of."""
+FED = "@fed"
+"""The heap field that holds where the module is that an argument, by its key, has gone into."""
 STORY = "@story"
 """The heap field that holds how a module came to its device."""
 WRAPPED = "@wrapped"
@@ -36,7 +38,7 @@ Wholes = dict[tuple[str, bool], set[str]]
 class State:
     """Names, heap and known conditions; ``dead`` after a return or raise."""
 
-    __slots__ = ("accelerated", "dead", "env", "facts", "heap", "wholes")
+    __slots__ = ("accelerated", "dead", "env", "facts", "heap", "hosted", "wholes")
 
     def __init__(
         self,
@@ -52,18 +54,21 @@ class State:
         self.accelerated = accelerated
         # shared by all states of a run: what a condition is made of never changes
         self.wholes: Wholes = {} if wholes is None else wholes
+        # a condition holds which says that nothing is on an accelerator
+        self.hosted = False
         self.dead = False
 
     def copy(self) -> State:
         """An independent state that starts from the same facts."""
         twin = State(dict(self.env), dict(self.heap), dict(self.facts), self.accelerated, self.wholes)
+        twin.hosted = self.hosted
         twin.dead = self.dead
         return twin
 
     def become(self, other: State) -> None:
         """Take over everything from ``other``."""
         self.env, self.heap, self.facts = other.env, other.heap, other.facts
-        self.accelerated, self.dead = other.accelerated, other.dead
+        self.accelerated, self.hosted, self.dead = other.accelerated, other.hosted, other.dead
 
     def assume(self, flag: Flag, truth: bool) -> None:
         """Continue where ``flag`` is ``truth``: devices that hang on it are settled."""
@@ -73,6 +78,8 @@ class State:
         self.facts[flag.key] = key_value
         if (flag.accelerated > 0 and key_value) or (flag.accelerated < 0 and not key_value):
             self.accelerated = True
+        elif flag.accelerated:
+            self.hosted = True
         if key_value:
             for part in flag.parts:
                 self.assume(part, True)
@@ -128,6 +135,7 @@ def merge(then: State, other: State, guard: str) -> State:
         then.env, then.heap, {key: value for key, value in then.facts.items() if other.facts.get(key) is value}
     )
     merged.accelerated = then.accelerated and other.accelerated
+    merged.hosted = then.hosted and other.hosted
     merged.wholes = then.wholes
     env = merged.env
     for name, value in other.env.items():

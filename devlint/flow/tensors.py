@@ -44,6 +44,11 @@ _ALWAYS_MANY = frozenset(
 _MULTIPLE = frozenset(
     {"chunk", "split", "unbind", "topk", "sort", "tensor_split", "qr", "svd", "unique", "unsafe_chunk"}
 )
+_UNDIFFERENTIATED = frozenset(
+    """detach argmax argmin argsort long int short bool byte nonzero count_nonzero eq ne lt le gt ge isnan
+    isfinite""".split()
+)
+"""What no gradient comes back through."""
 _PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue", "cummax", "cummin"})
 
 
@@ -167,6 +172,8 @@ def deciding(operands: list[tuple[ast.AST, Value, str]], entry: table.Function) 
 
 def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
     """The result with what is known of its dimensions; several results where the function returns several."""
+    if name in _UNDIFFERENTIATED:
+        result = replace(result, grad="")
     given = [key for key in call.keywords if key in ("dim", "axis", "keepdim")]
     has_dim = bool(given) or (bool(call.positional) and name not in ("norm",))
     if name in REDUCTIONS:

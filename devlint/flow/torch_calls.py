@@ -12,6 +12,7 @@ from devlint.flow import (
     draws,
     factories,
     guards,
+    host,
     literals,
     modules,
     nodes,
@@ -105,6 +106,8 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
     if entry.rule in ("python", "numpy", "none"):
         return UNKNOWN
     operands = tensors.arguments(call, entry)
+    if entry.must_be_cpu:
+        host.lengths(frame, call, path, entry)
     if name not in _TAKES_NUMBERS:
         proofs = entry.rejects_cpu - _MAY_BE_NUMBERS
         operands = [(node, _proven(value) if role in proofs else value, role) for node, value, role in operands]
@@ -257,6 +260,7 @@ def _parameter(frame: Frame, call: Call, path: str) -> Value:
         buffer=True,
         factory="",
         factory_node=None,
+        grad="parameter",
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow import created, literals, names, timing
-from devlint.flow.operations import stranded
+from devlint.flow.operations import in_graph, stranded
 from devlint.flow.state import WRAPPED
 from devlint.flow.values import (
     UNKNOWN,
@@ -192,6 +192,7 @@ def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:
         certain=tensor.certain,
         story=(Step(call.node, label),),
         batch=tensor.batch,
+        grad=in_graph(tensor),
     )
 
 

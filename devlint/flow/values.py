@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devlint import device
+from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Device
 from devlint.sites import Step
 
@@ -60,6 +61,8 @@ class Opaque(Value):
     """Whether it came out of a call that could not be followed."""
     optional: bool = False
     """Whether it may be ``None``."""
+    near: Device = NOWHERE
+    """Where it probably is: the device of the module that returned it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,10 @@ class Tensor(Value):
     """Whether it may be ``None``, or no tensor at all."""
     derived: bool = False
     """Whether it came out of a call that could not be followed."""
+    grad: str = ""
+    """"parameter" or "leaf" where it collects gradients, "graph" where it may be computed from such."""
+    near: Device = NOWHERE
+    """Where it probably is, where nothing surer is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +340,8 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         buffer=first.buffer or second.buffer,
         optional=first.optional or second.optional,
         derived=first.derived or second.derived,
+        grad=first.grad if first.grad == second.grad else "graph",
+        near=first.near if first.near == second.near else device.UNKNOWN,
     )
 
 
@@ -358,6 +367,7 @@ def as_tensor(value: Value) -> Tensor:
             certain=value.hint == "tensor",
             derived=value.derived,
             optional=value.optional,
+            near=value.near,
         )
     if isinstance(value, Batches):
         return Tensor(value.device, many=True, certain=value.certain, batch=value.loader)

@@ -1,0 +1,105 @@
+"""How surely a tensor is not on the CPU, where only the CPU's will do, and the edit that fetches it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from devlint.device import AVAILABLE, Device, Kind, Role
+from devlint.finding import Edit, Severity, Span
+from devlint.rules.base import SourceText
+from devlint.sites import HostRead, Operand
+
+NUMPY = "torch.Tensor.numpy"
+"""The reader that is a tensor's own method."""
+_PLAIN = re.compile(r"(?:an item of )?\w+")
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """A tensor that is not on the CPU: how sure that is, and how a message says so."""
+
+    severity: Severity
+    place: str
+
+
+def absence(site: HostRead, operand: Operand) -> Absence | None:
+    """What is known of a tensor that should be on the CPU; ``None`` where it may well be there."""
+    device = operand.device
+    if site.scope.handler:
+        return None
+    if not device.known:
+        if not operand.near.known or _settled_on_cpu(operand.near):
+            return None
+        return Absence(Severity.WARNING, f"is probably on {_shown(operand.near)}")
+    if _settled_on_cpu(device):
+        return None
+    verb = "can be" if not _chosen(device) and any(leaf.kind is Kind.CPU for leaf in device.leaves()) else "is"
+    roles = {leaf.role for leaf in device.leaves()}
+    if roles <= {None, Role.DEVICE}:
+        # nothing but a tensor goes where lengths go, or has the method
+        proven = operand.certain or site.kind == "lengths" or site.reader == NUMPY
+        sure = verb == "is" and proven
+        return Absence(Severity.ERROR if sure else Severity.WARNING, f"{verb} on {_shown(device)}")
+    if Role.INPUT not in roles:
+        return Absence(Severity.WARNING, f"{verb} wherever the module is")
+    return _given(site, operand)
+
+
+def fetched(source: SourceText, operand: Operand, receiver: bool) -> list[Edit]:
+    """The edits that put ``.cpu()`` behind a tensor; none where its brackets cannot be told from others."""
+    node, span = operand.node, source.span(operand.node)
+    fetch = ".detach().cpu()" if operand.grad or operand.near.known else ".cpu()"
+    end = Span(span.end_row, span.end_column, span.end_row, span.end_column)
+    if isinstance(node, _ATOMS):
+        return [Edit(end, fetch)]
+    if not receiver:
+        start = Span(span.row, span.column, span.row, span.column)
+        return [Edit(start, "("), Edit(end, f"){fetch}")]
+    before = source.lines[span.row - 1][: span.column - 1]
+    after = source.lines[span.end_row - 1][span.end_column - 1 :]
+    if not before.endswith("(") or not after.startswith(")"):
+        return []
+    behind = span.end_column + 1
+    return [Edit(Span(span.end_row, behind, span.end_row, behind), fetch)]
+
+
+def _given(site: HostRead, operand: Operand) -> Absence | None:
+    """An argument's device, which is the caller's choice: a bug only where nobody would keep it on the CPU."""
+    device = operand.device
+    text = next(leaf.text for leaf in device.leaves() if leaf.role is Role.INPUT)
+    place = f"is where the caller keeps `{text}`"
+    aware = site.scope.module or site.scope.device_aware
+    if site.kind == "lengths":
+        # an argument is the lengths themselves, more often than not; not so what the sequences are computed from
+        same = site.beside.same(device) is True and site.computed
+        return Absence(Severity.WARNING if aware else Severity.INFO, place) if same else None
+    # what a function gives to NumPy as it comes, and what came out of calls of others, may well be on the CPU
+    if site.reader != NUMPY or operand.derived or not operand.certain or site.scope.test:
+        return None
+    # what hangs on an argument, as a batch's label does, need not be where the argument's other parts are
+    if any(leaf.kind is Kind.CPU for leaf in device.leaves()) or not _PLAIN.fullmatch(text):
+        return None
+    if site.scope.module or (aware and site.computed):
+        return Absence(Severity.WARNING, place)
+    return Absence(Severity.INFO, place) if site.computed else None
+
+
+def _chosen(device: Device) -> bool:
+    """Whether a choice is one that the code gave a name, or made by what is available: one device."""
+    return device.kind is Kind.CHOICE and (bool(device.text) or device.guard == AVAILABLE) and device.switched
+
+
+def _settled_on_cpu(device: Device) -> bool:
+    """Whether some path puts it on the CPU on purpose, under a condition of which nothing is known."""
+    if device.kind is Kind.CPU:
+        return True
+    return not _chosen(device) and any(leaf.kind is Kind.CPU and not leaf.implied for leaf in device.leaves())
+
+
+def _shown(device: Device) -> str:
+    if device.switched and not device.text:
+        device = next((leaf for leaf in device.leaves() if leaf.kind is not Kind.CPU), device)
+    return str(device)

@@ -1,0 +1,109 @@
+"""DVL107: an array is made of a tensor that is on an accelerator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.device import Role
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.placement.hosting import absence, fetched
+from devlint.rules.placement.meeting import shown
+from devlint.sites import HostRead, Operand, Site
+
+_METHOD = "torch.Tensor."
+
+
+class NumpyOnAccelerator(Rule):
+    """A tensor on an accelerator is handed to NumPy, or to a library that makes arrays of what it gets.
+
+    ## What it does
+    Reports `.numpy()`, functions of NumPy, plots of Matplotlib, data frames of pandas and calls of scikit-learn with a
+    tensor that is on a device which the code chose. It is a warning where the tensor is wherever the module is,
+    probably on the device of the network that returned it, or an argument in code that cares for devices; and a hint
+    where a plain function computes it from its arguments.
+
+    ## Why it matters
+    NumPy reads the host's memory. On an accelerator the call raises "can't convert cuda:0 device type tensor to numpy.
+    Use Tensor.cpu() to copy the tensor to host memory first"; on a machine without one it works.
+
+    ## Example
+    ```python
+    def predict(x, device):
+        model = nn.Linear(8, 2).to(device)
+        return model(x.to(device)).detach().numpy()
+    ```
+
+    ## Use instead
+    ```python
+    def predict(x, device):
+        model = nn.Linear(8, 2).to(device)
+        return model(x.to(device)).detach().cpu().numpy()
+    ```
+
+    ## When it stays silent
+    - The tensor was brought to the CPU before, if only on some path: `.cpu()`, `.to("cpu")`, `.tolist()`, `.item()`.
+    - `.numpy(force=True)`, which copies from any device.
+    - Where it is is not known, or a condition says that there is no accelerator, or that it is not there:
+      `if not x.is_cuda`.
+    - The function asks the tensor first, and NumPy never reads it: `np.shape(x)`, `np.mean(x)`.
+    - A plain function is given the tensor and only converts it: what it asks of its caller is a tensor of the CPU.
+    - The code runs in the host's part of a program: the methods of a dataset, a `collate_fn`.
+    - A failure is handled by the code around it.
+
+    ## Fix safety
+    Safe: `.cpu()` is added, or `.detach().cpu()` where the tensor may require gradients, since `.numpy()` would refuse
+    that next. Unsafe where it is not proven that the value is a tensor. There is no fix for a list of tensors.
+
+    ## References
+    - [torch.Tensor.numpy](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.numpy.html)
+    - [torch.Tensor.cpu](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.cpu.html)
+    """
+
+    code = "DVL107"
+    name = "numpy-on-accelerator"
+    severity = Severity.ERROR
+    sites = (HostRead,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for the first tensor of the call that is away from the host, and one fix for all of them."""
+        if not isinstance(site, HostRead) or site.kind != "array":
+            return
+        away = [(operand, found) for operand in site.values if (found := absence(site, operand)) is not None]
+        if not away:
+            return
+        operand, first = max(away, key=lambda pair: pair[1].severity)
+        subject = f"a tensor in {shown(operand.text)}" if site.several else shown(operand.text)
+        reader, consequence = _reader(site.reader), _consequence(operand)
+        yield Report(
+            site.node,
+            f"{subject} {first.place}, and {reader} reads the host's memory alone; {consequence}",
+            label="needs a tensor on the CPU",
+            severity=first.severity,
+            steps=operand.story,
+            help="put numbers into the list: `.item()`" if site.several else "copy it to the host first: `.cpu()`",
+            fix=self._fix(site, [operand for operand, _ in away]),
+        )
+
+    def _fix(self, site: HostRead, operands: list[Operand]) -> Fix | None:
+        receiver = site.reader.startswith(_METHOD)
+        edits = [fetched(self.source, operand, receiver) for operand in operands]
+        if site.several or not all(edits):
+            return None
+        proven = all(operand.certain and operand.device.known for operand in operands)
+        # a tensor by what is done with it may still be one of another library
+        given = any(leaf.role is Role.INPUT for operand in operands for leaf in operand.device.leaves())
+        applicability = Applicability.SAFE if proven and not given else Applicability.UNSAFE
+        return Fix("Copy the tensor to the host", tuple(edit for group in edits for edit in group), applicability)
+
+
+def _reader(path: str) -> str:
+    if path.startswith(_METHOD):
+        return f"`.{path.removeprefix(_METHOD)}()`"
+    return f"`{path}`"
+
+
+def _consequence(operand: Operand) -> str:
+    if operand.device.accelerates():
+        return "this raises"
+    return "this raises on an accelerator"
