@@ -387,7 +387,8 @@ class Mention(Site):
     given under the public name, deprecated names as they are); ``node`` the name in the code, or the alias in an import
     statement; ``call`` the call of it, if it is called.  ``use`` says what else is done with it: "import", "decorator"
     (called or not), "test" where its truth is asked for, "comparison" where it is compared (``is``, ``==``,
-    ``isinstance``), and is empty for a plain call or reference.  ``shim`` says that the code asks which torch it runs
+    ``isinstance``), "conversion" where it is the type of tensors that something is converted to by ``call``, be it
+    named in a string, and is empty for a plain call or reference.  ``shim`` says that the code asks which torch it runs
     on: it is tried and an ImportError or AttributeError handled, or hangs on a version or on ``hasattr``.
     """
 

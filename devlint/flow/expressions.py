@@ -43,6 +43,8 @@ def evaluate(frame: Frame, node: ast.expr) -> Value:
 
 
 def _constant(frame: Frame, node: ast.Constant) -> Value:
+    if frame.asking is not None:
+        mentions.note_text(frame, node)
     return Const(node.value)
 
 
@@ -94,9 +96,10 @@ def _call(frame: Frame, node: ast.Call) -> Value:
         if isinstance(function, Named):
             mentions.note(frame, node.func, function.path, node)
     syncs.allow(frame, node)
-    outer, frame.comparing = frame.comparing, frame.comparing or mentions.is_type_test(node.func)
+    outer, frame.asking = frame.asking, mentions.asks(node)
     call = _arguments(frame, node)
-    frame.comparing = outer
+    frame.asking = outer
+    mentions.note_truths(frame, call)
     if receiver is not None and isinstance(node.func, ast.Attribute):
         target = node.func
         return calls.method(frame, call, receiver, target, lambda: attribute(frame, target, receiver))

@@ -95,6 +95,8 @@ class Frame:
     """Whether the default of a parameter is being evaluated."""
     shim: bool = False
     """Whether the code is there for the sake of another version of torch."""
+    asking: ast.Call | None = None
+    """The call whose arguments are being evaluated, if it compares types or converts to them."""
     decorator: ast.AST | None = None
     """The decorator that is being evaluated."""
 

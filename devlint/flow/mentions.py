@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING
 
 from devlint import torch_api
 from devlint.flow import names, nodes
+from devlint.flow.values import Named
 from devlint.sites import Mention
 
 if TYPE_CHECKING:
-    from devlint.flow.frame import Frame
+    from devlint.flow.frame import Call, Frame
 
 matters = torch_api.matters
 
+_SWITCHES = frozenset({"pin_memory", "non_blocking", "enabled"})
+"""Keywords that take the answer to a question, and never the question itself."""
+_SKIPS = frozenset({"skipif", "skipIf", "skipUnless", "bool"})
 _GATE = re.compile(
     r"__version__|hasattr#\(torch|(?<![a-z])version(?![a-z])|(?<![a-z])torch[a-z_]*\d|torch_(?:greater|less|at_least)",
     re.IGNORECASE,
 )
 """A condition, by its key, which tells versions of torch apart."""
-_VERSION_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError"})
+_VERSION_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError"})
 _ANY_ERROR = frozenset({"", "Exception", "BaseException"})
 _TYPE_TESTS = frozenset({"isinstance", "issubclass"})
+_CONVERSIONS = frozenset({"type", "set_default_tensor_type"})
+_TENSOR_TYPE = re.compile(r"torch\.cuda\.(?:sparse\.)?\w*Tensor")
 
 
 def note(frame: Frame, node: ast.expr, path: str, call: ast.Call | None = None) -> None:
@@ -32,7 +38,25 @@ def note(frame: Frame, node: ast.expr, path: str, call: ast.Call | None = None) 
     use = "comparison" if frame.comparing and call is None else ""
     if frame.decorator is not None and frame.decorator in (node, call):
         use = "decorator"
+    elif frame.asking is not None and call is None:
+        if not is_type_test(frame.asking.func):
+            _emit(frame, node, path, frame.asking, "conversion")
+            return
+        use = "comparison"
     _emit(frame, node, path, call, use)
+
+
+def note_text(frame: Frame, node: ast.Constant) -> None:
+    """A string which may name a type of tensors that something is converted to."""
+    asking = frame.asking
+    if asking is not None and isinstance(node.value, str) and _TENSOR_TYPE.fullmatch(node.value):
+        _emit(frame, node, node.value, asking, "comparison" if is_type_test(asking.func) else "conversion")
+
+
+def asks(node: ast.Call) -> ast.Call | None:
+    """The call, if it takes types: to compare them, or to convert to them."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return node if name in _CONVERSIONS or is_type_test(node.func) else None
 
 
 def note_method(frame: Frame, node: ast.Attribute, call: ast.Call) -> None:
@@ -99,3 +123,16 @@ def _caught(handler: ast.ExceptHandler) -> set[str]:
 def is_type_test(function: ast.expr) -> bool:
     """Whether a call of ``function`` compares types."""
     return isinstance(function, ast.Name) and function.id in _TYPE_TESTS
+
+
+def note_truths(frame: Frame, call: Call) -> None:
+    """Arguments of which the truth is asked for: a condition for skipping a test, a switch of torch."""
+    taken = [(node, value) for node, value in zip(call.nodes[:1], call.positional, strict=False) if _skips(call.node)]
+    taken += [(call.keyword_nodes[name], call.keywords[name]) for name in _SWITCHES & call.keyword_nodes.keys()]
+    for node, value in taken:
+        if isinstance(value, Named):
+            note_test(frame, node, value.path)
+
+
+def _skips(node: ast.Call) -> bool:
+    return names.dotted(node.func).rpartition(".")[2] in _SKIPS

@@ -50,6 +50,11 @@ FIXES = {
     "a question": ("torch.is_autocast_cpu_enabled()", 'torch.is_autocast_enabled("cpu")'),
     "a setting": ("torch.set_autocast_cpu_enabled(False)", 'torch.set_autocast_enabled("cpu", False)'),
     "a constant": ("torch.has_cuda", "torch.backends.cuda.is_built()"),
+    "a variable of something new": ("torch.autograd.Variable(torch.ones(2))", "torch.ones(2)"),
+    "a variable with a gradient": (
+        "x = torch.ones(2)\ntorch.autograd.Variable(x * 2, requires_grad=True)",
+        "x = torch.ones(2)\n(x * 2).detach().requires_grad_()",
+    ),
     "an argument": (
         "torch.utils.data.DataLoader([], pin_memory_device='cuda', num_workers=0)",
         "torch.utils.data.DataLoader([], num_workers=0)",
@@ -86,6 +91,30 @@ def test_a_fixed_autocast_is_as_enabled_and_of_the_same_dtype() -> None:
         first, second = (eval(code, {"torch": torch}) for code in (old, new))
         for name in ("device", "_enabled", "fast_dtype", "_cache_enabled"):
             assert getattr(first, name) == getattr(second, name), (arguments, name)
+
+
+def test_a_variable_of_something_that_may_have_a_graph_is_left_to_a_person() -> None:
+    (finding,) = told("from torch.autograd import Variable\ny = Variable(x + 1)\n", "DVL702")
+    assert finding.fix is not None
+    assert finding.fix.applicability is Applicability.UNSAFE
+    assert [edit.content for edit in finding.fix.edits] == ["(x + 1)"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("torch.cuda.FloatTensor([1, 2])", "torch.tensor([1, 2], dtype=torch.float32, device=device)"),
+        ("torch.cuda.LongTensor(2, 3)", "torch.empty(2, 3, dtype=torch.int64, device=device)"),
+        ("x.type('torch.cuda.HalfTensor')", "x.to(device, torch.float16)"),
+        ("torch.cuda.FloatTensor(n)", None),
+        ("torch.cuda.FloatTensor([1, 2], device=d)", None),
+        ("torch.cuda.sparse.FloatTensor([1, 2])", None),
+    ],
+)
+def test_a_tensor_type_becomes_a_dtype_and_a_device(before: str, after: str | None) -> None:
+    (finding,) = told(f"import torch\ndef f(x, n, device):\n    return {before}\n", "DVL702")
+    assert (finding.fix and [edit.content for edit in finding.fix.edits]) == (after and [after])
+    assert finding.fix is None or finding.fix.applicability is Applicability.UNSAFE
 
 
 def test_a_fix_imports_torch_once_and_leaves_the_old_import() -> None:

@@ -1,0 +1,189 @@
+"""DVL702: tensors of the days when a type said where they live, and variables."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.rules.imports import importing
+from devlint.rules.legacy import deprecation
+from devlint.sites import Mention, Site
+from devlint.torch_api import Topic
+
+_CUDA_TYPE = re.compile(r"torch\.cuda\.(?:sparse\.)?(\w*)Tensor")
+_DTYPES = {
+    "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64",
+    "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
+}  # fmt: skip
+_VARIABLE = "torch.autograd.Variable"
+_NEW_TENSORS = frozenset(
+    f"torch.{name}"
+    for name in """zeros ones empty full eye arange linspace rand randn randint randperm tensor from_numpy Tensor
+    FloatTensor DoubleTensor LongTensor IntTensor ByteTensor BoolTensor""".split()
+)
+"""Functions whose results hang on no graph, as they are called in old code."""
+_ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
+
+
+class LegacyCudaTensorType(Rule):
+    """A tensor type such as `torch.cuda.FloatTensor` ties code to CUDA; `Variable` and `volatile` do nothing any more.
+
+    ## What it does
+    Reports `torch.cuda.FloatTensor` and its kin, as constructors, in `.type(torch.cuda.FloatTensor)` or
+    `.type("torch.cuda.FloatTensor")`, and handed on; `torch.set_default_tensor_type`; `volatile=` of a `Variable`; and,
+    as an info, `torch.autograd.Variable` itself.
+
+    ## Why it matters
+    A type that says where a tensor lives leaves no choice: without CUDA, each of these raises, and other accelerators
+    have no such types. `set_default_tensor_type` is deprecated since torch 2.1. `Variable(x)` is `x.detach()` since
+    torch 0.4. `volatile=True`, which once kept a graph from being built, does nothing but warn.
+
+    ## Example
+    ```python
+    import torch
+
+    def noise(n):
+        return torch.cuda.FloatTensor(n, 8).normal_()
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def noise(n, device):
+        return torch.randn(n, 8, device=device)
+    ```
+
+    ## When it stays silent
+    - `isinstance(x, torch.cuda.FloatTensor)` and other comparisons, annotations, and the import of a name.
+    - `torch.FloatTensor` and other types of the CPU.
+    - Code for several versions of torch: a `try` that handles an ImportError or AttributeError, a branch that hangs on
+      `hasattr` or on the version.
+    - It is an info only where the code runs only if CUDA is available, and in tests.
+
+    ## Fix safety
+    `Variable(x)` becomes `x`: safe where `x` is made right there, else unsafe, since a variable is detached from the
+    graph of what it is made of, which `x` is not. `Variable(x, requires_grad=True)` becomes
+    `x.detach().requires_grad_()`: safe. Where the code has a device at hand, a constructor and `.type(...)` name it:
+    unsafe, since it may be another one.
+
+    ## References
+    - [Tensor types](https://docs.pytorch.org/docs/stable/tensors.html)
+    - [Variables](https://docs.pytorch.org/docs/stable/autograd.html#variable-deprecated)
+    - [set_default_tensor_type](https://docs.pytorch.org/docs/stable/generated/torch.set_default_tensor_type.html)
+    """
+
+    code = "DVL702"
+    name = "legacy-cuda-tensor-type"
+    severity = Severity.WARNING
+    sites = (Mention,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for each use of a type of CUDA's tensors, of a variable, or of the default type."""
+        if not isinstance(site, Mention) or site.shim or site.use in ("import", "comparison"):
+            return
+        match = _CUDA_TYPE.fullmatch(site.path)
+        if match is not None:
+            yield from self._type(site, match[1])
+        elif site.path == _VARIABLE and site.call is not None:
+            yield self._variable(site, site.call)
+        elif (found := deprecation.report(self, site, Topic.TENSOR_TYPE)) is not None and site.path != _VARIABLE:
+            yield found
+
+    def _type(self, site: Mention, kind: str) -> Iterable[Report]:
+        node = site.node
+        spelled = str(node.value) if isinstance(node, ast.Constant) else self.source.segment(node)
+        default = site.use == "conversion" and site.call is not None and not _is_method(site.call)
+        if default or spelled.rpartition(".")[2] != site.path.rpartition(".")[2]:
+            # under another name: told where it was given that; or a part of what is told of set_default_tensor_type
+            return
+        dtype, device = _DTYPES.get(kind, ""), edits.device_at_hand(site.scope)
+        mild = site.scope.guarded or edits.in_test(self.source, site.scope)
+        new = f"`dtype=torch.{dtype}` and `device=`" if dtype else "a dtype and a device"
+        yield Report(
+            site.node,
+            f"`{site.path}` is a type for CUDA only, and fails without it: use {new}",
+            label="a legacy tensor type",
+            severity=Severity.INFO if mild else None,
+            help=f"say what it is and where apart: {new}",
+            fix=self._typed(site, site.call, dtype, device) if site.call is not None and dtype and device else None,
+        )
+
+    def _typed(self, site: Mention, call: ast.Call, dtype: str, device: str) -> Fix | None:
+        """The constructor, or the conversion, with a dtype and a device."""
+        if call.keywords or "sparse" in site.path or "#" in self.source.segment(call):
+            return None
+        if site.use == "conversion" and isinstance(call.func, ast.Attribute):
+            receiver = self.source.segment(call.func.value)
+            text = f"{receiver}.to({device}, torch.{dtype})"
+        else:
+            function = _constructor(call)
+            if not function:
+                return None
+            given = ", ".join(self.source.segment(argument) for argument in call.args)
+            text = f"torch.{function}({given}, dtype=torch.{dtype}, device={device})"
+        needed = importing(self.source, "torch", call)
+        edit = self.replace(call, text)
+        return None if needed is None else Fix("Name a dtype and a device", (*needed, edit), Applicability.UNSAFE)
+
+    def _variable(self, site: Mention, call: ast.Call) -> Report:
+        volatile = next((keyword for keyword in call.keywords if keyword.arg == "volatile"), None)
+        spelled = edits.short(self.source.segment(site.node), "Variable")
+        if volatile is not None:
+            return Report(
+                volatile.value,
+                f"`volatile` of `{spelled}` does nothing since torch 0.4: the graph is built all the same",
+                label="without effect",
+                help="compute under `with torch.no_grad():`",
+            )
+        fix = self._tensor(call)
+        return Report(
+            site.node,
+            f"`{spelled}` makes a plain tensor since torch 0.4, detached from the graph of what it is given",
+            label="a legacy variable",
+            severity=Severity.INFO,
+            help="use the tensor itself, `.detach()` it, or call its `.requires_grad_()`",
+            fix=fix,
+        )
+
+    def _tensor(self, call: ast.Call) -> Fix | None:
+        """The tensor that a variable is made of, in its place."""
+        given = call.args[0] if len(call.args) == 1 else None
+        wanted = [keyword.value for keyword in call.keywords if keyword.arg == "requires_grad"]
+        others = len(call.keywords) - len(wanted)
+        if given is None or others or isinstance(given, ast.Starred):
+            return None
+        grad = wanted[0].value if wanted and isinstance(wanted[0], ast.Constant) else None if wanted else False
+        if not isinstance(grad, bool):
+            return None
+        text = self.source.segment(given)
+        if not isinstance(given, _ATOMS) or "\n" in text:
+            text = f"({text})"
+        fresh = _is_new(given)
+        if grad:
+            text += ".requires_grad_()" if fresh else ".detach().requires_grad_()"
+        applicability = Applicability.SAFE if fresh or grad else Applicability.UNSAFE
+        return Fix(f"Use `{edits.short(text, 'the tensor itself')}`", (self.replace(call, text),), applicability)
+
+
+def _is_method(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "type"
+
+
+def _constructor(call: ast.Call) -> str:
+    """The function that does what the constructor does with these arguments; empty where they do not show it."""
+    if len(call.args) == 1 and isinstance(call.args[0], ast.List | ast.Tuple):
+        return "tensor"
+    sizes = [argument for argument in call.args if isinstance(argument, ast.Constant) and type(argument.value) is int]
+    return "empty" if sizes and len(sizes) == len(call.args) else ""
+
+
+def _is_new(node: ast.expr) -> bool:
+    """Whether an expression makes a tensor that hangs on no graph."""
+    if not isinstance(node, ast.Call) or ast.unparse(node.func) not in _NEW_TENSORS:
+        return False
+    return not any(keyword.arg in (None, "requires_grad") for keyword in node.keywords)

@@ -1,0 +1,73 @@
+"""DVL111: a question for an accelerator that is never asked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.sites import Mention, Site
+
+
+class UncalledAvailabilityCheck(Rule):
+    """`if torch.cuda.is_available:` asks whether the function exists, which is always true.
+
+    ## What it does
+    Reports `torch.cuda.is_available`, `torch.backends.mps.is_available`, `torch.accelerator.is_available` and other
+    such questions where their truth is taken without a call: in `if`, `while`, `assert`, a ternary, `and`, `or` and
+    `not`, as the condition of a skipped test, and as `pin_memory=`, `non_blocking=` or `enabled=`.
+
+    ## Why it matters
+    A function is always true. On a machine without an accelerator the wrong branch is taken, and what follows raises.
+
+    ## Example
+    ```python
+    import torch
+
+    device = torch.device("cuda" if torch.cuda.is_available else "cpu")
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    ```
+
+    ## When it stays silent
+    - The function is handed on, replaced in a test (`monkeypatch.setattr`), or compared: `is_available is not None`.
+    - `hasattr(torch.cuda, "is_available")`.
+    - It is what remains of an `or`: `check = check or torch.cuda.is_available`.
+
+    ## Fix safety
+    Adding `()` is safe.
+
+    ## References
+    - [torch.cuda.is_available](https://docs.pytorch.org/docs/stable/generated/torch.cuda.is_available.html)
+    """
+
+    code = "DVL111"
+    name = "uncalled-availability-check"
+    severity = Severity.ERROR
+    sites = (Mention,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where the truth of the function is taken for its answer."""
+        if not isinstance(site, Mention) or site.use != "test":
+            return
+        spelled = edits.short(self.source.segment(site.node), site.path)
+        what = f"`{spelled}`" if spelled == site.path else f"`{spelled}` (`{site.path}`)"
+        yield Report(
+            site.node,
+            f"{what} is a function, and always true: it is not called",
+            label="never asked",
+            help=f"call it: `{spelled}()`",
+            fix=self._fix(site.node),
+        )
+
+    def _fix(self, node: ast.AST) -> Fix:
+        span = self.source.span(node)
+        end = Span(span.end_row, span.end_column, span.end_row, span.end_column)
+        return Fix("Call it", (Edit(end, "()"),), Applicability.SAFE)
