@@ -30,7 +30,16 @@ def main() -> None:
     """Find PyTorch device bugs: tensors on the wrong device, dropped moves, hidden copies and syncs."""
 
 
-@main.command()
+class _Check(click.Command):
+    """With an option whose value, if there is one, stands behind `=`: what follows it may be a path."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        given = [f"{word}=" if word == "--add-suppressions" else word for word in args[:end]]
+        return super().parse_args(ctx, given + args[end:])
+
+
+@main.command(cls=_Check)
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @_selector_option("--select", "Rules to run instead of the default ones: codes, prefixes, names, or ALL.")
 @_selector_option("--ignore", "Rules not to run.")
@@ -41,6 +50,11 @@ def main() -> None:
 @click.option("--baseline", metavar="FILE", help="Do not report the findings that this file holds.")
 @click.option("--update-baseline", is_flag=True, help="Write what is found now into the baseline.")
 @click.option("--since", metavar="REV", help="Report only what concerns lines changed since this git revision.")
+@click.option(
+    "--add-suppressions",
+    metavar="[=REASON]",
+    help="Add a comment to the code for each finding, so that it is not reported again.",
+)
 @click.option("--output-format", metavar="FORMAT", help="text (the default), concise or json.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if something was found.")

@@ -38,7 +38,8 @@ class AnalysisError(Exception):
 class Outcome:
     """What came of one file: its findings, or the line that says why devlint could not do its work.
 
-    Of a run that fixes these are what remains; ``unfixed`` is the line that says why nothing was fixed.
+    Of a run that fixes or adds suppressions these are what remains; ``unfixed`` is the line that says why that was not
+    done.
     """
 
     path: str
@@ -47,6 +48,7 @@ class Outcome:
     unfixed: str | None = None
     fixed: int = 0
     diff: bytes = b""
+    silenced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,18 @@ class Fixing:
     write: bool = True
 
 
+Task = Callable[[Target], Outcome]
+"""What is done with a file, in whatever process; it can be pickled."""
+
+
 @dataclass(slots=True)
 class Result:
     """What came of a run: findings in order, a line for everything that could not be done, the files that were read.
 
     ``errors`` are about paths that could not be checked, ``unfixed`` about files that were, but could not be fixed;
     ``fixed`` counts findings that are gone, and ``diffs`` hold what would be written, in the order of the paths.
-    ``checked`` are the files of which there was no error, with their configurations.
+    ``silenced`` are the counts of findings, by file, for which a comment was added; ``checked`` are the files of which
+    there was no error, with their configurations.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -72,6 +79,7 @@ class Result:
     unfixed: list[str] = field(default_factory=list)
     fixed: int = 0
     diffs: list[bytes] = field(default_factory=list)
+    silenced: list[int] = field(default_factory=list)
     checked: list[tuple[str, Config]] = field(default_factory=list)
 
 
@@ -128,7 +136,7 @@ def check_paths(
     """
     resolver = config if isinstance(config, Resolver) else Resolver(config)
     discovery = discover([os.fspath(path) for path in paths], resolver)
-    result = check_targets(discovery.targets, jobs, progress, fixing)
+    result = check_targets(discovery.targets, jobs, progress, fixing_task(fixing))
     result.errors[:0] = discovery.errors
     return result
 
@@ -137,17 +145,14 @@ def check_targets(
     targets: Sequence[Target],
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
-    fixing: Fixing | None = None,
+    task: Task | None = None,
 ) -> Result:
-    """Check files that were found already; see :func:`check_paths`."""
-    task = check_target
-    if fixing is not None:
-        from devlint.check.fixes.target import fix_target, once
-
-        targets, task = once(targets), partial(fix_target, fixing)
+    """Check files that were found already; a task does something else with each of them, and may write it."""
+    if task is not None:
+        targets = once(targets)
     result, diffs = Result(), []
     configs = {target.path: target.config for target in targets}
-    for done, outcome in enumerate(_outcomes(targets, jobs, task), 1):
+    for done, outcome in enumerate(_outcomes(targets, jobs, task or check_target), 1):
         _take(result, outcome)
         if outcome.error is None:
             result.checked.append((outcome.path, configs[outcome.path]))
@@ -161,6 +166,20 @@ def check_targets(
     return result
 
 
+def fixing_task(fixing: Fixing | None) -> Task | None:
+    """What applies the fixes to a file, None where none are to be applied."""
+    if fixing is None:
+        return None
+    from devlint.check.fixes.target import fix_target
+
+    return partial(fix_target, fixing)
+
+
+def once(targets: Iterable[Target]) -> list[Target]:
+    """The targets without those that are another's file under another name: each is written once."""
+    return list({os.path.realpath(target.path): target for target in reversed([*targets])}.values())[::-1]
+
+
 def _take(result: Result, outcome: Outcome) -> None:
     if outcome.error is not None:
         result.errors.append(f"{outcome.path}: {outcome.error}")
@@ -168,6 +187,8 @@ def _take(result: Result, outcome: Outcome) -> None:
     result.files += 1
     result.fixed += outcome.fixed
     result.findings.extend(outcome.findings)
+    if outcome.silenced:
+        result.silenced.append(outcome.silenced)
     if outcome.unfixed is not None:
         result.unfixed.append(f"{outcome.path}: {outcome.unfixed}")
 
@@ -207,7 +228,7 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-def _outcomes(targets: Sequence[Target], jobs: int, task: Callable[[Target], Outcome]) -> Iterable[Outcome]:
+def _outcomes(targets: Sequence[Target], jobs: int, task: Task) -> Iterable[Outcome]:
     count = processes(targets, jobs)
     if count == 1:
         return map(task, targets)

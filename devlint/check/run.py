@@ -6,11 +6,12 @@ import gc
 import os
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 
 import click
 
 from devlint.check.discover import discover, force_excluded
-from devlint.check.engine import AnalysisError, Fixing, Result, check_source, check_targets
+from devlint.check.engine import AnalysisError, Fixing, Result, Task, check_source, check_targets, fixing_task
 from devlint.check.narrow import Narrowing, judged
 from devlint.config import (
     FAIL_ON,
@@ -57,6 +58,7 @@ class Options:
     baseline: str | None = None
     update_baseline: bool = False
     since: str | None = None
+    add_suppressions: str | None = None
 
 
 def run(options: Options) -> int:
@@ -86,9 +88,11 @@ def _run(options: Options) -> int:
     if stdin_only:
         result, stdin = _check_stdin(options, config, fixing)
     else:
-        result, stdin = _check_files(options, resolver, fixing, narrowing), {}
+        result, stdin = _check_files(options, resolver, _task(options, fixing, narrowing), narrowing), {}
     for line in (*result.errors, *result.unfixed):
         _say("error", line)
+    if options.add_suppressions is not None and not options.quiet:
+        _say_silenced(result)
     narrowing = _compared(options, narrowing, result)
     known = narrowing.known(result.findings)
     result.findings = narrowing.new(result.findings)
@@ -99,6 +103,25 @@ def _run(options: Options) -> int:
     else:
         failing = any(finding.severity >= config.fail_on for finding in result.findings)
     return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
+
+
+def _task(options: Options, fixing: Fixing | None, narrowing: Narrowing) -> Task | None:
+    """What is done with the files besides checking them."""
+    if options.add_suppressions is None:
+        return fixing_task(fixing)
+    from devlint.check.silence import Silencing, silence_target, wrong_reason
+
+    reason = options.add_suppressions.strip()
+    if wrong := wrong_reason(reason):
+        raise ConfigError(f"--add-suppressions: {wrong}")
+    return partial(silence_target, Silencing(reason, narrowing))
+
+
+def _say_silenced(result: Result) -> None:
+    from devlint.report.base import plural
+
+    where = f" in {plural(len(result.silenced), 'file')}" if result.silenced else ""
+    click.echo(f"Added suppressions for {plural(sum(result.silenced), 'problem')}{where}.", err=True)
 
 
 def _narrowing(options: Options, config: Config, stdin: bool) -> Narrowing:
@@ -115,6 +138,11 @@ def _narrowing(options: Options, config: Config, stdin: bool) -> Narrowing:
         from devlint.check.since import since as changed
 
         since = changed(options.since, _first_directory(options), options.paths)
+    if options.add_suppressions is not None:
+        if stdin:
+            raise ConfigError("--add-suppressions changes files, and cannot be given the standard input")
+        if options.fix or options.diff or options.update_baseline:
+            raise ConfigError("--add-suppressions cannot be combined with --fix, --diff or --update-baseline")
     if options.update_baseline:
         if config.baseline is None:
             raise ConfigError("--update-baseline: no baseline is named, by --baseline or in the configuration")
@@ -213,7 +241,7 @@ def _baseline(file: str) -> str:
     return os.path.abspath(file)
 
 
-def _check_files(options: Options, resolver: Resolver, fixing: Fixing | None, narrowing: Narrowing) -> Result:
+def _check_files(options: Options, resolver: Resolver, task: Task | None, narrowing: Narrowing) -> Result:
     from devlint.report.progress import Progress
 
     discovery = discover(options.paths or (os.curdir,), resolver)
@@ -223,7 +251,7 @@ def _check_files(options: Options, resolver: Resolver, fixing: Fixing | None, na
     elif discovery.targets and not targets and not options.quiet:
         click.echo(f"No Python file has changed since {options.since}.", err=True)
     with Progress(enabled=not options.quiet and sys.stderr.isatty()) as progress:
-        result = check_targets(targets, options.jobs, progress, fixing)
+        result = check_targets(targets, options.jobs, progress, task)
     result.errors[:0] = discovery.errors
     return result
 

@@ -16,10 +16,10 @@ from devlint.selection import PARSE_ERROR, UNUSED_SUPPRESSION, UnknownSelectorEr
 
 _MENTION = re.compile(r"devlint:|noqa", re.IGNORECASE)
 _OURS = re.compile(r"devlint:|DVL", re.IGNORECASE)
-_PRAGMA = re.compile(r"#\s*devlint:\s*(?P<word>[\w-]*)\s*(?P<list>\[[^\]#]*\]?)?\s*(?P<rest>[^#]*)")
+PRAGMA = re.compile(r"#\s*devlint:\s*(?P<word>[\w-]*)\s*(?P<list>\[[^\]#]*\]?)?\s*(?P<rest>[^#]*)")
 _NOQA = re.compile(r"#\s*noqa(?![\w-])(?:\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*))?", re.IGNORECASE)
 _SKIPPED = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT})
-_META = frozenset({PARSE_ERROR, UNUSED_SUPPRESSION})
+META = frozenset({PARSE_ERROR, UNUSED_SUPPRESSION})
 
 
 @dataclass(slots=True)
@@ -127,25 +127,16 @@ class Suppressions:
 
     def _silenced(self, finding: Finding) -> bool:
         silenced = False
-        for row in (None, *self._rows(finding.span)) if self.comments else ():
+        for row in (None, *rows_of(finding.span, self.logical)) if self.comments else ():
             for comment in self.by_row.get(row, ()):
                 for entry in comment.entries:
                     # A blanket comment does not silence the report that it is not needed.
-                    if finding.code in entry.codes and (finding.code != UNUSED_SUPPRESSION or entry.codes <= _META):
+                    if finding.code in entry.codes and (finding.code != UNUSED_SUPPRESSION or entry.codes <= META):
                         entry.used = silenced = True
         return silenced
 
-    def _rows(self, span: Span) -> set[int]:
-        """The lines where a comment counts for a finding: its own ends, and the ends of its statement."""
-        rows = {span.row, span.end_row}
-        for row in (span.row, span.end_row):
-            at = bisect_right(self.logical, (row, 1 << 30)) - 1
-            if at >= 0 and self.logical[at][0] <= row <= self.logical[at][1]:
-                rows.update(self.logical[at])
-        return rows
 
-
-class _Layout:
+class Layout:
     """Where a file's statements and comments stand, read from its tokens."""
 
     def __init__(self, lines: list[str]) -> None:
@@ -154,7 +145,7 @@ class _Layout:
         self._decorated: set[int] = set()
         self._code_rows: list[int] = []
         first: int | None = None
-        for token in _tokens(lines):
+        for token in tokens(lines):
             row = token.start[0]
             if token.type == tokenize.COMMENT:
                 self.comments.append(token)
@@ -192,12 +183,12 @@ def suppressions(text: str, has_findings: bool) -> Suppressions:
     if not (_MENTION if has_findings else _OURS).search(text):
         return found
     lines = split_lines(text)
-    layout = _Layout(lines)
+    layout = Layout(lines)
     found.logical = layout.logical
     for token in layout.comments:
         (row, column), comment = token.start, token.string
         alone = not lines[row - 1][:column].strip()
-        for match in _PRAGMA.finditer(comment):
+        for match in PRAGMA.finditer(comment):
             rows = layout.rows_below(row) if alone else frozenset({row})
             _read_pragma(match, (row, column), lines, rows, found)
         noqa = None if alone else _NOQA.search(comment)
@@ -206,7 +197,17 @@ def suppressions(text: str, has_findings: bool) -> Suppressions:
     return found
 
 
-def _tokens(lines: list[str]) -> Iterator[tokenize.TokenInfo]:
+def rows_of(span: Span, logical: list[tuple[int, int]]) -> set[int]:
+    """The lines where a comment counts for a finding: its own ends, and the ends of its statement."""
+    rows = {span.row, span.end_row}
+    for row in (span.row, span.end_row):
+        at = bisect_right(logical, (row, 1 << 30)) - 1
+        if at >= 0 and logical[at][0] <= row <= logical[at][1]:
+            rows.update(logical[at])
+    return rows
+
+
+def tokens(lines: list[str]) -> Iterator[tokenize.TokenInfo]:
     """The tokens up to the first that is not Python: a file that does not parse may still ask to be left alone."""
     try:
         yield from tokenize.generate_tokens(iter([f"{line}\n" for line in lines]).__next__)
@@ -282,5 +283,5 @@ def _written(
 def _could_fire(codes: frozenset[str], active: frozenset[str]) -> bool:
     """Whether this run tried enough rules to call a suppression unused: all the default ones that it names."""
     known = rules()
-    named = codes - _META
+    named = codes - META
     return bool(named & active) and {code for code in named if known[code].default} <= active

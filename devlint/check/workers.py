@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -13,9 +13,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 
 from devlint.check.discover import Target
-from devlint.check.engine import Outcome
-
-Task = Callable[[Target], Outcome]
+from devlint.check.engine import Outcome, Task
 
 
 def run(targets: Sequence[Target], jobs: int, task: Task) -> Iterator[Outcome]:

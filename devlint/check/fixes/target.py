@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-
 from devlint.check.discover import Target
 from devlint.check.engine import Fixing, Outcome, check_source, with_content
 from devlint.check.fixes.diff import unified
@@ -15,11 +12,6 @@ from devlint.check.write import write
 def fix_target(fixing: Fixing, target: Target) -> Outcome:
     """Fix one file; whatever goes wrong is part of the outcome."""
     return with_content(target, lambda data: _outcome(fixing, target, data))
-
-
-def once(targets: Iterable[Target]) -> list[Target]:
-    """The targets without those that are another's file under another name: each is fixed once."""
-    return list({os.path.realpath(target.path): target for target in reversed([*targets])}.values())[::-1]
 
 
 def _outcome(fixing: Fixing, target: Target, data: bytes) -> Outcome:
