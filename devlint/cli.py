@@ -72,7 +72,8 @@ def check(**options: Any) -> None:
 
     Exits with 0 if nothing was found, 1 if something was, 2 if devlint could not do its work.
     """
-    from devlint.check.run import Options, run
+    from devlint.check.options import Options
+    from devlint.check.run import run
 
     options["exclude"] = options["exclude"] or ()
     sys.exit(run(Options(**options)))

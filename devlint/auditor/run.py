@@ -216,8 +216,8 @@ def header(command: tuple[str, ...] = (), simulated: bool = False) -> Record:
 
 
 def _configure(options: Options) -> tuple[Resolver, Config]:
-    from devlint.check.run import Options as CheckOptions
-    from devlint.check.run import configure
+    from devlint.check.options import Options as CheckOptions
+    from devlint.check.options import configure
 
     try:
         os.getcwd()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from devlint.check.context import in_context
 from devlint.check.deep import with_deep_stack
 from devlint.check.discover import Target, discover
+from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
 from devlint.check.source import ParseFailure, Source, decode
 from devlint.check.suppress import suppressions
 from devlint.config import Config, Resolver
@@ -53,10 +54,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Fixing:
-    """Which fixes are applied, and whether to the files: otherwise the diffs say what would be."""
+    """Which fixes are applied, and whether to the files: otherwise the diffs say what would be.
+
+    Those of findings that are not reported are not.
+    """
 
     unsafe: bool = False
     write: bool = True
+    narrowing: Narrowing = NOTHING_LEFT_OUT
 
 
 Task = Callable[[Target], Outcome]

@@ -54,6 +54,9 @@ class Narrowing:
         return replace(self, baseline=baseline)
 
 
+NOTHING_LEFT_OUT = Narrowing()
+
+
 def judged(
     checked: Iterable[tuple[str, Config]], findings: Sequence[Finding], directories: Iterable[str] = ()
 ) -> Judged:

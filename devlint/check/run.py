@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from dataclasses import dataclass, replace
 from functools import partial
 
 import click
@@ -13,52 +12,10 @@ import click
 from devlint.check.discover import discover, force_excluded
 from devlint.check.engine import AnalysisError, Fixing, Result, Task, check_source, check_targets, fixing_task
 from devlint.check.narrow import Narrowing, judged
-from devlint.config import (
-    FAIL_ON,
-    OUTPUT_FORMATS,
-    Config,
-    ConfigError,
-    Resolver,
-    Selection,
-    did_you_mean,
-    file_pattern,
-    leads_out,
-    parse_torch_version,
-)
-from devlint.config import load as load_config
-from devlint.selection import UnknownSelectorError, union
+from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
+from devlint.config import Config, ConfigError, Resolver
 
-STDIN = "-"
 EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of ``devlint check`` as the user gave them."""
-
-    paths: tuple[str, ...] = ()
-    select: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] | None = None
-    output_format: str | None = None
-    statistics: bool = False
-    exit_zero: bool = False
-    fail_on: str | None = None
-    config: str | None = None
-    isolated: bool = False
-    exclude: tuple[str, ...] = ()
-    force_exclude: bool = False
-    target_torch: str | None = None
-    stdin_filename: str | None = None
-    jobs: int = 0
-    quiet: bool = False
-    fix: bool = False
-    unsafe_fixes: bool = False
-    diff: bool = False
-    baseline: str | None = None
-    update_baseline: bool = False
-    since: str | None = None
-    add_suppressions: str | None = None
 
 
 def run(options: Options) -> int:
@@ -82,10 +39,10 @@ def _run(options: Options) -> int:
     except OSError as error:
         raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
     resolver, config = configure(options)
-    stdin_only = _reads_stdin(options)
-    narrowing = _narrowing(options, config, stdin_only)
-    fixing = Fixing(options.unsafe_fixes, not options.diff) if options.fix or options.diff else None
-    if stdin_only:
+    check_combination(options, config)
+    narrowing = _narrowing(options, config)
+    fixing = Fixing(options.unsafe_fixes, not options.diff, narrowing) if options.fix or options.diff else None
+    if reads_stdin(options):
         result, stdin = _check_stdin(options, config, fixing)
     else:
         result, stdin = _check_files(options, resolver, _task(options, fixing, narrowing), narrowing), {}
@@ -124,36 +81,17 @@ def _say_silenced(result: Result) -> None:
     click.echo(f"Added suppressions for {plural(sum(result.silenced), 'problem')}{where}.", err=True)
 
 
-def _narrowing(options: Options, config: Config, stdin: bool) -> Narrowing:
-    """What is left out of the report; a combination of options that makes no sense is an error."""
-    baseline = since = None
+def _narrowing(options: Options, config: Config) -> Narrowing:
+    """What is left out of the report."""
+    since = baseline = None
     if options.since is not None:
-        for wrong, text in (
-            (stdin, "compares files, and cannot be asked about the standard input"),
-            (options.fix or options.diff, "cannot be combined with --fix or --diff, which speak of whole files"),
-            (options.update_baseline, "cannot be combined with --update-baseline, which needs all findings of a file"),
-        ):
-            if wrong:
-                raise ConfigError(f"--since {text}")
         from devlint.check.since import since as changed
 
-        since = changed(options.since, _first_directory(options), options.paths)
-    if options.add_suppressions is not None:
-        if stdin:
-            raise ConfigError("--add-suppressions changes files, and cannot be given the standard input")
-        if options.fix or options.diff or options.update_baseline:
-            raise ConfigError("--add-suppressions cannot be combined with --fix, --diff or --update-baseline")
-    if options.update_baseline:
-        if config.baseline is None:
-            raise ConfigError("--update-baseline: no baseline is named, by --baseline or in the configuration")
-        if options.diff:
-            raise ConfigError("--update-baseline cannot be combined with --diff, which changes nothing")
-        if stdin and options.stdin_filename is None:
-            raise ConfigError("--update-baseline: the standard input needs a name, by --stdin-filename")
+        since = changed(options.since, first_directory(options), options.paths)
     if config.baseline is not None:
         from devlint.check.baseline import Baseline
 
-        baseline = Baseline.read(_shown(config.baseline), may_lack=options.update_baseline)
+        baseline = Baseline.read(shortest(config.baseline), may_lack=options.update_baseline)
     return Narrowing(baseline, since)
 
 
@@ -182,65 +120,6 @@ def _compared(options: Options, narrowing: Narrowing, result: Result) -> Narrowi
         return narrowing
 
 
-def _shown(path: str) -> str:
-    """A path as short as it is from the current directory."""
-    relative = os.path.relpath(path)
-    return path if leads_out(relative) else relative
-
-
-def configure(options: Options) -> tuple[Resolver, Config]:
-    """The configuration of every file, and the one that holds for the run as a whole: the first path's."""
-    changes = _changes(options)
-    layer = Selection(options.select, options.ignore or (), options.extend_select or ())
-    if layer.select == ():
-        # Perhaps a variable of the shell that was never set: a check of nothing would pass for ever.
-        raise ConfigError("--select: no rule is named")
-    for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
-        try:
-            union(selectors or ())
-        except UnknownSelectorError as error:
-            raise ConfigError(f"--{name}: {error}") from error
-
-    patterns = _patterns(options.exclude)
-
-    def adjust(config: Config) -> Config:
-        excluded = (*config.extend_exclude, *_from_here(patterns, config.root))
-        return replace(config.selecting(layer), extend_exclude=excluded, **changes)  # type: ignore[arg-type]  # the options are checked by click
-
-    fixed = None
-    if options.config is not None:
-        fixed = load_config(options.config)
-    elif options.isolated:
-        fixed = Config(root=os.getcwd())
-    resolver = Resolver(fixed, adjust)
-    return resolver, resolver.at(_first_directory(options))
-
-
-def _changes(options: Options) -> dict[str, object]:
-    """The fields of a Config that the options replace."""
-    changes: dict[str, object] = {}
-    if options.output_format is not None:
-        changes["output_format"] = _choice("--output-format", options.output_format, OUTPUT_FORMATS)
-    if options.fail_on is not None:
-        changes["fail_on"] = FAIL_ON[_choice("--fail-on", options.fail_on, tuple(FAIL_ON))]
-    if options.target_torch is not None:
-        try:
-            changes["target_torch"] = parse_torch_version(options.target_torch)
-        except ValueError as error:
-            raise ConfigError(f"--target-torch: {error}") from error
-    if options.force_exclude:
-        changes["force_exclude"] = True
-    if options.baseline is not None:
-        changes["baseline"] = _baseline(options.baseline)
-    return changes
-
-
-def _baseline(file: str) -> str:
-    if not file or "\0" in file:
-        raise ConfigError("--baseline: no file is named")
-    return os.path.abspath(file)
-
-
 def _check_files(options: Options, resolver: Resolver, task: Task | None, narrowing: Narrowing) -> Result:
     from devlint.report.progress import Progress
 
@@ -254,18 +133,6 @@ def _check_files(options: Options, resolver: Resolver, task: Task | None, narrow
         result = check_targets(targets, options.jobs, progress, task)
     result.errors[:0] = discovery.errors
     return result
-
-
-def _reads_stdin(options: Options) -> bool:
-    """Whether it is the standard input that is checked: `-`, or a name for it and nothing else to check."""
-    named = options.stdin_filename is not None
-    if STDIN in options.paths or (named and not options.paths):
-        if len(options.paths) > 1:
-            raise ConfigError("`-` is the standard input and cannot be checked together with other paths")
-        return True
-    if named:
-        raise ConfigError("--stdin-filename names the standard input, `-`, which is not among the paths")
-    return False
 
 
 def _check_stdin(options: Options, config: Config, fixing: Fixing | None) -> tuple[Result, dict[str, bytes]]:
@@ -362,33 +229,3 @@ def _say(kind: str, text: str) -> None:
         click.echo(f"{kind}: {one_line(text)}", err=True)
     except OSError:  # nobody listens, but the exit code still tells
         silence(sys.stderr)
-
-
-def _choice(option: str, value: str, choices: tuple[str, ...]) -> str:
-    if value not in choices:
-        expected = ", ".join(choices)
-        raise ConfigError(f"{option}: expected one of {expected}, not {value!r}{did_you_mean(value, choices)}")
-    return value
-
-
-def _patterns(patterns: tuple[str, ...]) -> list[str]:
-    try:
-        return [file_pattern(pattern) for pattern in patterns]
-    except ValueError as error:
-        raise ConfigError(f"--exclude: {error}") from error
-
-
-def _from_here(patterns: list[str], root: str) -> list[str]:
-    """Patterns of the command line are meant from the current directory, those of a Config from its root."""
-    here = os.path.relpath(os.getcwd(), root or None)
-    if here == os.curdir or leads_out(here):
-        return patterns
-    return [f"/{here}/{pattern.lstrip('/')}" if "/" in pattern.rstrip("/") else pattern for pattern in patterns]
-
-
-def _first_directory(options: Options) -> str:
-    first = options.paths[0] if options.paths else os.curdir
-    if first == STDIN:
-        return os.path.dirname(os.path.abspath(options.stdin_filename or "stdin"))
-    absolute = os.path.abspath(first)
-    return absolute if os.path.isdir(absolute) else os.path.dirname(absolute)

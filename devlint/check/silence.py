@@ -6,12 +6,12 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from devlint.check.discover import Target
 from devlint.check.engine import AnalysisError, Outcome, check_source, with_content
 from devlint.check.fixes.document import Document, UnfixableError
-from devlint.check.narrow import Narrowing
+from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
 from devlint.check.source import split_lines
 from devlint.check.suppress import META, PRAGMA, Layout, rows_of, tokens
 from devlint.check.write import write
@@ -28,7 +28,7 @@ class Silencing:
     """The reason that the comments give, and which findings they are for."""
 
     reason: str = ""
-    narrowing: Narrowing = field(default_factory=Narrowing)
+    narrowing: Narrowing = NOTHING_LEFT_OUT
 
 
 def wrong_reason(reason: str) -> str:

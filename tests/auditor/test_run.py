@@ -51,7 +51,7 @@ class TestRefusals:
             (["-m", "nope"], "there is no module named 'nope'"),
             (["-m", ".nope"], "there is no module named '.nope'"),
             (["--devices", "2", "script.py"], "--devices says how many devices to simulate, and needs --simulate"),
-            (["--select", "DVL777", "script.py"], "--select: unknown rule 'DVL777'"),
+            (["--select", "E501", "script.py"], "--select: unknown rule 'E501'"),
             (["--fail-on", "x", "script.py"], "--fail-on: expected one of info, warning, error, not 'x'"),
             (["--config", "nope.toml", "script.py"], "nope.toml: No such file or directory"),
             (["--output", "no/such/file", "script.py"], "--output: no/such: No such directory"),

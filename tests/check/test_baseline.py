@@ -292,3 +292,15 @@ def test_a_baseline_of_ten_thousand_findings_takes_little_time(tmp_path: Path) -
     assert again.new(found) == []
     assert again.stale(found, Judged(), ()) == 0
     assert time.perf_counter() - begin < 3
+
+
+def test_only_what_is_reported_is_fixed(tree) -> None:
+    root = tree({"a.py": "dropped(1)\n"})
+    update()
+    (root / "a.py").write_text("dropped(1)\ndropped(2)\ndropped(1)\n")
+    assert run("--baseline", "base.json", "--fix", "--unsafe-fixes").exit_code == 0
+    assert (root / "a.py").read_text() == "dropped(1)\nmended(2)\nmended(1)\n"
+    data = run(
+        "-", "--stdin-filename", "a.py", "--baseline", "base.json", "--diff", "--unsafe-fixes", stdin=b"dropped(1)"
+    )
+    assert (data.exit_code, data.stdout) == (0, "")

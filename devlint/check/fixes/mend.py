@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from devlint.check.engine import AnalysisError, check_source
 from devlint.check.fixes.document import Change, Changes, Document, UnfixableError
+from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
 from devlint.check.source import DANGEROUS, ParseFailure, Source
 from devlint.config import Config
 from devlint.finding import Applicability, Finding
@@ -30,20 +31,20 @@ class Mended:
     failure: str | None = None
 
 
-def mend(data: bytes, filename: str, config: Config, unsafe: bool) -> Mended:
-    """Apply the fixes of a file until none is left. A failure of devlint itself raises AnalysisError."""
+def mend(data: bytes, filename: str, config: Config, unsafe: bool, narrowing: Narrowing = NOTHING_LEFT_OUT) -> Mended:
+    """Apply the fixes of what is reported until none is left. A failure of devlint itself is an AnalysisError."""
     before = Mended(data, tuple(check_source(data, filename, config)))
     try:
-        return _settled(before, filename, config, unsafe)
+        return _settled(before, filename, config, unsafe, narrowing)
     except UnfixableError as error:
         return Mended(data, before.findings, failure=f"nothing was fixed: {error}")
     except AnalysisError as error:
         return Mended(data, before.findings, failure=f"nothing was fixed: devlint failed on the fixed code: {error}")
 
 
-def _settled(now: Mended, filename: str, config: Config, unsafe: bool) -> Mended:
+def _settled(now: Mended, filename: str, config: Config, unsafe: bool, narrowing: Narrowing) -> Mended:
     for _ in range(MAX_PASSES):
-        fixable = [finding for finding in now.findings if applies(finding, unsafe)]
+        fixable = [finding for finding in narrowing.new(now.findings) if applies(finding, unsafe)]
         if not fixable:
             return now
         document = Document.read(now.data)

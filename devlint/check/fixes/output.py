@@ -20,7 +20,7 @@ _STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("-", "31"), ("+", "32"))
 def fix_text(data: bytes, name: str, config: Config, fixing: Fixing) -> tuple[Result, bytes]:
     """Fix the standard input: what comes of it, and its new content, which is the old one if that is not wanted."""
     try:
-        mended = mend(data, name, config, fixing.unsafe)
+        mended = mend(data, name, config, fixing.unsafe, fixing.narrowing)
     except AnalysisError as error:
         return Result(errors=[f"{name}: devlint failed on this file, please report it: {error}"]), data
     unfixed = [] if mended.failure is None else [f"{name}: {mended.failure}"]

@@ -15,7 +15,7 @@ def fix_target(fixing: Fixing, target: Target) -> Outcome:
 
 
 def _outcome(fixing: Fixing, target: Target, data: bytes) -> Outcome:
-    mended = mend(data, target.path, target.config, fixing.unsafe)
+    mended = mend(data, target.path, target.config, fixing.unsafe, fixing.narrowing)
     if mended.data == data:
         return Outcome(target.path, mended.findings, unfixed=mended.failure)
     if not fixing.write:

@@ -1,0 +1,191 @@
+"""The options of ``devlint check``: what they mean together with the configuration, and what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+from devlint.config import (
+    FAIL_ON,
+    OUTPUT_FORMATS,
+    Config,
+    ConfigError,
+    Resolver,
+    Selection,
+    did_you_mean,
+    file_pattern,
+    leads_out,
+    parse_torch_version,
+)
+from devlint.config import load as load_config
+from devlint.selection import UnknownSelectorError, union
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of ``devlint check`` as the user gave them."""
+
+    paths: tuple[str, ...] = ()
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] | None = None
+    output_format: str | None = None
+    statistics: bool = False
+    exit_zero: bool = False
+    fail_on: str | None = None
+    config: str | None = None
+    isolated: bool = False
+    exclude: tuple[str, ...] = ()
+    force_exclude: bool = False
+    target_torch: str | None = None
+    stdin_filename: str | None = None
+    jobs: int = 0
+    quiet: bool = False
+    fix: bool = False
+    unsafe_fixes: bool = False
+    diff: bool = False
+    baseline: str | None = None
+    update_baseline: bool = False
+    since: str | None = None
+    add_suppressions: str | None = None
+
+
+def configure(options: Options) -> tuple[Resolver, Config]:
+    """The configuration of every file, and the one that holds for the run as a whole: the first path's."""
+    changes = _changes(options)
+    layer = Selection(options.select, options.ignore or (), options.extend_select or ())
+    if layer.select == ():
+        # Perhaps a variable of the shell that was never set: a check of nothing would pass for ever.
+        raise ConfigError("--select: no rule is named")
+    for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
+        try:
+            union(selectors or ())
+        except UnknownSelectorError as error:
+            raise ConfigError(f"--{name}: {error}") from error
+
+    patterns = _patterns(options.exclude)
+
+    def adjust(config: Config) -> Config:
+        excluded = (*config.extend_exclude, *_from_here(patterns, config.root))
+        return replace(config.selecting(layer), extend_exclude=excluded, **changes)  # type: ignore[arg-type]  # the options are checked by click
+
+    fixed = None
+    if options.config is not None:
+        fixed = load_config(options.config)
+    elif options.isolated:
+        fixed = Config(root=os.getcwd())
+    resolver = Resolver(fixed, adjust)
+    return resolver, resolver.at(first_directory(options))
+
+
+def _changes(options: Options) -> dict[str, object]:
+    """The fields of a Config that the options replace."""
+    changes: dict[str, object] = {}
+    if options.output_format is not None:
+        changes["output_format"] = _choice("--output-format", options.output_format, OUTPUT_FORMATS)
+    if options.fail_on is not None:
+        changes["fail_on"] = FAIL_ON[_choice("--fail-on", options.fail_on, tuple(FAIL_ON))]
+    if options.target_torch is not None:
+        try:
+            changes["target_torch"] = parse_torch_version(options.target_torch)
+        except ValueError as error:
+            raise ConfigError(f"--target-torch: {error}") from error
+    if options.force_exclude:
+        changes["force_exclude"] = True
+    if options.baseline is not None:
+        changes["baseline"] = _baseline(options.baseline)
+    return changes
+
+
+def _baseline(file: str) -> str:
+    if not file or "\0" in file:
+        raise ConfigError("--baseline: no file is named")
+    return os.path.abspath(file)
+
+
+def reads_stdin(options: Options) -> bool:
+    """Whether it is the standard input that is checked: `-`, or a name for it and nothing else to check."""
+    named = options.stdin_filename is not None
+    if STDIN in options.paths or (named and not options.paths):
+        if len(options.paths) > 1:
+            raise ConfigError("`-` is the standard input and cannot be checked together with other paths")
+        return True
+    if named:
+        raise ConfigError("--stdin-filename names the standard input, `-`, which is not among the paths")
+    return False
+
+
+def check_combination(options: Options, config: Config) -> None:
+    """Refuse what makes no sense together."""
+    stdin = reads_stdin(options)
+    fixes = options.fix or options.diff
+    silences = options.add_suppressions is not None
+    for wrong, text in (
+        (options.since is not None and stdin, "--since compares files, and cannot be asked about the standard input"),
+        (
+            options.since is not None and fixes,
+            "--since cannot be combined with --fix or --diff: they mend whole files",
+        ),
+        (
+            options.since is not None and options.update_baseline,
+            "--since cannot be combined with --update-baseline, which needs all findings of a file",
+        ),
+        (silences and stdin, "--add-suppressions changes files, and cannot be given the standard input"),
+        (
+            silences and (fixes or options.update_baseline),
+            "--add-suppressions cannot be combined with --fix, --diff or --update-baseline",
+        ),
+        (
+            options.update_baseline and config.baseline is None,
+            "--update-baseline: no baseline is named, by --baseline or in the configuration",
+        ),
+        (
+            options.update_baseline and options.diff,
+            "--update-baseline cannot be combined with --diff, which changes nothing",
+        ),
+        (
+            options.update_baseline and stdin and options.stdin_filename is None,
+            "--update-baseline: the standard input needs a name, by --stdin-filename",
+        ),
+    ):
+        if wrong:
+            raise ConfigError(text)
+
+
+def first_directory(options: Options) -> str:
+    """The directory of what is checked first, whose configuration holds for the run as a whole."""
+    first = options.paths[0] if options.paths else os.curdir
+    if first == STDIN:
+        return os.path.dirname(os.path.abspath(options.stdin_filename or "stdin"))
+    absolute = os.path.abspath(first)
+    return absolute if os.path.isdir(absolute) else os.path.dirname(absolute)
+
+
+def shortest(path: str) -> str:
+    """A path as short as it is from the current directory."""
+    relative = os.path.relpath(path)
+    return path if leads_out(relative) else relative
+
+
+def _choice(option: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        expected = ", ".join(choices)
+        raise ConfigError(f"{option}: expected one of {expected}, not {value!r}{did_you_mean(value, choices)}")
+    return value
+
+
+def _patterns(patterns: tuple[str, ...]) -> list[str]:
+    try:
+        return [file_pattern(pattern) for pattern in patterns]
+    except ValueError as error:
+        raise ConfigError(f"--exclude: {error}") from error
+
+
+def _from_here(patterns: list[str], root: str) -> list[str]:
+    """Patterns of the command line are meant from the current directory, those of a Config from its root."""
+    here = os.path.relpath(os.getcwd(), root or None)
+    if here == os.curdir or leads_out(here):
+        return patterns
+    return [f"/{here}/{pattern.lstrip('/')}" if "/" in pattern.rstrip("/") else pattern for pattern in patterns]
