@@ -294,8 +294,8 @@ class Wrap(Site):
     """A module wrapped for several devices; ``beside`` names other wrappers used in the same function.
 
     ``ids`` counts the device ids, ``device`` is where the module is, ``group`` says whether a process group exists by
-    then, ``fixed`` is the device index that every process of a group takes alike, and ``moved_after`` a move of the
-    wrapped module.
+    then, ``fixed`` is the device index that every process of a group takes alike, ``moved_after`` a move of the
+    wrapped module, and ``attached`` an attribute that is set on the wrapper.
     """
 
     wrapper: str
@@ -305,6 +305,22 @@ class Wrap(Site):
     group: bool | None = None
     fixed: Step | None = None
     moved_after: Step | None = None
+    attached: Step | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Site):
+    """A process group is made in a file that chooses no device for its processes.
+
+    ``backend`` is its name, empty where that is not known; ``named`` is where the same function names the device of a
+    process, ``waits`` a collective that uses the current device.  ``script`` says that the processes start in this
+    file, so that nobody else has chosen for them.
+    """
+
+    backend: str
+    named: ast.AST | None
+    waits: Step | None
+    script: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind
-from devlint.flow import literals, names
+from devlint.flow import literals, names, wrapping
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import part_of
@@ -101,6 +101,8 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         frame.machine.submodules.declare(frame, target.attr, value, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
         frame.machine.loaders.escape((value,))
+    if isinstance(base, Module) and base.wraps is not None:
+        wrapping.attach(frame, base, target)
     if isinstance(base, Module) and base.text != "self":
         # a part is exchanged: where the whole is cannot be told any more
         frame.put(base, device.UNKNOWN, None)

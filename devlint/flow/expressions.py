@@ -374,6 +374,7 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
             syncs.shown(frame, value, value.value, held)
             if isinstance(held, Opaque) and len(node.values) == 2 and _is_prefix(node.values[0]):
                 # f"cuda:{rank}" is one device for one rank
+                frame.machine.groups.ranked(frame, node, held)
                 return DeviceValue(device.symbol(f"cuda:{held.key}", f"cuda:{{{held.text}}}"), node)
     return UNKNOWN
 

@@ -17,6 +17,7 @@ from devlint.flow import draws, expressions, guards, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.frame import Call, Frame
+from devlint.flow.groups import Groups
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
 from devlint.flow.optimizers import Optimizers
@@ -57,12 +58,14 @@ class Machine:
         self.tree = tree
         self.globals: dict[str, Value] = {}
         self.sites: list[Site] = []
+        self.text_of_file = text
         self.muted = 0
         self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
         self.test = test
         self.default_device: object = None
         self.loaders = Loaders()
         self.samples = Samples(text)
+        self.groups = Groups(text)
         self.attributes = Attributes()
         self.submodules = Submodules()
         self.optimizers = Optimizers()
@@ -95,6 +98,7 @@ class Machine:
                 yield from sites
         yield from self.loaders.sites()
         yield from self.samples.sites(self.index)
+        yield from self.groups.sites()
         yield from self.attributes.sites()
         yield from self.submodules.sites()
         yield from self.optimizers.sites()

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import literals, names, nodes, steps, table, tensors, transfers
-from devlint.flow.index import FunctionNode
+from devlint.flow import literals, names, steps, table, tensors, transfers, wrapping
 from devlint.flow.operations import blend, derive, is_tensor, meet, returned
-from devlint.flow.state import CHILDREN, DEVICE, FED, STORY, WRAPPED
+from devlint.flow.state import CHILDREN, FED
 from devlint.flow.values import (
     ARRAY,
     UNKNOWN,
@@ -30,14 +29,12 @@ from devlint.flow.values import (
     identity,
     named_place,
 )
-from devlint.sites import Forward, Step, Wrap
+from devlint.flow.wrapping import WRAPPERS
+from devlint.sites import Forward, Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
 
-DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
-WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel", DISTRIBUTED})
-"""The wrappers for several devices, by their canonical names."""
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _CHAINED = frozenset(
     """train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty
@@ -49,7 +46,7 @@ _RECURRENT = frozenset({"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"})
 def construct(frame: Frame, call: Call, path: str) -> Value:
     """A new module of ``torch.nn``."""
     if path in WRAPPERS:
-        return _wrap(frame, call, path)
+        return wrapping.wrap(frame, call, path)
     if path in CONTAINERS:
         return _contain(frame, call, Module(identity(), path, text=path.rpartition(".")[2]))
     known = table.module(path)
@@ -120,56 +117,6 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
     paths = {child.path for child in children}
     item = paths.pop() if len(paths) == 1 else ""
     return replace(module, has_state=bool(stateful) or not complete, spread=spread and len(places) != 1, item=item)
-
-
-def _wrap(frame: Frame, call: Call, path: str) -> Value:
-    inner = call.argument(0, "module")
-    ids = call.argument(1, "device_ids")
-    count = len(ids.items) if isinstance(ids, Sequence) and ids.items is not None else None
-    beside = tuple(name for name in _wrappers_used(frame) if name != path)
-    place = frame.place_of(inner) if isinstance(inner, Module) and inner.has_state else device.UNKNOWN
-    site = Wrap(call.node, frame.scope(), path, count, beside, place, fixed=_fixed(call, ids))
-    frame.emit(site)
-    given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
-    moves = path != DISTRIBUTED or given
-    if isinstance(inner, Module):
-        outer = replace(
-            inner, oid=identity(), spread=inner.spread or moves, text=path.rpartition(".")[2], cls=None, path=path
-        )
-        frame.state.heap[(outer.oid, DEVICE)] = frame.place_of(inner)
-        frame.state.heap[(outer.oid, STORY)] = frame.story_of(inner)
-        frame.state.heap[(outer.oid, CHILDREN)] = (inner,)
-        for module in (inner, outer):
-            frame.state.heap[(module.oid, WRAPPED)] = site
-        return outer
-    return (
-        UNKNOWN
-        if path.endswith("data_parallel")
-        else Module(identity(), path, text=path.rpartition(".")[2], spread=True)
-    )
-
-
-def _fixed(call: Call, ids: Value | None) -> Step | None:
-    """The one device id, where the code gives it as a number."""
-    node = call.argument_node(1, "device_ids")
-    if node is None or not isinstance(ids, Sequence) or ids.items is None or len(ids.items) != 1:
-        return None
-    (only,) = ids.items
-    number = isinstance(only, Const) and isinstance(only.value, int)
-    return Step(node, "every process takes this one") if number else None
-
-
-def _wrappers_used(frame: Frame) -> tuple[str, ...]:
-    """The wrappers that the function (or the top level) uses."""
-    body: FunctionNode | ast.Module = frame.info.node if frame.info else frame.machine.tree
-    found: dict[str, None] = {}
-    for node in nodes.own(body):
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            name = node.id if isinstance(node, ast.Name) else node.attr
-            path = frame.machine.index.resolve(names.dotted(node))
-            if path in WRAPPERS or name in ("DistributedDataParallel", "DDP"):
-                found[path if path in WRAPPERS else DISTRIBUTED] = None
-    return tuple(found)
 
 
 def twin(frame: Frame, module: Module) -> Module:
@@ -257,6 +204,8 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
 
 
 def _called(frame: Frame, call: Call, module: Module) -> Value:
+    if module.perhaps:
+        return derive(frame, call)
     operands = [(node, value, "") for node, value in _inputs(call)]
     tensors_in = [met for met in operands if is_tensor(met[1])]
     place = frame.place_of(module)

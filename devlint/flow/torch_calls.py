@@ -11,6 +11,7 @@ from devlint import device
 from devlint.flow import (
     draws,
     factories,
+    groups,
     guards,
     host,
     literals,
@@ -21,6 +22,7 @@ from devlint.flow import (
     table,
     tensors,
     waits,
+    wrapping,
 )
 from devlint.flow.operations import blend, meet
 from devlint.flow.values import (
@@ -63,13 +65,14 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
     if handler is not None:
         return handler(frame, call, path)
     literals.literal_devices(frame, call, path)
-    if path in draws.DRAWERS:
-        draws.note(frame, call, path)
+    listener = _LISTENERS.get(path)
+    if listener is not None:
+        listener(frame, call, path)
     if path in _API:
         return _api(frame, call, path)
     if path in _LOADERS:
         return frame.machine.loaders.make(frame, call, path)
-    if table.module(path) is not None or path in modules.WRAPPERS or path in modules.CONTAINERS:
+    if table.module(path) is not None or path in wrapping.WRAPPERS or path in modules.CONTAINERS:
         return modules.construct(frame, call, path)
     entry = table.function(path)
     if entry is not None:
@@ -209,6 +212,7 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
         if place is not None and index is not None:
             number = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
             if number is None:
+                frame.machine.groups.ranked(frame, call.node, index)
                 return DeviceValue(
                     device.symbol(f"{text}@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node)),
                     call.node,
@@ -269,8 +273,9 @@ def _tensor_dataset(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _subset(frame: Frame, call: Call, path: str) -> Value:
-    if path in draws.DRAWERS:
-        draws.note(frame, call, path)
+    listener = _LISTENERS.get(path)
+    if listener is not None:
+        listener(frame, call, path)
     first = call.positional[0] if call.positional else UNKNOWN
     if not isinstance(first, (Stateful, Instance)):
         return UNKNOWN
@@ -304,6 +309,15 @@ def _compiled(frame: Frame, call: Call, path: str) -> Value:
     return first if isinstance(first, (Module, Opaque, Batches)) else UNKNOWN
 
 
+def _note_group(frame: Frame, call: Call, path: str) -> None:
+    frame.machine.groups.note(frame, call, path)
+
+
+_LISTENERS: dict[str, Callable[[Frame, Call, str], None]] = {
+    **dict.fromkeys(draws.DRAWERS, draws.note),
+    **dict.fromkeys(groups.CALLS, _note_group),
+}
+"""What is interested in a call besides whoever knows its result."""
 _SPECIAL: dict[str, Callable[[Frame, Call, str], Value]] = {
     "torch.device": _device,
     "torch.set_default_device": _set_default,

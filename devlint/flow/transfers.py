@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import created, literals, names, timing
+from devlint.flow import created, literals, names, timing, wrapping
 from devlint.flow.operations import in_graph, stranded
-from devlint.flow.state import WRAPPED
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -28,7 +27,7 @@ from devlint.flow.values import (
     placement,
     surely_tensor,
 )
-from devlint.sites import Operand, Step, Transfer, Wrap
+from devlint.sites import Operand, Step, Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -245,9 +244,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
         text = frame.machine.text(node.value)
         step = Step(call.node, f"`{text}` is moved to {target.device} here")
         frame.machine.optimizers.move(module, target.device, step)
-        wrapped = frame.state.heap.get((module.oid, WRAPPED))
-        if isinstance(wrapped, Wrap):
-            frame.emit(replace(wrapped, moved_after=step))
+        wrapping.move(frame, module, step)
         frame.put(module, target.device, step)
     return module
 

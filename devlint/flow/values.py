@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -150,6 +150,10 @@ class Module(Value):
     """The class that all modules of a container have."""
     spread: bool = False
     """Whether its call moves the inputs itself (DataParallel, DDP with device ids, managed models)."""
+    wraps: Value | None = field(default=None, compare=False)
+    """What it was made of, where it is a wrapper for several devices."""
+    perhaps: bool = False
+    """Whether it was wrapped on one path only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +246,8 @@ def join(first: Value, second: Value, guard: str) -> Value:
             return one
         if isinstance(one, Tensor) and is_host(two):
             return replace(one, optional=True)
+        if isinstance(one, Module) and one.wraps is not None and (one.wraps is two or one.wraps == two):
+            return replace(one, spread=True, perhaps=True)
         if isinstance(one, Named) and (is_host(two) or isinstance(two, Unknown)):
             # a module that may fail to be imported is there where it is used
             return one

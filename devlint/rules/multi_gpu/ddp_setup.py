@@ -9,7 +9,7 @@ from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
-from devlint.sites import Site, Step, Wrap
+from devlint.sites import Group, Site, Step, Wrap
 
 _WRAPPER = "torch.nn.parallel.DistributedDataParallel"
 _RANKS = frozenset({"rank", "local_rank", "gpu", "gpu_id"})
@@ -20,13 +20,17 @@ class DdpSetup(Rule):
 
     ## What it does
     Reports `DistributedDataParallel` with several `device_ids`, with `device_ids` and a module on the CPU, with a
-    device id that is the same number in every process, and with a module that is moved after it was wrapped. In an
-    audit also ranks that used one GPU together, and a missing process group.
+    device that is the same one in every process, with a module that is moved after it was wrapped, and in a script that
+    makes no process group. As a hint, attributes that are set on the wrapper, and NCCL process groups in a script that
+    never says which GPU is a process's own. In an audit also ranks that used one GPU together.
 
     ## Why it matters
     Each process serves one GPU, on which its module has to be before it is wrapped: wrapping looks at the parameters
     and prepares their communication. Several ids, or parameters on the CPU, raise a `ValueError`. If every process
     takes GPU 0, NCCL refuses to work, and any other backend works on one GPU while the others are idle.
+
+    A process that has chosen no device uses GPU 0 for whatever names none: `barrier`, the collectives of objects,
+    `empty_cache`. NCCL then meets several processes on one GPU, and they hang or raise "Duplicate GPU detected".
 
     ## Example
     ```python
@@ -51,12 +55,16 @@ class DdpSetup(Rule):
     - Where the module is is not known.
     - In an audit, processes that each see a GPU of their own as `cuda:0`, by `CUDA_VISIBLE_DEVICES`.
     - A fixed id is a hint in a function that takes no rank: each process may see one GPU only.
+    - The script imports anything that may make the process group, such as another module of the project.
+    - Anything in the file chooses a device: `set_device`, `device_id=`, `CUDA_VISIBLE_DEVICES`; the backend may be
+      another than NCCL; or the processes are started elsewhere.
 
     ## Fix safety
     There is no fix.
 
     ## References
     - [torch.nn.parallel.DistributedDataParallel](https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html)
+    - [torch.distributed.init_process_group](https://docs.pytorch.org/docs/stable/distributed.html#torch.distributed.init_process_group)
     - [DDP tutorial](https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html)
     """
 
@@ -64,12 +72,16 @@ class DdpSetup(Rule):
     name = "ddp-setup"
     severity = Severity.ERROR
     observed = True
-    sites = (Wrap,)
+    sites = (Wrap, Group)
 
     def judge(self, site: Site) -> Iterable[Report]:
         """One report, about the gravest that is wrong."""
-        if not isinstance(site, Wrap) or site.wrapper != _WRAPPER:
-            return
+        if isinstance(site, Group):
+            yield from self._ungrounded(site)
+        elif isinstance(site, Wrap) and site.wrapper == _WRAPPER:
+            yield from self._wrapped(site)
+
+    def _wrapped(self, site: Wrap) -> Iterable[Report]:
         if site.group is False:
             yield _report(site, "there is no process group yet", "call `init_process_group` first")
         elif site.ids is not None and site.ids > 1:
@@ -83,6 +95,24 @@ class DdpSetup(Rule):
             yield _report(site, message, "move the module, then wrap it", Severity.WARNING, (site.moved_after,))
         elif site.fixed is not None:
             yield self._shared(site, site.fixed)
+        elif site.attached is not None:
+            message = "an attribute is set on the wrapper afterwards, where the module that it wraps does not see it"
+            help_ = "set it on the module before it is wrapped, or on `.module`"
+            yield _report(site, message, help_, Severity.INFO, (site.attached,), "its module is `.module`")
+
+    def _ungrounded(self, site: Group) -> Iterable[Report]:
+        """A hint where the processes of an NCCL group all keep the first GPU as their current device."""
+        if "nccl" not in site.backend or not site.script:
+            return
+        made = (Step(site.node, "the process group is made here"),) if site.named is not None else ()
+        yield Report(
+            site.named or site.node,
+            "nothing makes the GPU of a process its current device: whatever names none uses GPU 0 in all of them",
+            label="the current device stays GPU 0",
+            severity=Severity.INFO if site.waits is None else Severity.WARNING,
+            steps=made if site.waits is None else (*made, site.waits),
+            help="call `torch.cuda.set_device(local_rank)` before the process group is used",
+        )
 
     def _shared(self, site: Wrap, fixed: Step) -> Report:
         """A verdict on processes that take the same device."""
@@ -92,11 +122,16 @@ class DdpSetup(Rule):
         function = function_at(self.source, site.node)
         taken = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)} if function else set()
         severity = Severity.WARNING if taken & _RANKS else Severity.INFO
-        message = "every process takes the same GPU: its id is a number, not the rank"
+        message = "every process takes the same GPU: which one does not depend on the rank"
         return _report(site, message, "`device_ids=[local_rank]` gives each process its own", severity, (fixed,))
 
 
 def _report(
-    site: Wrap, message: str, help_: str, severity: Severity | None = None, steps: tuple[Step, ...] = ()
+    site: Wrap,
+    message: str,
+    help_: str,
+    severity: Severity | None = None,
+    steps: tuple[Step, ...] = (),
+    label: str = "one process for each GPU",
 ) -> Report:
-    return Report(site.node, message, "one process for each GPU", severity, steps, help_)
+    return Report(site.node, message, label, severity, steps, help_)

@@ -1,0 +1,129 @@
+"""Modules wrapped for several devices: how, in which script, and what happens to the wrapper afterwards."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind
+from devlint.flow import names, nodes
+from devlint.flow.index import FunctionNode
+from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
+from devlint.flow.values import UNKNOWN, Const, Module, Sequence, Value, identity
+from devlint.sites import Step, Wrap
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
+WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel", DISTRIBUTED})
+"""The wrappers for several devices, by their canonical names."""
+_OWN = frozenset(
+    """module device_ids output_device dim static_graph training find_unused_parameters broadcast_buffers logger
+    require_backward_grad_sync require_forward_param_sync gradient_as_bucket_view process_group""".split()
+)
+"""Attributes of the wrappers themselves."""
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([.\w]+)", re.MULTILINE)
+_KNOWN = frozenset("torch torchvision torchaudio numpy PIL tqdm matplotlib scipy sklearn pandas cv2 yaml".split())
+"""Packages, besides Python's own, that set up no process group."""
+_GROUP = re.compile(r"init_process_group|init_device_mesh|init_distributed")
+_SCRIPT = re.compile(r"""^if\s+__name__\s*==\s*["']__main__["']""", re.MULTILINE)
+CHOSEN = re.compile(r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\(")
+"""How a process says which device is its own."""
+
+
+def wrap(frame: Frame, call: Call, path: str) -> Value:
+    """The module that a wrapper for several devices makes of another."""
+    inner = call.argument(0, "module")
+    ids = call.argument(1, "device_ids")
+    count = len(ids.items) if isinstance(ids, Sequence) and ids.items is not None else None
+    beside = tuple(name for name in _wrappers_used(frame) if name != path)
+    stateful = isinstance(inner, Module) and inner.has_state
+    place = frame.place_of(inner) if stateful and isinstance(inner, Module) else device.UNKNOWN
+    fixed = _fixed(call, ids) or (_placed_alike(frame, inner) if isinstance(inner, Module) else None)
+    group = False if grouped(frame.machine.text_of_file) is False else None
+    site = Wrap(call.node, frame.scope(), path, count, beside, place, group, fixed)
+    frame.emit(site)
+    given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
+    if path.endswith("data_parallel"):
+        return UNKNOWN
+    text = path.rpartition(".")[2]
+    if not isinstance(inner, Module):
+        outer = Module(identity(), path, text=text, spread=True, wraps=inner)
+        frame.state.heap[(outer.oid, WRAPPED)] = site
+        return outer
+    spread = inner.spread or path != DISTRIBUTED or given
+    outer = replace(inner, oid=identity(), spread=spread, text=text, cls=None, path=path, wraps=inner)
+    frame.state.heap[(outer.oid, DEVICE)] = frame.place_of(inner)
+    frame.state.heap[(outer.oid, STORY)] = frame.story_of(inner)
+    frame.state.heap[(outer.oid, CHILDREN)] = (inner,)
+    for module in (inner, outer):
+        frame.state.heap[(module.oid, WRAPPED)] = site
+    return outer
+
+
+def move(frame: Frame, module: Module, step: Step) -> None:
+    """A module is moved which is, or is in, a wrapper."""
+    wrapped = frame.state.heap.get((module.oid, WRAPPED))
+    if isinstance(wrapped, Wrap) and not module.perhaps:
+        frame.emit(replace(wrapped, moved_after=step))
+
+
+def attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
+    """An attribute is set on a module, which may be a wrapper."""
+    wrapped = frame.state.heap.get((base.oid, WRAPPED))
+    if not isinstance(wrapped, Wrap) or base.path not in WRAPPERS or target.attr in _OWN or frame.machine.muted:
+        return
+    if wrapped.attached is None:
+        wrapped = replace(wrapped, attached=Step(target, f"`{target.attr}` is set on the wrapper here"))
+        frame.state.heap[(base.oid, WRAPPED)] = wrapped
+        frame.emit(wrapped)
+
+
+def grouped(text: str) -> bool | None:
+    """Whether a process group is made: not in a script that says nothing of one, nor calls code that could."""
+    if _GROUP.search(text):
+        return True
+    strange = {name.partition(".")[0] for name in _IMPORT.findall(text)} - _KNOWN - sys.stdlib_module_names
+    return None if strange or not _SCRIPT.search(text) else False
+
+
+def _fixed(call: Call, ids: Value | None) -> Step | None:
+    """The one device id, where the code gives it as a number."""
+    node = call.argument_node(1, "device_ids")
+    if node is None or not isinstance(ids, Sequence) or ids.items is None or len(ids.items) != 1:
+        return None
+    (only,) = ids.items
+    number = isinstance(only, Const) and isinstance(only.value, int)
+    return Step(node, "every process takes this one") if number else None
+
+
+def _placed_alike(frame: Frame, inner: Module) -> Step | None:
+    """Where a module is put on an accelerator that is the same for every process."""
+    place, story = frame.place_of(inner), frame.story_of(inner)
+    if place.kind is not Kind.ACCELERATOR or not story or not _shared(place, frame):
+        return None
+    return replace(story[0], label=f"every process takes {place} here")
+
+
+def _shared(place: Device, frame: Frame) -> bool:
+    """Whether ``cuda`` is the same device in every process: it has a number, or nobody chooses one."""
+    text = frame.machine.text_of_file
+    return "CUDA_VISIBLE_DEVICES" not in text if place.index is not None else CHOSEN.search(text) is None
+
+
+def _wrappers_used(frame: Frame) -> tuple[str, ...]:
+    """The wrappers that the function (or the top level) uses."""
+    body: FunctionNode | ast.Module = frame.info.node if frame.info else frame.machine.tree
+    found: dict[str, None] = {}
+    for node in nodes.own(body):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            path = frame.machine.index.resolve(names.dotted(node))
+            if path in WRAPPERS or name in ("DistributedDataParallel", "DDP"):
+                found[path if path in WRAPPERS else DISTRIBUTED] = None
+    return tuple(found)
