@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -24,7 +26,43 @@ def _selector_option(name: str, text: str) -> Callable[[Any], Any]:
     return click.option(name, multiple=True, metavar="RULES", callback=_selectors, help=text)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Refusal(click.ClickException):
+    """What is wrong with a command line, said in one line as all that goes wrong is."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        from devlint.report.base import one_line
+
+        click.echo(f"error: {one_line(self.format_message())}", err=True)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except click.UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # which is the help, and no error to look at
+            raise
+        text = re.sub(r"\.? \(?Did you mean (.*\?)\)?$", r" (did you mean \1)", error.format_message()).rstrip(".")
+        raise _Refusal(text[:1].lower() + text[1:]) from None
+
+
+class _Program(click.Group):
+    """The commands; click's own complaints would take four lines."""
+
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        """Read the options before the command's name."""
+        with _in_one_line():
+            return super().make_context(*arguments, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Read the command's options, and run it."""
+        with _in_one_line():
+            return super().invoke(ctx)
+
+
+@click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def main() -> None:
     """Find PyTorch device bugs: tensors on the wrong device, dropped moves, hidden copies and syncs."""
@@ -65,7 +103,9 @@ class _Check(click.Command):
 @click.option("--force-exclude", is_flag=True, help="Exclude also what is named on the command line.")
 @click.option("--target-torch", metavar="VERSION", help="The oldest torch that the code must run on, such as 2.4.")
 @click.option("--stdin-filename", metavar="FILE", help="The name of what is read from the standard input.")
-@click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0 for as many as pay.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Processes; 0 for as many as pay."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print the findings and nothing besides.")
 def check(**options: Any) -> None:
     """Check files and directories, the current one by default; `-` is the standard input.
@@ -133,7 +173,9 @@ def report(files: tuple[str, ...], quiet: bool) -> None:
 @main.command()
 @click.argument("rule", required=False, metavar="[CODE|NAME]")
 @click.option("--all", "every", is_flag=True, help="List all rules.")
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--output-format", type=click.Choice(["text", "json"]), default="text", help="Words for people, or all there is."
+)
 def rule(rule: str | None, every: bool, output_format: str) -> None:
     """Explain a rule, or list them all."""
     from devlint.report.rule import explain

@@ -249,6 +249,8 @@ def _check_output(output: str | None) -> None:
     """Three days of training later would be late to find out."""
     if output is None:
         return
+    if not output or "\0" in output:
+        raise ConfigError("--output: no file is named")
     directory = os.path.dirname(output) or os.curdir
     if os.path.isdir(output):
         raise ConfigError(f"--output: {output}: Is a directory")

@@ -72,6 +72,8 @@ def configure(options: Options) -> tuple[Resolver, Config]:
         return replace(config.selecting(layer), extend_exclude=excluded, **changes)  # type: ignore[arg-type]  # the options are checked by click
 
     fixed = None
+    if options.config == "":
+        raise ConfigError("--config: no file is named")
     if options.config is not None:
         fixed = load_config(options.config)
     elif options.isolated:

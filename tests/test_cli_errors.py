@@ -1,0 +1,64 @@
+"""What is wrong with a command line is said in one line, whoever notices it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from devlint.cli import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["chek"], "no such command 'chek'"),
+        (["--nope"], "no such option"),
+        (["check", "--nope"], "no such option"),
+        (["check", "--select"], "option '--select' requires an argument"),
+        (["check", "--jobs", "x"], "invalid value for '-j' / '--jobs': 'x' is not a valid integer range"),
+        (["check", "--config", ""], "--config: no file is named"),
+        (["check", "--config", "a\nb.toml"], "a b.toml: No such file or directory"),
+        (["check", "--baseline", ""], "--baseline: no file is named"),
+        (["audit"], "missing argument 'SCRIPT|MODULE'"),
+        (["audit", "--steps", "0", "x.py"], "invalid value for '--steps': 0 is not in the range x>=1"),
+        (["audit", "--output", "", "x.py"], "--output: no file is named"),
+        (["audit", "--output", "a\0b", "x.py"], "--output: no file is named"),
+        (["audit", "--config", "", "x.py"], "--config: no file is named"),
+        (["report", "--nope"], "no such option"),
+        (["rule"], "give the code or the name of a rule, or --all"),
+        (["rule", "DVL101", "--all"], "give the code or the name of a rule, or --all"),
+        (["rule", "A", "B"], "got unexpected extra argument"),
+        (["rule", "--output-format", "x"], "invalid value for '--output-format': 'x' is not one of 'text', 'json'"),
+    ],
+)
+def test_one_line(arguments: list[str], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").write_text("open('ran', 'w')\n")
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"error: {line}")
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_slip_of_the_pen() -> None:
+    assert "(did you mean '--statistics'?)" in CliRunner().invoke(main, ["check", "--statistic"]).stderr
+
+
+def test_the_help_is_no_error() -> None:
+    for arguments in ([], ["--help"], ["check", "-h"], ["audit", "-h"]):
+        result = CliRunner().invoke(main, arguments)
+        assert "Usage: " in result.output
+        assert "error: " not in result.output
+
+
+def test_every_option_has_a_help_text() -> None:
+    for command in main.commands.values():
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                text = parameter.help or ""
+                assert text.endswith("."), f"{command.name} {parameter.opts}"
