@@ -206,6 +206,23 @@ class HostRead(Site):
 
 
 @dataclass(frozen=True, slots=True)
+class LeafMove(Site):
+    """A move of a tensor that collects gradients, whose result takes its place: it is no leaf any more.
+
+    ``spelled`` is the method, ``target`` where it goes (``None``: to another dtype).  ``gradient`` is where the
+    gradient of the result is wanted, ``attribute`` says that the result is kept in an attribute; ``named`` that the
+    leaf had a name before, which the result takes over.
+    """
+
+    spelled: str
+    value: Operand
+    target: Device | None
+    gradient: Step | None = None
+    attribute: bool = False
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute(Site):
     """A tensor or a module kept in a plain attribute of a module, which ``Module.to()`` does not move.
 

@@ -42,6 +42,11 @@ def is_legacy(path: str) -> bool:
     return module == "torch" and name in _LEGACY
 
 
+def is_true(value: Value | None) -> bool:
+    """Whether an argument is a literal `True`."""
+    return isinstance(value, Const) and value.value is True
+
+
 def make(frame: Frame, call: Call, path: str, entry: table.Function | None, beside: Tensor | None = None) -> Tensor:
     """The tensor that a factory makes; ``beside`` is the tensor whose method it is, as in ``x.new_zeros(3)``."""
     rule = entry.rule if entry else "cpu"
@@ -62,6 +67,7 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None, besi
         story=(Step(call.node, label),) if chosen or fresh else data.story if data else (),
         factory=path if fresh else source.factory if source else data.factory if data else "",
         factory_node=call.node if fresh else source.factory_node if source else data.factory_node if data else None,
+        grad="leaf" if is_true(call.keywords.get("requires_grad")) else "",
     )
 
 

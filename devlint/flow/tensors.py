@@ -174,6 +174,9 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
     """The result with what is known of its dimensions; several results where the function returns several."""
     if name in _UNDIFFERENTIATED:
         result = replace(result, grad="")
+    if name == "requires_grad_" and not tensor.grad:
+        asked = call.argument(0, "requires_grad")
+        result = replace(result, grad="leaf" if asked is None or factories.is_true(asked) else "")
     given = [key for key in call.keywords if key in ("dim", "axis", "keepdim")]
     has_dim = bool(given) or (bool(call.positional) and name not in ("norm",))
     if name in REDUCTIONS:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import created, literals, names, timing, wrapping
+from devlint.flow import created, gradients, literals, names, timing, wrapping
 from devlint.flow.operations import in_graph, stranded
 from devlint.flow.values import (
     UNKNOWN,
@@ -138,6 +138,8 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         created.creation(frame, call.node, node.value, tensor),
     )
     frame.emit(site)
+    if tensor.grad in gradients.LEAVES:
+        gradients.note(frame, call, node, tensor, target.device)
     if target.device is None:
         return receiver
     frame.machine.samples.placed(frame, call.node, target.device)

@@ -1,0 +1,97 @@
+"""Moves of tensors that collect gradients: what comes out of them is computed from the leaf, and no leaf itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devlint.device import Device
+from devlint.flow import names, nodes
+from devlint.flow.values import Tensor
+from devlint.sites import LeafMove, Step
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+LEAVES = frozenset({"parameter", "leaf"})
+"""What ``Tensor.grad`` says of tensors that collect gradients."""
+_PARAMETER = "torch.nn.Parameter"
+_STILL_MEANT = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_", "contiguous"})
+"""Methods after which the result is still meant to be what was moved."""
+_HOLDERS = frozenset({"register_parameter", "ParameterList", "ParameterDict", "append"})
+"""Calls that take parameters."""
+_MOVER = "the mover itself"
+
+
+def note(frame: Frame, call: Call, node: ast.Attribute, tensor: Tensor, target: Device | None) -> None:
+    """A site where a leaf is moved and its copy takes its place."""
+    there = target is not None and target.same(tensor.device) is True
+    if frame.machine.muted or frame.inlined or there or not tensor.certain:
+        return
+    made = _made_here(frame, node.value)
+    use = _Use(frame, call.node)
+    rebound = bool(use.target) and use.target in (names.dotted(node.value), made)
+    if use.lost or not (rebound or made == _MOVER or (made and use.gradient)):
+        return
+    if tensor.grad == "leaf" and not use.target:
+        return
+    operand = frame.operand(node.value, tensor)
+    frame.emit(
+        LeafMove(call.node, frame.scope(), node.attr, operand, target, use.gradient, "." in use.target, made != _MOVER)
+    )
+
+
+def _made_here(frame: Frame, node: ast.expr) -> str:
+    """Whether the leaf comes into being in the expression itself: else its name, where it becomes one there."""
+    if not isinstance(node, ast.Call):
+        return ""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+        inner = node.func.value
+        return names.dotted(inner) or (_MOVER if isinstance(inner, ast.Call) else "")
+    asks = any(keyword.arg == "requires_grad" for keyword in node.keywords)
+    return _MOVER if asks or frame.machine.index.resolve(names.dotted(node.func)) == _PARAMETER else ""
+
+
+class _Use:
+    """What the function does with the result of a move.
+
+    ``target`` is the name or attribute that it is given; ``gradient`` where the gradient of that name is wanted;
+    ``lost`` says that nobody means it to be a leaf: it is detached, asked to keep its gradient, or only computed with.
+    """
+
+    def __init__(self, frame: Frame, call: ast.Call) -> None:
+        self.target = ""
+        self.gradient: Step | None = None
+        self.lost = False
+        inside = frame.info.nodes if frame.info else nodes.own(frame.machine.tree)
+        for node in inside:
+            if isinstance(node, ast.Assign) and node.value is call and len(node.targets) == 1:
+                self.target = names.dotted(node.targets[0])
+            elif isinstance(node, ast.AnnAssign) and node.value is call:
+                self.target = names.dotted(node.target)
+            elif isinstance(node, ast.Attribute) and node.value is call:
+                self.lost = node.attr not in _STILL_MEANT
+            elif isinstance(node, ast.Call) and call in node.args:
+                self.lost = names.dotted(node.func).rpartition(".")[2] not in _HOLDERS
+        if self.target:
+            self._follow(frame, inside)
+
+    def _follow(self, frame: Frame, inside: list[ast.AST]) -> None:
+        for node in inside:
+            if isinstance(node, ast.Attribute) and names.dotted(node.value) == self.target:
+                self.lost = self.lost or node.attr == "retain_grad"
+                if node.attr == "grad" and isinstance(node.ctx, ast.Load):
+                    self.gradient = self.gradient or Step(node, "its gradient is read here")
+            elif isinstance(node, ast.Call) and any(self.target == name for name in _given(node)):
+                path = frame.machine.index.resolve(names.dotted(node.func))
+                if path.startswith("torch.optim."):
+                    self.gradient = self.gradient or Step(node, "handed to an optimizer here")
+
+
+def _given(call: ast.Call) -> Iterator[str]:
+    """The names among the arguments of a call, those in a list included."""
+    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
+        parts = argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]
+        for part in parts:
+            yield names.dotted(part)

@@ -1,0 +1,167 @@
+"""DVL106: the move of a parameter, or of a tensor that collects gradients, takes its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from devlint.device import Kind
+from devlint.finding import Applicability, Fix, Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.rules.placement.meeting import shown
+from devlint.sites import LeafMove, Site
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+_FACTORIES = frozenset("arange empty eye full linspace logspace ones rand randint randn randperm tensor zeros".split())
+_PARAMETER = "parameter"
+
+
+class MoveBreaksLeaf(Rule):
+    """A parameter, or a tensor that collects gradients, is moved, and the copy takes its place.
+
+    ## What it does
+    Reports `nn.Parameter(t).to(device)`, and moves of a tensor made with `requires_grad=True` or by
+    `.requires_grad_()`, whose result takes the tensor's place. For tensors that are no parameters it is an error where
+    the gradient of the result is read, or an optimizer gets it; a warning where an attribute keeps it; else a hint.
+
+    ## Why it matters
+    What `.to()` returns is computed from the leaf, and gradients stay with the leaf, which nobody holds any more. A
+    moved `nn.Parameter` is a plain tensor that no module registers; its optimizer raises "can't optimize a non-leaf
+    Tensor", and `.grad` stays `None`. On the CPU `.to("cpu")` returns the tensor itself, so that all is well there.
+
+    ## Example
+    ```python
+    class Scale(nn.Module):
+        def __init__(self, device):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(8)).to(device)
+    ```
+
+    ## Use instead
+    ```python
+    class Scale(nn.Module):
+        def __init__(self, device):
+            super().__init__()
+            self.scale = nn.Parameter(torch.ones(8, device=device))
+    ```
+
+    ## When it stays silent
+    - The leaf keeps its name, and only its copy is computed with: `model(x.to(device))`, then `x.grad`.
+    - The order is right: `.to(device).requires_grad_()`, `.detach().requires_grad_()` after the move.
+    - `retain_grad()` is called on the copy.
+    - The tensor is there already, or it only goes into a computation, or is returned.
+    - The receiver is not proven to be a tensor: modules have `.requires_grad_()`, too, and move in place.
+
+    ## Fix safety
+    Unsafe: the tensor is moved, or created there, before it becomes a parameter or asks for gradients; random numbers
+    drawn on an accelerator are others. There is no fix where an existing name or attribute is rebound.
+
+    ## References
+    - [torch.Tensor.is_leaf](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.is_leaf.html)
+    - [torch.nn.Parameter](https://docs.pytorch.org/docs/stable/generated/torch.nn.parameter.Parameter.html)
+    """
+
+    code = "DVL106"
+    name = "move-breaks-leaf"
+    severity = Severity.ERROR
+    sites = (LeafMove,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for a move that leaves nobody with the leaf."""
+        if not isinstance(site, LeafMove):
+            return
+        parameter = site.value.grad == _PARAMETER
+        subject = shown(site.value.text)
+        if parameter:
+            message = f"the copy of the parameter {subject} is no parameter: no module registers it"
+        else:
+            message = f"the copy of {subject} is no leaf: its `.grad` stays `None`"
+        elsewhere = "" if site.target is None else " on an accelerator"
+        yield Report(
+            site.node,
+            f"{message}{elsewhere}",
+            label=f"`.{site.spelled}()` computes a new tensor",
+            severity=_severity(site, parameter),
+            steps=() if site.gradient is None else (site.gradient,),
+            help="move the data first, and make it a parameter then"
+            if parameter
+            else "move the tensor first, and ask for gradients then: `.requires_grad_()`",
+            fix=self._fix(site),
+        )
+
+    def _fix(self, site: LeafMove) -> Fix | None:
+        call = edits.parsed(self.source, site.node)
+        made = site.value.node
+        if call is None or not isinstance(made, ast.Call):
+            return None
+        text = _rewritten(call, edits.device_at_hand(site.scope))
+        if not text:
+            return None
+        return Fix("Move first, and make a leaf of the result", (self.replace(site.node, text),), Applicability.UNSAFE)
+
+
+def _severity(site: LeafMove, parameter: bool) -> Severity:
+    if parameter or site.gradient is not None:
+        # where it was before, it may be already; and to which dtype it goes, it may have
+        sure = site.target is not None and site.value.device.kind is Kind.CPU
+        return Severity.ERROR if sure or site.gradient is not None else Severity.WARNING
+    return Severity.WARNING if site.attribute else Severity.INFO
+
+
+def _rewritten(call: cst.BaseExpression, at_hand: str) -> str:
+    """The code of a move with the leaf made last; empty where that cannot be told."""
+    import libcst as cst
+
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return ""
+    made = call.func.value
+    if not isinstance(made, cst.Call) or made.lpar:
+        return ""
+    if isinstance(made.func, cst.Attribute) and made.func.attr.value == "requires_grad_":
+        inner = _moved(made.func.value, call, at_hand)
+        return "" if inner is None else edits.code(made.with_changes(func=made.func.with_changes(value=inner)))
+    if _factory(made):
+        placed = _placed(made, call, at_hand)
+        return "" if placed is None else edits.code(placed)
+    if not made.args or made.args[0].star or (made.args[0].keyword and made.args[0].keyword.value != "data"):
+        return ""
+    first, *others = made.args
+    inner = _moved(first.value, call, at_hand)
+    if inner is None:
+        return ""
+    return edits.code(made.with_changes(args=[first.with_changes(value=inner), *others]))
+
+
+def _moved(value: cst.BaseExpression, call: cst.Call, at_hand: str) -> cst.BaseExpression | None:
+    """The expression, moved as ``call`` moves its own receiver: created there, where it is a factory's."""
+    import libcst as cst
+
+    if isinstance(value, cst.Call) and _factory(value):
+        return _placed(value, call, at_hand)
+    if not isinstance(value, cst.Name | cst.Attribute | cst.Subscript | cst.Call) and not value.lpar:
+        value = value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return call.with_changes(func=cst.ensure_type(call.func, cst.Attribute).with_changes(value=value))
+
+
+def _factory(value: cst.Call) -> bool:
+    path = edits.code(value.func)
+    return path.startswith("torch.") and path.removeprefix("torch.") in _FACTORIES
+
+
+def _placed(made: cst.Call, call: cst.Call, at_hand: str) -> cst.BaseExpression | None:
+    """A factory call that creates where ``call`` moves to."""
+    if any(arg.star or (arg.keyword and arg.keyword.value in ("device", "generator", "out")) for arg in made.args):
+        return None
+    mover = edits.code(call.func).rpartition(".")[2]
+    if mover == "to" and len(call.args) == 1 and not call.args[0].star:
+        keyword = call.args[0].keyword
+        target = edits.code(call.args[0].value) if keyword is None or keyword.value == "device" else ""
+        dtype = "dtype" in target or (target.startswith("torch.") and not target.startswith("torch.device"))
+        return edits.with_keyword(made, "device", target) if target and not dtype else None
+    if mover == "cuda" and not call.args and at_hand:
+        return edits.with_keyword(made, "device", at_hand)
+    return None
