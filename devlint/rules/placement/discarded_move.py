@@ -15,6 +15,7 @@ from devlint.sites import Site, Transfer
 _MEASURING = re.compile(r"bench|warm_?up|profil|timeit|timing|latency|throughput|synchroni[sz]e", re.IGNORECASE)
 _PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers"})
 _REGISTERED = frozenset({"weight", "bias"})
+_LEAVES = frozenset({"parameter", "leaf"})
 
 
 class DiscardedMove(Rule):
@@ -58,7 +59,7 @@ class DiscardedMove(Rule):
     ## Fix safety
     `x.to(device)` becomes `x = x.to(device)`, where `x` is a name or an attribute that can be assigned to. It is
     unsafe: other names of the same tensor stay where they are. There is no fix for parameters and buffers: move their
-    module.
+    module; nor for a tensor that collects gradients, whose copy would get none.
 
     ## References
     - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
@@ -97,10 +98,18 @@ class DiscardedMove(Rule):
         owner = _parameters_of(site)
         if owner:
             return f"move the module, which moves its parameters in place: `{call.replace(name, owner, 1)}`"
+        if site.value.grad in _LEAVES:
+            moved = call.replace(name, f"{name}.data", 1)
+            return f"move its data, so that it stays what collects the gradients: `{name}.data = {moved}`"
         return f"assign the result: `{name} = {call}`"
 
     def _fix(self, site: Transfer, name: str) -> Fix | None:
-        if not _assignable(site) or _parameters_of(site) or not edits.stands_alone(self.source, site.node):
+        if (
+            not _assignable(site)
+            or site.value.grad in _LEAVES
+            or _parameters_of(site)
+            or not edits.stands_alone(self.source, site.node)
+        ):
             return None
         text = edits.code(call) if (call := edits.parsed(self.source, site.node)) is not None else ""
         if not text:

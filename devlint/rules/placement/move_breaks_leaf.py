@@ -77,13 +77,12 @@ class MoveBreaksLeaf(Rule):
         parameter = site.value.grad == _PARAMETER
         subject = shown(site.value.text)
         if parameter:
-            message = f"the copy of the parameter {subject} is no parameter: no module registers it"
+            message = "a copy of the parameter {} takes its place, and {} no parameter: no module registers it"
         else:
-            message = f"the copy of {subject} is no leaf: its `.grad` stays `None`"
-        elsewhere = "" if site.target is None else " on an accelerator"
+            message = "a copy of {} takes its place, and {} no leaf: its `.grad` stays `None`"
         yield Report(
             site.node,
-            f"{message}{elsewhere}",
+            message.format(subject, "is" if site.target is None else "on an accelerator is"),
             label=f"`.{site.spelled}()` computes a new tensor",
             severity=_severity(site, parameter),
             steps=() if site.gradient is None else (site.gradient,),
