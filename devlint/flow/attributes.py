@@ -26,6 +26,7 @@ class _Kept:
     uses: dict[ast.AST, Step] = field(default_factory=dict)
     moved: bool = False
     kept: bool = False
+    open: bool = False
 
 
 class Attributes:
@@ -37,7 +38,10 @@ class Attributes:
     def declare(self, frame: Frame, node: ast.expr, value: Tensor, name: str) -> None:
         """``__init__`` keeps ``value`` under ``name`` without registering it."""
         owner = frame.owner.name if frame.owner else ""
-        self._known.setdefault((owner, name), _Kept(owner, name, frame.operand(node, value), frame.scope()))
+        kept = _Kept(
+            owner, name, frame.operand(node, value), frame.scope(), open=bool(frame.owner and frame.owner.is_open)
+        )
+        self._known.setdefault((owner, name), kept)
 
     def names(self, owner: str) -> list[str]:
         """The plain tensor attributes of a class."""
@@ -63,8 +67,9 @@ class Attributes:
             if kept.uses:
                 uses = tuple(sorted(kept.uses.values(), key=lambda step: getattr(step.node, "lineno", 0)))
                 yield Attribute(
-                    kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept
-                )
+                    kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept,
+                    open=kept.open,
+                )  # fmt: skip
 
     def _find(self, value: Value) -> _Kept | None:
         origin = value.attribute_of if isinstance(value, Tensor) else None

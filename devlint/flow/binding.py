@@ -95,7 +95,8 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         value = Opaque(f"{key}.{target.attr}@{target.lineno}", names.dotted(target) or target.attr, hint, node=target)
     if isinstance(value, Const):
         value = named_device(frame, target.attr, value, node)
-    if isinstance(value, Tensor) and isinstance(base, Module) and base.text == "self" and frame.info is not None:
+    mine = base.text == "self" if isinstance(base, Module) else isinstance(base, Instance) and base.cls.is_open
+    if isinstance(value, Tensor) and mine and frame.info is not None:
         value = _kept_tensor(frame, target, value, node)
     if isinstance(value, (Sequence, Mapping)) and isinstance(base, Module) and base.text == "self":
         frame.machine.submodules.declare(frame, target.attr, value, node)

@@ -166,9 +166,15 @@ def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribu
         return tensors.method(frame, call, replace(receiver, hint="tensor"), node)
     if receiver.hint == "device":
         return UNKNOWN
-    if receiver.hint == "module" and name in modules.PARAMETERS:
-        return modules.parameters(name, Tensor(UNKNOWN_DEVICE, buffer=True))
+    if name in modules.PARAMETERS and (receiver.hint == "module" or _is_part(frame, node.value)):
+        place = frame.own_place() if _is_part(frame, node.value) else UNKNOWN_DEVICE
+        return modules.parameters(name, Tensor(place, buffer=True))
     return None
+
+
+def _is_part(frame: Frame, node: ast.expr) -> bool:
+    """Whether it is an attribute of a module's ``self`` in code that runs where the module is."""
+    return frame.after_init and isinstance(node, ast.Attribute) and names.dotted(node.value) == "self"
 
 
 def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:

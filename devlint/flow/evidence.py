@@ -23,6 +23,7 @@ _NUMBERS_ANNOTATION = re.compile(
 _TENSOR_ANNOTATION = re.compile(
     r"(?:^|[\s\[|.])(?:Tensor|Variable|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])"
 )
+_DATA_ANNOTATION = re.compile(r"\bndarray\b|\b[Ll]ist\[(?:int|float)\]")
 _TENSORS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$"
 )
@@ -66,6 +67,8 @@ def _annotated(argument: ast.arg) -> str:
         return "device"
     if text in ("nn.Module", "torch.nn.Module", "Module"):
         return "module"
+    if _DATA_ANNOTATION.search(text) and "Tensor" not in text and "Any" not in text:
+        return "host"
     if _TENSORS_ANNOTATION.search(text):
         return "tensors"
     if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text) and not _FOREIGN_ANNOTATION.search(text):

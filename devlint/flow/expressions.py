@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint import device
-from devlint.flow import calls, guards, literals, mentions, names, operations, syncs, table, waits
+from devlint.flow import calls, guards, leads, literals, mentions, names, operations, syncs, table, waits
 from devlint.flow.binding import bind
 from devlint.flow.frame import Call, Frame
 from devlint.flow.indexing import subscript
@@ -270,6 +270,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     other = evaluate(frame, node.orelse)
     if isinstance(node.orelse, ast.Constant) and not isinstance(node.body, ast.Constant):
         _fallback(frame, node.orelse)
+    leads.either(frame, node, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)
     before.become(joined)

@@ -97,8 +97,7 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
         return device.UNKNOWN, False
     if data is not None:
         return data.device, False
-    if rule == "data_or_default" and call.positional and isinstance(call.positional[0], (Opaque, Unknown)):
-        # data of an unknown type may be a tensor already
+    if rule == "data_or_default" and call.positional and _may_be_tensor(frame, call.positional[0]):
         return device.UNKNOWN, False
     if rule in ("cpu", "arg_tensor_or_cpu"):
         return device.IMPLIED_CPU, False
@@ -107,6 +106,14 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
     if frame.default_device is not None:
         return frame.default_device, True
     return device.IMPLIED_CPU, False
+
+
+def _may_be_tensor(frame: Frame, data: Value) -> bool:
+    """Whether data may be a tensor already: nothing says that it is not."""
+    if not isinstance(data, Opaque) or data.hint in ("host", "number"):
+        return isinstance(data, Unknown)
+    tests = (f"torch.is_tensor({data.key})", f"builtins.isinstance({data.key}, torch.Tensor)")
+    return all(frame.state.facts.get(test) is not False for test in tests)
 
 
 def _dimensions(call: Call, name: str, data: Tensor | None) -> tuple[bool | None, int | None]:
@@ -124,7 +131,7 @@ def _dimensions(call: Call, name: str, data: Tensor | None) -> tuple[bool | None
 
 def _data_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
     first = call.positional[0] if call.positional else call.keywords.get("data")
-    if isinstance(first, Const):
+    if isinstance(first, Const) or (isinstance(first, Opaque) and first.hint == "number"):
         legacy = name in _LEGACY
         return legacy, 1 if legacy else 0
     if isinstance(first, Sequence):

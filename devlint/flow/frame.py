@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
-from devlint.device import Device, Kind, Role
+from devlint.device import Device, Kind, Role, symbol
 from devlint.flow.state import CHILDREN, DEVICE, STORY, State
 from devlint.flow.values import UNKNOWN, DeviceValue, Module, Opaque, Tensor, Value, as_tensor
 from devlint.sites import Literal, Operand, Scope, Site, Step
@@ -200,6 +200,10 @@ class Frame:
         """Where a module is now."""
         held = self.state.heap.get((module.oid, DEVICE))
         return self.state.settled(held) if isinstance(held, Device) else UNKNOWN_DEVICE
+
+    def own_place(self) -> Device:
+        """Where the module is whose method runs, wherever that may be."""
+        return symbol(f"place:{self.owner.name}", "self", Role.PLACE) if self.owner else UNKNOWN_DEVICE
 
     def put(self, module: Module, place: Device, step: Step | None, depth: int = 0) -> None:
         """Put a module, and the modules that it was made of, somewhere."""

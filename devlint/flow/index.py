@@ -80,6 +80,12 @@ class FunctionInfo:
         forward = self.name == "forward" and self.owner is not None and self.owner.is_module
         return evidence.hints(self.nodes, self.node.args, forward)
 
+    @property
+    def parameters(self) -> list[ast.arg]:
+        """The parameters that have names."""
+        arguments = self.node.args
+        return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
     @cached_property
     def is_generator(self) -> bool:
         """Whether a call makes a generator instead of running the body."""
@@ -344,6 +350,10 @@ class Index:
         last = getattr(node, "end_lineno", None) or first
         at = bisect.bisect_left(self._triggers, first)
         return at < len(self._triggers) and self._triggers[at] <= last
+
+    def mentions(self, word: str) -> bool:
+        """Whether the file has a word in it."""
+        return word in self._text
 
     def code(self, node: ast.stmt) -> str:
         """The lines of a definition."""

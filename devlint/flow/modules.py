@@ -11,7 +11,7 @@ from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow import literals, names, steps, table, tensors, transfers, wrapping
 from devlint.flow.operations import blend, derive, is_tensor, meet, returned
-from devlint.flow.state import CHILDREN, FED
+from devlint.flow.state import CHILDREN, DEVICE, FED
 from devlint.flow.values import (
     ARRAY,
     UNKNOWN,
@@ -336,7 +336,9 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
     if name in ("register_buffer", "register_parameter"):
         return _register(frame, call, module)
     if name in PARAMETERS:
-        return parameters(name, Tensor(frame.place_of(module), many=None, buffer=True, story=frame.story_of(module)))
+        own = module.text == "self" and frame.after_init and (module.oid, DEVICE) not in frame.state.heap
+        place = frame.own_place() if own else frame.place_of(module)
+        return parameters(name, Tensor(place, many=None, buffer=True, story=frame.story_of(module)))
     if name == "forward":
         return forward(frame, call, module)
     if isinstance(value, Opaque):

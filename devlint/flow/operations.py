@@ -96,7 +96,7 @@ def _sure(first: Value, place: Device, second: Value, other_place: Device) -> bo
 def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[ast.AST, Value]) -> None:
     for (where, value), (_, other) in ((first, second), (second, first)):
         tensor = as_tensor(value)
-        if tensor.attribute is None or not frame.after_init or tensor.many is not True:
+        if tensor.attribute is None or not frame.after_init or tensor.many is False:
             continue
         certain = as_tensor(other).certain
         if certain and (lives_with_inputs(other) or as_tensor(other).device.accelerates() is not False):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.device import LOOP
-from devlint.flow import graphs, guards, mentions, names, nodes, syncs
+from devlint.flow import graphs, guards, leads, mentions, names, nodes, syncs
 from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, evaluate_test, operate
 from devlint.flow.frame import Frame, Loop
@@ -206,6 +206,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     run_body(frame, node.orelse)
     frame.branches -= 1
     other = frame.state
+    leads.branches(frame, node, before, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(first, second, flag.key)
     before.become(joined)

@@ -14,6 +14,7 @@ from devlint.flow import (
     groups,
     guards,
     host,
+    leads,
     literals,
     modules,
     nodes,
@@ -85,6 +86,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
         return Tensor(device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here"),))
     if path.startswith("torch.optim."):
         return frame.machine.optimizers.make(frame, call, path)
+    leads.collective(frame, call, path)
     if path.startswith(("torch.nn.utils.", "torch.utils.data.")):
         frame.machine.loaders.escape(call.values())
     return UNKNOWN

@@ -207,8 +207,19 @@ def _defines(receiver: Value, name: str) -> bool:
     return isinstance(receiver, Instance) and receiver.cls.method(name) is not None
 
 
+def _on_module(frame: Frame, tensor: Tensor) -> bool:
+    """Whether a module's method moves a tensor that stayed on the CPU, where the module may have gone."""
+    return frame.after_init and tensor.device.kind is Kind.CPU
+
+
+def _on_stranger(frame: Frame, tensor: Tensor) -> bool:
+    """Whether a method moves a tensor of a class of which it is not known what it is."""
+    later = frame.info is not None and not frame.info.initialises and not frame.inlined
+    return later and frame.owner is not None and frame.owner.is_open and not tensor.device.known
+
+
 def _note_attribute(frame: Frame, node: ast.Attribute, receiver: Value, tensor: Tensor, call: Call) -> None:
-    if tensor.attribute is None or not frame.after_init or tensor.device.kind is not Kind.CPU:
+    if tensor.attribute is None or not (_on_module(frame, tensor) or _on_stranger(frame, tensor)):
         return
     if frame.info and any("cache" in name for name in frame.info.decorators):
         # moved once for each device, not on every call

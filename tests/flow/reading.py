@@ -23,7 +23,7 @@ from _pytest.mark import ParameterSet
 
 from devlint.device import Device
 from devlint.flow import analyze
-from devlint.rules.placement.meeting import meetings
+from devlint.rules.placement.meeting import LEADS, meetings
 from devlint.sites import Attribute, Forward, Operand, Operation, Site, Transfer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,9 @@ def claims(code: str) -> set[int]:
     found = {
         row(site.node)
         for site in sites_of(code)
-        if isinstance(site, Operation | Forward) and getattr(site, "kind", "") != "accumulator" and meetings(site)
+        if isinstance(site, Operation | Forward)
+        and getattr(site, "kind", "") not in {"accumulator", *LEADS}
+        and meetings(site)
     }
     # a plain attribute's own rule speaks of copies on every call, too, which do not raise
     uses = [use for site in sites_of(code) if isinstance(site, Attribute) for use in site.uses]

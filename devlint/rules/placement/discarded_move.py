@@ -77,7 +77,8 @@ class DiscardedMove(Rule):
             return
         lasting = isinstance(site.value.node, ast.Name | ast.Attribute | ast.Subscript)
         there = site.target is not None and site.plain and site.target.same(site.value.device) is True
-        if not lasting or there or _MEASURING.search(site.scope.function):
+        kept = isinstance(site.value.node, ast.Attribute) and site.value.device.implied
+        if not lasting or (there and not kept) or _MEASURING.search(site.scope.function):
             return
         name = edits.short(self.source.segment(site.value.node), "the tensor")
         quoted = name if name == "the tensor" else f"`{name}`"
@@ -87,8 +88,7 @@ class DiscardedMove(Rule):
             site.node,
             f"`{call}` returns the {made} tensor and leaves {quoted} {stays}: the result is dropped",
             label="nobody takes the result",
-            # a conversion that is lost breaks nothing by itself: devices still agree
-            severity=None if site.target is not None else Severity.WARNING,
+            severity=_severity(site, there),
             steps=site.value.story,
             help=self._help(site, name, call),
             fix=self._fix(site, name),
@@ -116,6 +116,13 @@ class DiscardedMove(Rule):
             return None
         edit = self.replace(site.node, f"{self.source.segment(site.value.node)} = {text}")
         return Fix(f"Assign the result to `{name}`", (edit,), Applicability.UNSAFE)
+
+
+def _severity(site: Transfer, there: bool) -> Severity | None:
+    """How much is lost: a tensor that happens to be there loses nothing, and with a conversion devices still agree."""
+    if there:
+        return Severity.INFO
+    return None if site.target is not None else Severity.WARNING
 
 
 def _assignable(site: Transfer) -> bool:

@@ -14,7 +14,16 @@ from devlint.rules.placement.meeting import Meeting, beside, meetings, shown
 from devlint.sites import Forward, Operand, Operation, Site, Step
 
 _MET = ("the result meets", "meets", "this raises when that is an accelerator")
-_WRITTEN = ("the result takes in", "takes in", "each write copies to the CPU, and the result stays there")
+_WORDS = {
+    "accumulator": ("the result takes in", "takes in", "each write copies to the CPU, and the result stays there"),
+    "alternative": (
+        "on another path its place is taken by",
+        "stands beside",
+        "what follows gets tensors of two devices",
+    ),
+    "collective": ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
+}
+"""What happens to the new tensor, by the kind of the operation: said of it, said of the place, and what comes of it."""
 
 
 class ForwardFactory(Rule):
@@ -78,8 +87,7 @@ class ForwardFactory(Rule):
         """One report per creation that meets a caller's tensor at this place."""
         if not isinstance(site, Forward | Operation):
             return
-        written = isinstance(site, Operation) and site.kind == "accumulator"
-        happens, verb, raises = _WRITTEN if written else _MET
+        happens, verb, raises = _WORDS.get(site.kind if isinstance(site, Operation) else "", _MET)
         for meeting in meetings(site):
             if meeting.creation is None:
                 continue
@@ -108,6 +116,8 @@ class ForwardFactory(Rule):
 
 
 def _party(operand: Operand) -> str:
+    if operand.device.text == "NCCL":
+        return shown(operand.text)
     if operand.text == operand.device.text:
         return f"{shown(operand.text)}, which is where the caller keeps it"
     return f"{shown(operand.text)}, which is on {operand.device}"

@@ -16,6 +16,8 @@ from devlint.device import LOOP, Device, Kind, Role
 from devlint.finding import Severity
 from devlint.sites import Forward, Operand, Operation, Scope
 
+LEADS = frozenset({"alternative", "collective"})
+"""The kinds of operations that are worth a hint: a tensor of the default device, and what speaks against it."""
 MODULE = "module"
 """The role of the operand that is the called module itself."""
 _LONGEST_TEXT = 60
@@ -38,6 +40,8 @@ class Meeting:
 
 def meetings(site: Operation | Forward) -> list[Meeting]:
     """What is wrong at a place where operands have to be on one device: one meeting per operand that strayed."""
+    if isinstance(site, Operation) and site.kind in LEADS:
+        return _lead(site)
     best: dict[int, Meeting] = {}
     for first, second in _pairs(site):
         if isinstance(site, Operation) and site.kind == "accumulator":
@@ -51,6 +55,14 @@ def meetings(site: Operation | Forward) -> list[Meeting]:
         if known is None or (known.creation is not None and meeting.creation is None):
             best[id(meeting.stray)] = meeting
     return list(best.values())
+
+
+def _lead(site: Operation) -> list[Meeting]:
+    """A new tensor of the default device, first, and the operand that shows where it should have been made."""
+    stray, other = site.operands
+    if site.scope.test or stray.factory_node is None:
+        return []
+    return [Meeting(stray, other, Severity.INFO, creation=stray.factory_node)]
 
 
 def beside(operand: Operand, scope: Scope) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.meeting import shown
-from devlint.sites import Attribute, Site
+from devlint.sites import Attribute, Site, Step
 
 
 class UnregisteredTensor(Rule):
@@ -77,27 +78,49 @@ class UnregisteredTensor(Rule):
         """A report where the attribute surely stays behind and is missed, or fetched over and over."""
         if not isinstance(site, Attribute) or site.kind != "tensor" or not site.uses:
             return
-        if site.value.device.accelerates() is not False:
+        if site.open:
+            yield from _copied_each_time(site)
+            return
+        leaves = site.value.device.leaves()
+        if not any(leaf.kind is Kind.CPU for leaf in leaves):
             return
         if site.moved:
             # a copy costs whatever its size; but a value put on the CPU on purpose may be kept off the accelerator
-            if site.value.many is False or not site.value.device.implied:
+            if site.value.many is False or not all(leaf.implied for leaf in leaves):
                 return
             what = "is copied to the device of the inputs at every use"
-        elif site.value.many is True:
+        elif site.value.many is not False:
             what = "stays on the CPU and meets the inputs there"
         else:
             return
         if site.kept:
             what = "is moved by hand"
+        sure = site.value.many is True and len(leaves) == 1 and not site.kept
         name = f"self.{site.name}"
         yield Report(
             site.value.node,
             f"`{name}` is a plain attribute, which `{site.owner}.to()` does not move: it {what}",
             label="a tensor, but neither a parameter nor a buffer",
-            severity=Severity.INFO if site.kept else None,
+            severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
             steps=site.uses,
             help=_help(site),
+        )
+
+
+def _copied_each_time(site: Attribute) -> Iterable[Report]:
+    """Hints where a class that may be no module copies what it made on the CPU, and does not keep the copy."""
+    implied = all(leaf.implied for leaf in site.value.device.leaves())
+    if not site.moved or site.kept or not implied or site.value.many is False:
+        return
+    for use in site.uses:
+        yield Report(
+            use.node,
+            f"{shown(_moved_text(use.node, site.name))} stays on the CPU, where `__init__` put it, "
+            "and is copied at every call",
+            label="the same copy each time",
+            severity=Severity.INFO,
+            steps=(Step(site.value.node, "made on the CPU here"),),
+            help="keep the copy in the attribute, or register the tensor as a buffer if the class is a module",
         )
 
 
@@ -114,3 +137,9 @@ def _help(site: Attribute) -> str:
 def _value(site: Attribute) -> str:
     """The assigned expression, where it is short enough to be repeated."""
     return shown(ast.unparse(site.value.node)).strip("`") if isinstance(site.value.node, ast.expr) else "..."
+
+
+def _moved_text(node: ast.AST, name: str) -> str:
+    """What a call moves, as the code spells it."""
+    moved = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return ast.unparse(node.func.value) if moved else f"self.{name}"  # type: ignore[attr-defined]  # seen just above

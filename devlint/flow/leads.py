@@ -1,0 +1,114 @@
+"""Leads: where a tensor of the default device probably does harm, although nothing proves that it does.
+
+What is recorded here is worth a hint and no more: one name that stands for a new tensor of the CPU on one path and for
+a tensor of the caller on the other, or a new tensor that goes where only an accelerator's are taken.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Kind, Role
+from devlint.flow.state import State
+from devlint.flow.values import Opaque, Tensor, Value, as_tensor
+from devlint.sites import Operand, Operation
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+_CONVERSIONS = frozenset(f"torch.{name}" for name in ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"))
+"""Factories that wrap data of the host."""
+_COLLECTIVES = frozenset(
+    """all_reduce broadcast reduce all_gather all_gather_into_tensor gather reduce_scatter reduce_scatter_tensor
+    all_to_all all_to_all_single send recv isend irecv""".split()
+)
+_NO_TENSOR = frozenset({"number", "device", "module", "host"})
+
+
+def branches(frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
+    """The two sides of an ``if`` are about to be joined: a name may be new on the one, the caller's on the other."""
+    if then.dead or other.dead or frame.inlined or frame.machine.muted:
+        return
+    for name, value in then.env.items():
+        beside = other.env.get(name)
+        if value is beside or beside is None:
+            continue
+        known = before.env.get(name)
+        if is_fresh(value) and value is not known:
+            _alternative(frame, node.test, name, value, beside)
+        elif is_fresh(beside) and beside is not known:
+            _alternative(frame, node.test, name, beside, value)
+
+
+def either(frame: Frame, node: ast.IfExp, first: Value, second: Value) -> None:
+    """The two sides of ``a if condition else b``."""
+    if not frame.inlined and not frame.machine.muted:
+        for fresh, beside, place in ((first, second, node.orelse), (second, first, node.body)):
+            if is_fresh(fresh):
+                _alternative(frame, place, frame.machine.text(place), fresh, beside)
+
+
+def is_fresh(value: Value | None) -> bool:
+    """Whether it is a tensor which a factory made on the default device, and nothing else."""
+    return (
+        isinstance(value, Tensor)
+        and value.factory_node is not None
+        and value.many is not False
+        and value.device.kind is Kind.CPU
+        and value.device.implied
+        and value.attribute is None
+    )
+
+
+def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: Value) -> None:
+    """On one path a tensor of the default device, on the other ``beside``."""
+    made = as_tensor(fresh)
+    if made.factory_node is None or not _is_callers(frame, beside, made):
+        return
+    if made.factory in _CONVERSIONS and not frame.after_init:
+        # what converts its arguments may well be meant for the host
+        return
+    operands = (frame.operand(made.factory_node, fresh), replace(frame.operand(node, beside), text=name))
+    frame.emit(Operation(node, frame.scope(), "else", "alternative", operands))
+
+
+def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
+    """Whether it lives where the caller keeps an argument, or the module: nobody here moved it there."""
+    if isinstance(value, Opaque):
+        if value.role is not Role.INPUT or value.hint in _NO_TENSOR or value.derived or "." in value.text:
+            return False
+        # a tensor takes its place, so it is one; but what kind of function this is has to be seen
+        return frame.after_init or (made.many is True and _takes_tensors(frame, value))
+    if not isinstance(value, Tensor) or not value.certain or value.derived:
+        return False
+    place = value.device
+    moved = any("moved" in step.label for step in value.story)
+    return place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE) and not moved
+
+
+def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
+    """Whether the function shows one more of its arguments to be a tensor."""
+    if frame.info is None:
+        return False
+    arguments = {parameter.arg for parameter in frame.info.parameters}
+    return any(
+        hint == "tensor" and name in arguments and name != beside.text for name, hint in frame.info.hints.items()
+    )
+
+
+def collective(frame: Frame, call: Call, path: str) -> None:
+    """A tensor of the default device is given to a collective, which NCCL carries out between accelerators only."""
+    module, _, name = path.rpartition(".")
+    if module != "torch.distributed" or name not in _COLLECTIVES:
+        return
+    if frame.inlined or frame.machine.index.mentions("gloo"):
+        return
+    for node, value in zip(call.nodes, call.positional, strict=False):
+        made = value if isinstance(value, Tensor) else None
+        if made is None or made.factory_node is None or not any(leaf.implied for leaf in made.device.leaves()):
+            continue
+        group = Operand(call.node, path, device.symbol("NCCL", "NCCL"), many=True, certain=True)
+        frame.emit(Operation(call.node, frame.scope(), path, "collective", (frame.operand(node, made), group)))
