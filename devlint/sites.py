@@ -28,9 +28,9 @@ class Scope:
     ``nn.Module`` and the code can run after the module was moved; ``loop`` is the innermost loop, ``step`` says that
     every round of it is, or is a part of, a training or evaluation step, ``sometimes`` that only some of its rounds
     come here.  ``guarded`` says that the code only runs where an accelerator is available, ``handler`` that it handles
-    an exception, or that its own failure is handled, ``test`` that it belongs to a test.  ``devices`` are the device
-    expressions that the code has at hand, best first.  ``device_aware`` says that the function places other tensors by
-    device.
+    an exception, or that its own failure is handled, ``test`` that it belongs to a test.  ``required`` says that it is
+    only reached after a call that raises without CUDA.  ``devices`` are the device expressions that the code has at
+    hand, best first.  ``device_aware`` says that the function places other tensors by device.
     """
 
     function: str = ""
@@ -44,6 +44,7 @@ class Scope:
     device_aware: bool = False
     devices: tuple[str, ...] = ()
     sometimes: bool = False
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

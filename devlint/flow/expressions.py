@@ -327,6 +327,7 @@ def _comprehended(frame: Frame, generators: list[ast.comprehension], element: as
     frame.state = outer.copy()
     for generator in generators:
         bind(frame, generator.target, iterate(evaluate(frame, generator.iter)), generator.target)
+        frame.state.accelerated = frame.state.accelerated or guards.counts(frame, generator.iter)
         for test in generator.ifs:
             evaluate_test(frame, test)
             frame.state.assume(guards.condition(frame, test), True)

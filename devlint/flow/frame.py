@@ -149,6 +149,7 @@ class Frame:
             device_aware=bool(self.info and self.info.device_aware),
             # nobody reads what is found in silence
             devices=() if self.machine.muted else self.devices(),
+            required=self.state.required,
             sometimes=loop is not None and (self.branches > loop.branches or bool(loop.continues)),
         )
 

@@ -109,6 +109,14 @@ def _called(frame: Frame, node: ast.Call) -> Flag:
     return Flag(_key(frame, node)) if known is None else Flag(str(known))
 
 
+def counts(frame: Frame, node: ast.expr) -> bool:
+    """Whether a loop over ``node`` goes through the accelerators: ``range(torch.cuda.device_count())``."""
+    if not isinstance(node, ast.Call) or names.dotted(node.func) != "range":
+        return False
+    asked = [frame.machine.index.resolve(names.dotted(last.func)) for last in node.args if isinstance(last, ast.Call)]
+    return any(_AVAILABLE.search(path) for path in asked)
+
+
 def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
     """What ``isinstance`` or ``torch.is_tensor`` says of a name that is known to hold a tensor."""
     if not node.args or not isinstance(node.args[0], ast.Name) or path not in ("isinstance", "torch.is_tensor"):

@@ -17,7 +17,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _TRIGGER = re.compile(
     r"""cuda|device|\.to\(|\.cpu\(|type_as\(|xpu\(|DataLoader|DataParallel|data_parallel|\bload\(|load_url|state_dict_from_url|register_buffer
     |empty_cache|gc\.collect|\.backward\(|Sampler\(|random_split\(|init_process_group|set_device
-    |\.numpy\(|pack_padded_sequence\(|self\.\w+\ *(?::[^=\n]+)?=\ *[\[({]
+    |\.numpy\(|pin_memory\(|pack_padded_sequence\(|self\.\w+\ *(?::[^=\n]+)?=\ *[\[({]
     |\b(?:zeros|ones|full|empty|eye|arange|range|linspace|logspace|rand|randn|randint|randperm|tensor|as_tensor|from_numpy
     |tril_indices|triu_indices|\w*Tensor)\(|_window\(|square_subsequent_mask|\)\(""",
     re.VERBOSE,
@@ -322,7 +322,11 @@ class Index:
         ]
         patterns = [rf"(?<![\w.])(?:{'|'.join(aliases)})\(" if aliases else ""]
         # what the tables of torch's names know matters without a call, too
-        known = [re.escape(name) for name, path in self.imports.items() if torch_api.matters(path)]
+        known = [
+            re.escape(name)
+            for name, path in self.imports.items()
+            if torch_api.matters(path) or torch_api.matters(f"{path}.")
+        ]
         known += [rf"\w+\.{word}" for word in torch_api.words() if word in self._text]
         patterns.append(rf"(?<![\w.])(?:{'|'.join(known)})\b" if known else "")
         for pattern in filter(None, patterns):

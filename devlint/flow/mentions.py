@@ -44,6 +44,9 @@ def note(frame: Frame, node: ast.expr, path: str, call: ast.Call | None = None) 
             return
         use = "comparison"
     _emit(frame, node, path, call, use)
+    if call is not None and not (frame.state.accelerated or frame.tried or frame.handler):
+        # what comes after is reached only where this succeeds
+        frame.state.required = frame.state.required or any(row.raises for row in torch_api.portable_forms(path))
 
 
 def note_text(frame: Frame, node: ast.Constant) -> None:

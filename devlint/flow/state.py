@@ -38,7 +38,7 @@ Wholes = dict[tuple[str, bool], set[str]]
 class State:
     """Names, heap and known conditions; ``dead`` after a return or raise."""
 
-    __slots__ = ("accelerated", "dead", "env", "facts", "heap", "hosted", "wholes")
+    __slots__ = ("accelerated", "dead", "env", "facts", "heap", "hosted", "required", "wholes")
 
     def __init__(
         self,
@@ -57,18 +57,21 @@ class State:
         # a condition holds which says that nothing is on an accelerator
         self.hosted = False
         self.dead = False
+        # whether what comes here has made a call that raises without CUDA
+        self.required = False
 
     def copy(self) -> State:
         """An independent state that starts from the same facts."""
         twin = State(dict(self.env), dict(self.heap), dict(self.facts), self.accelerated, self.wholes)
         twin.hosted = self.hosted
-        twin.dead = self.dead
+        twin.dead, twin.required = self.dead, self.required
         return twin
 
     def become(self, other: State) -> None:
         """Take over everything from ``other``."""
         self.env, self.heap, self.facts = other.env, other.heap, other.facts
         self.accelerated, self.hosted, self.dead = other.accelerated, other.hosted, other.dead
+        self.required = other.required
 
     def assume(self, flag: Flag, truth: bool) -> None:
         """Continue where ``flag`` is ``truth``: devices that hang on it are settled."""
@@ -136,6 +139,7 @@ def merge(then: State, other: State, guard: str) -> State:
     )
     merged.accelerated = then.accelerated and other.accelerated
     merged.hosted = then.hosted and other.hosted
+    merged.required = then.required and other.required
     merged.wholes = then.wholes
     env = merged.env
     for name, value in other.env.items():

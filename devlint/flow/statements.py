@@ -293,8 +293,11 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         for value in item.items or () if isinstance(item, Sequence) else (item,):
             frame.state.forget(value)
         bind(frame, node.target, item, node.target)
+        frame.state.accelerated = accelerated or guards.counts(frame, node.iter)
 
+    accelerated = frame.state.accelerated
     _loop(frame, node, begin, is_step_loop(frame, node, iterated))
+    frame.state.accelerated = accelerated
 
 
 def _while(frame: Frame, node: ast.While) -> None:

@@ -78,6 +78,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule == "like_input_or_kwarg":
         return factories.make(frame, call, f"torch.Tensor.{name}", entry, beside=tensor)
     if entry.rule == "cpu-pinned":
+        mentions.note(frame, node, f"torch.Tensor.{name}", call.node)
         return tensor
     if entry.rule.startswith("mover"):
         return _typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)

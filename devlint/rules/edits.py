@@ -24,6 +24,9 @@ _MOVER = re.compile(
     r"_*(?:cuda|cpu|to|to_empty|_apply|type|half|float|double|bfloat16|xpu|hpu|npu|mps|ipu|(?:\w*_)?(?:to|2)_?(?:cuda|gpu)|\w+2(?:cuda|gpu))"
 )
 
+# A name with the word in it, as in `CUDAAccelerator`, `cuda_timer` and `NcclBackend`.
+_ABOUT_CUDA = re.compile(r"(?:^|_)(?:cuda|nccl)(?:_|\d|$)|CUDA|NCCL|Cuda(?![a-z])|Nccl(?![a-z])")
+
 
 def parsed(source: SourceText, node: ast.AST) -> cst.BaseExpression | None:
     """The LibCST node of an expression; ``None`` where LibCST cannot read it."""
@@ -104,6 +107,12 @@ def device_at_hand(scope: Scope, *receivers: str) -> str:
 def moves_to_cuda_by_name(function: str) -> bool:
     """Whether a function is an implementation of ``.cuda()`` and its kin: the device is then its caller's choice."""
     return _MOVER.fullmatch(function) is not None
+
+
+def is_about_cuda(source: SourceText, scope: Scope) -> bool:
+    """Whether code is for CUDA by the name of its function, its class or its file: who uses it has chosen."""
+    words = (scope.function, scope.owner, os.path.basename(source.filename).partition(".")[0])
+    return moves_to_cuda_by_name(scope.function) or any(_ABOUT_CUDA.search(word) for word in words)
 
 
 def in_test(source: SourceText, scope: Scope) -> bool:

@@ -1,0 +1,122 @@
+"""How a call of a name that is bound to CUDA is written for any accelerator, where that can be said."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from devlint.finding import Edit, Span
+from devlint.rules.base import SourceText
+from devlint.rules.blocks import function_at, statement_of
+from devlint.rules.imports import importing
+from devlint.sites import Mention
+from devlint.torch_api import Api, Kind
+
+# What only CUDA has, or what is named after it: a condition that this hangs on must go on asking for CUDA.
+_BOUND_TO_CUDA = re.compile(r"cuda|cudnn|nccl|nvtx|nvml|nvidia|triton|tensorrt|gpu|bf16|tf32", re.IGNORECASE)
+_ASKED = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
+_GUARD = "if torch.accelerator.is_available():"
+
+
+def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] | None:
+    """The edits after which the call serves every accelerator; ``None`` where that cannot be said."""
+    call = site.call
+    if call is None or not isinstance(site.node, ast.expr) or row.kind not in (Kind.RENAMED, Kind.BOUND):
+        return None
+    if site.path in _ASKED and _decides_about_cuda(source, site):
+        return None
+    arguments = _arguments(source, call, row)
+    name = _name(source, site, row)
+    if arguments is None or name is None:
+        return None
+    text, imports = name
+    rewritten = (Edit(source.span(site.node), text), *arguments, *imports)
+    if not row.needs or row.raises or site.scope.guarded or site.scope.required:
+        return rewritten
+    guard = _guard(source, call)
+    return None if guard is None else (*guard, *rewritten)
+
+
+def _name(source: SourceText, site: Mention, row: Api) -> tuple[str, tuple[Edit, ...]] | None:
+    """The new name, by the name under which the code knows torch, with the import that it needs."""
+    text, tail = source.segment(site.node), site.path.removeprefix("torch")
+    if text.endswith(tail) and text.removesuffix(tail).isidentifier():
+        return text.removesuffix(tail) + row.replacement.removeprefix("torch"), ()
+    imports = importing(source, "torch", site.node)
+    return None if imports is None else (row.replacement, imports)
+
+
+def _arguments(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
+    """The edits of the arguments: ``torch.accelerator`` takes them by position, ``torch.Event`` by keyword."""
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
+        return None
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if row.index and not all(isinstance(node, ast.Constant) and isinstance(node.value, int) for node in given):
+        return None
+    names = [str(keyword.arg) for keyword in call.keywords]
+    if row.kind is Kind.BOUND:
+        return _named(source, call, row) if set(names) <= set(row.parameters) else None
+    if not row.parameters:
+        return ()
+    if [*row.parameters[: len(call.args)], *names] != [*row.parameters[: len(call.args) + len(names)]]:
+        return None
+    return tuple(Edit(_between(source, keyword, keyword.value), "") for keyword in call.keywords)
+
+
+def _named(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
+    """The positional arguments with their names."""
+    if len(call.args) > len(row.parameters):
+        return None
+    added: list[Edit] = []
+    before: ast.AST = call.func
+    for number, (argument, name) in enumerate(zip(call.args, row.parameters, strict=False)):
+        if _text(source, before, argument).strip() != ("," if number else "("):
+            return None
+        span = source.span(argument)
+        added.append(Edit(Span(span.row, span.column, span.row, span.column), f"{name}="))
+        before = argument
+    return tuple(added)
+
+
+def _between(source: SourceText, first: ast.AST, second: ast.AST) -> Span:
+    """From the beginning of one node to the beginning of another."""
+    start, end = source.span(first), source.span(second)
+    return Span(start.row, start.column, end.row, end.column)
+
+
+def _text(source: SourceText, first: ast.AST, second: ast.AST) -> str:
+    """What stands between two nodes."""
+    start, end = source.span(first), source.span(second)
+    lines = source.lines[start.end_row - 1 : end.row]
+    lines = [*lines[:-1], lines[-1][: end.column - 1]]
+    return "\n".join([lines[0][start.end_column - 1 :], *lines[1:]])
+
+
+def _guard(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
+    """The edits that put a condition before a call which is a statement of its own, in lines of its own."""
+    found = statement_of(source, call)
+    if found is None or not isinstance(found[0], ast.Expr):
+        return None
+    span = source.span(found[0])
+    indent = source.lines[span.row - 1][: span.column - 1]
+    after = source.lines[span.end_row - 1][span.end_column - 1 :].partition("#")[0]
+    imports = importing(source, "torch", call)
+    if indent.strip() or after.strip() or imports is None:
+        return None
+    step = "\t" if "\t" in indent else "    "
+    point = Span(span.row, span.column, span.row, span.column)
+    return (Edit(point, f"{_GUARD}\n{indent}{step}"), *imports)
+
+
+def _decides_about_cuda(source: SourceText, site: Mention) -> bool:
+    """Whether anything beside the question itself is bound to CUDA, in the function or, outside of any, in the file."""
+    around = function_at(source, site.node)
+    first, last = (0, len(source.lines))
+    if around is not None:
+        first, last = int(getattr(around, "lineno", 1)) - 1, int(getattr(around, "end_lineno", None) or last)
+    span = source.span(site.node)
+    lines = list(source.lines[first:last])
+    row = span.row - 1 - first
+    if span.row == span.end_row:
+        lines[row] = lines[row][: span.column - 1] + lines[row][span.end_column - 1 :]
+    return any(_BOUND_TO_CUDA.search(line) for line in lines)

@@ -1,0 +1,106 @@
+"""DVL605: a function of torch.cuda that raises on a machine without CUDA, and nothing asks whether it is there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint import torch_api
+from devlint.finding import Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.sites import Mention, Site
+
+_PINNING = "pin_memory"
+
+
+class UnguardedCudaApi(Rule):
+    """A function that raises without CUDA is called, and nothing asks first whether CUDA is there.
+
+    ## What it does
+    Reports calls such as `torch.cuda.synchronize()`, `torch.cuda.current_device()`, `torch.cuda.get_device_name()`,
+    `torch.cuda.set_device(0)`, `torch.cuda.reset_peak_memory_stats()`, `torch.cuda.Event()` and `torch.cuda.Stream()`,
+    and memory that is pinned by hand (`x.pin_memory()`, `torch.empty(n, pin_memory=True)`), where nothing asks for an
+    accelerator. Of several in a row the first is reported: without CUDA the others are not reached.
+
+    ## Why it matters
+    On a machine without CUDA they raise "Torch not compiled with CUDA enabled" and the like, often only for the sake of
+    a time or a name that is to be printed. Their neighbours `torch.cuda.empty_cache()`, `memory_allocated()`,
+    `manual_seed()`, `device_count()` and `is_available()` do no harm there, so one gets used to it.
+
+    ## Example
+    ```python
+    def timed(step):
+        torch.cuda.synchronize()
+        return step()
+    ```
+
+    ## Use instead
+    ```python
+    def timed(step):
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        return step()
+    ```
+
+    ## When it stays silent
+    - The code runs only where an accelerator is available, or a failure is handled.
+    - An earlier call on the way has the same need.
+    - The function, its class or its file is about CUDA by its name, or its code is there for another version of torch.
+    - Inside methods called `pin_memory`.
+    - `DataLoader(pin_memory=True)`, which only warns.
+
+    ## Fix safety
+    There is no fix: whether to ask, or to ask for any accelerator (`torch.accelerator`), is the author's choice.
+
+    ## References
+    - [torch.cuda](https://docs.pytorch.org/docs/stable/cuda.html)
+    - [torch.accelerator](https://docs.pytorch.org/docs/stable/accelerator.html)
+    """
+
+    code = "DVL605"
+    name = "unguarded-cuda-api"
+    severity = Severity.INFO
+    sites = (Mention,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for the first call on each way that needs CUDA."""
+        if not isinstance(site, Mention) or site.call is None or site.shim:
+            return
+        scope = site.scope
+        if scope.guarded or scope.handler or scope.required or scope.function == _PINNING:
+            return
+        if edits.is_about_cuda(self.source, scope):
+            return
+        row = next((row for row in torch_api.portable_forms(site.path) if row.raises), None)
+        if row is None or (row.argument and not _asks(site.call, row.argument)):
+            return
+        pinned = _PINNING in (row.argument, site.path.rpartition(".")[2])
+        called = f"`{row.argument}=True`" if row.argument else f"`{_spelled(site)}()`"
+        yield Report(
+            site.call,
+            f"{called} raises where {'there is no accelerator' if pinned else 'CUDA is not available'}",
+            label="pinned for an accelerator" if pinned else "needs CUDA",
+            help=_help(row, pinned, self.target_torch),
+        )
+
+
+def _asks(call: ast.Call, argument: str) -> bool:
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == argument), None)
+    return isinstance(given, ast.Constant) and given.value is True
+
+
+def _spelled(site: Mention) -> str:
+    method = site.path.startswith("torch.Tensor.")
+    return site.path.removeprefix("torch.Tensor") if method else site.path
+
+
+def _help(row: torch_api.Api, pinned: bool, target: torch_api.Version | None) -> str:
+    if pinned:
+        return "pin only if `torch.accelerator.is_available()`, or `torch.cuda.is_available()` before torch 2.6"
+    if row.needs and row.offered(target):
+        return (
+            f"ask `torch.cuda.is_available()` first; `{row.replacement}()`, after `torch.accelerator.is_available()`, "
+            "serves every accelerator"
+        )
+    return "ask `torch.cuda.is_available()` first"
