@@ -11,8 +11,9 @@ from devlint.auditor.judgement.locate import Location, Locator
 from devlint.auditor.judgement.observed import syntax
 from devlint.auditor.judgement.observed.measure import Found, Seen, Spot, common, library, measure, places
 from devlint.device import Device
+from devlint.measurement import ENOUGH_STEPS, Measurement
 from devlint.record import Event, Frame, Loader, Process, Record
-from devlint.sites import ENOUGH_STEPS, Load, Measurement, Operand, Step, Transfer
+from devlint.sites import Load, Operand, Step, Transfer
 
 _LOADER = "DataLoader"
 _UNPINNABLE = "cannot pin"

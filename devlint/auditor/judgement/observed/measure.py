@@ -11,8 +11,9 @@ from typing import NamedTuple, TypeVar
 from devlint import device
 from devlint.auditor.judgement.locate import Location
 from devlint.device import CPU, UNKNOWN, Device, Kind
+from devlint.measurement import Measurement
 from devlint.record import Event, Frame, Phase, Process, Record
-from devlint.sites import Measurement, Site
+from devlint.sites import Site
 
 _STEPS: tuple[Phase, ...] = ("train", "eval")
 _T = TypeVar("_T", bound=Hashable)
