@@ -11,6 +11,7 @@ from devlint.auditor.judgement.locate import Location, Locator
 from devlint.auditor.judgement.observed import syntax
 from devlint.auditor.judgement.observed.measure import Found, Seen, common, measure, place, places, ranks
 from devlint.device import CPU, IMPLIED_CPU, Kind
+from devlint.measurement import Measurement
 from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, Stray, Wrapper
 from devlint.sites import (
     Attribute,
