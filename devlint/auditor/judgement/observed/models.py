@@ -16,7 +16,6 @@ from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, S
 from devlint.sites import (
     Attribute,
     Forward,
-    Measurement,
     Operand,
     Operation,
     Optimize,
