@@ -151,10 +151,8 @@ class Forward(Site):
 class Operation(Site):
     """An operation that needs its operands on one device.
 
-    ``kind`` is one of "operands", "loss target", "index", "assignment" (by a tensor index), or "accumulator": a write
-    into a part of a tensor, which copies between devices without raising; or "alternative": the first operand, new on
-    the default device, on one path, and the second on the other; or "collective": the first operand, new on the default
-    device, is given to a collective of torch.distributed.
+    ``kind``: "operands", "loss target", "index", "assignment" (by a tensor index); "accumulator": a write into a part,
+    which copies between devices without raising; "alternative": the first operand on one path, the second on the other.
     """
 
     operator: str
@@ -204,8 +202,7 @@ class Attribute(Site):
     ``kind`` is "tensor" or "module", ``container`` the type that holds it ("list", "tuple", "dict"), empty where it
     stands alone.  ``uses`` are the places where it meets the module's inputs or is moved to them; ``kept`` says that
     some use assigns the moved tensor back to the attribute.  ``registered`` says that its parameters are known to
-    the module, or to an optimizer, in some other way; ``beside`` is where the module itself is.  ``open`` says that
-    the class has bases of which nothing is known, so that it may be no module.
+    the module, or to an optimizer, in some other way; ``beside`` is where the module itself is.  ``open``: unknown bases.
     """
 
     owner: str
