@@ -196,6 +196,23 @@ class LeafMove(Site):
 
 
 @dataclass(frozen=True, slots=True)
+class ManagedMove(Site):
+    """A move of something that a library places by itself.
+
+    ``manager`` says what places it: "device map", "mapped pipeline", "8-bit", "prepared" (by accelerate), "offloaded",
+    "sequentially offloaded", "offloaded later", "Lightning", or "Lightning's own" where the move goes to the trainer's
+    own device; ``by`` is where that was asked for.  ``part`` says that it is no module, but a batch, or a new tensor.
+    """
+
+    spelled: str
+    value: Operand
+    target: Device
+    manager: str
+    by: Step
+    part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute(Site):
     """A tensor or a module kept in a plain attribute of a module, which ``Module.to()`` does not move.
 

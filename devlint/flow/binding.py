@@ -56,7 +56,7 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
             f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target
         )
         frame.state.forget(value)
-    elif isinstance(value, Opaque) and not value.hint and (hint or value.near.known):
+    elif isinstance(value, Opaque) and not value.hint and (hint or value.near.known or value.managed):
         value = replace(value, hint=hint, text=name)
     elif isinstance(value, Const):
         value = named_device(frame, name, value, node)
@@ -93,6 +93,8 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     if isinstance(value, Unknown):
         hint = "device" if DEVICE_NAME.search(target.attr) else ""
         value = Opaque(f"{key}.{target.attr}@{target.lineno}", names.dotted(target) or target.attr, hint, node=target)
+    if isinstance(value, Opaque) and value.managed:
+        value = replace(value, text=names.dotted(target) or target.attr)
     if isinstance(value, Const):
         value = named_device(frame, target.attr, value, node)
     mine = base.text == "self" if isinstance(base, Module) else isinstance(base, Instance) and base.cls.is_open

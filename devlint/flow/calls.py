@@ -14,6 +14,7 @@ from devlint.flow import (
     guards,
     host,
     literals,
+    managed,
     modules,
     names,
     operations,
@@ -156,6 +157,8 @@ def _note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Non
     syncs.note(frame, call, receiver, node)
     if node.attr in host.READERS:
         host.method(frame, call, receiver, node.attr)
+    elif node.attr in managed.OFFLOADS:
+        managed.offload(frame, call, receiver, node)
 
 
 def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribute) -> Value | None:
@@ -183,6 +186,8 @@ def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) ->
         return transfers.move(frame, call, receiver, node)
     literals.literal_devices(frame, call)
     frame.machine.loaders.hand_over(call.values(), node.attr)
+    if node.attr == "prepare" and managed.is_accelerator(receiver):
+        return managed.prepared(frame, call)
     frame.machine.queue.unseen(frame, call.node)
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver

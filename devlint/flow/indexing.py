@@ -66,10 +66,11 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
 
 
 def part(base: Opaque, where: object) -> Value:
-    """A part of what a network returned: it is probably there, too."""
-    if not base.near.known:
+    """A part of what a network returned, or of a prepared batch: it is probably there, too."""
+    if not base.near.known and base.managed is None:
         return UNKNOWN
-    return replace(base, key=f"{base.key}[{where}]", text=f"{base.text}[{where}]", hint="")
+    managed = base.managed and replace(base.managed, part=True)
+    return replace(base, key=f"{base.key}[{where}]", text=f"{base.text}[{where}]", hint="", managed=managed)
 
 
 def _item_hint(base: Opaque) -> str:

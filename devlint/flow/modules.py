@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import literals, names, steps, table, tensors, transfers, wrapping
+from devlint.flow import literals, managed, names, steps, table, tensors, transfers, wrapping
 from devlint.flow.operations import blend, derive, is_tensor, meet, returned
 from devlint.flow.state import CHILDREN, DEVICE, FED
 from devlint.flow.values import (
@@ -141,6 +141,13 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
 def stranger(frame: Frame, call: Call, path: str) -> Value:
     """A call of something imported from elsewhere."""
     root = path.partition(".")[0]
+    if path.endswith(".from_pretrained"):
+        literals.literal_devices(frame, call)
+        return managed.loaded(frame, call, path)
+    if path == managed.ACCELERATOR:
+        return managed.accelerator(frame, call)
+    if path == managed.QUANTIZATION:
+        return Stateful(path, node=call.node)
     if path.startswith(("torchvision.models.", "timm.create_model")) and path.rpartition(".")[2].islower():
         module = Module(identity(), path, text=path.rpartition(".")[2])
         place, step = _made_on(frame, call, module)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import created, gradients, literals, names, timing, wrapping
+from devlint.flow import created, gradients, literals, managed, names, timing, wrapping
 from devlint.flow.operations import in_graph, stranded
 from devlint.flow.values import (
     UNKNOWN,
@@ -138,6 +138,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         created.creation(frame, call.node, node.value, tensor),
     )
     frame.emit(site)
+    managed.move(frame, call, receiver, node, target.device, target.plain)
     if tensor.grad in gradients.LEAVES:
         gradients.note(frame, call, node, tensor, target.device)
     if target.device is None:
@@ -253,6 +254,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
         )
     )
     frame.machine.samples.placed(frame, call.node, target.device)
+    managed.move(frame, call, module, node, target.device, target.plain)
     if target.device is not None and target.device.same(place) is not True:
         text = frame.machine.text(node.value)
         step = Step(call.node, f"`{text}` is moved to {target.device} here")

@@ -63,6 +63,20 @@ class Opaque(Value):
     """Whether it may be ``None``."""
     near: Device = NOWHERE
     """Where it probably is: the device of the module that returned it."""
+    managed: Managed | None = None
+    """Who places it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """Who places something instead of the code: ``kind`` as in :class:`devlint.sites.ManagedMove`, ``by`` where.
+
+    ``part`` says that it is no module.
+    """
+
+    kind: str
+    by: Step
+    part: bool = False
 
 
 @dataclass(frozen=True, slots=True)

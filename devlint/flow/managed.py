@@ -1,0 +1,141 @@
+"""What a library places by itself: models with a device map, prepared or offloaded ones, and Lightning's hooks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind, Role
+from devlint.flow.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
+from devlint.sites import ManagedMove, Step
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+
+ACCELERATOR = "accelerate.Accelerator"
+"""The class whose ``prepare`` places what it is given."""
+OFFLOADS = frozenset({"enable_model_cpu_offload", "enable_sequential_cpu_offload"})
+"""Methods of diffusers' pipelines that put their models on the device only while these run."""
+QUANTIZATION = "transformers.BitsAndBytesConfig"
+_SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
+_LIGHTNING = "pytorch_lightning.LightningModule"
+_HOOK = re.compile(r"(?:training|validation|test|predict)_step|on_\w+|configure_optimizers")
+_OFFLOADED = "@offloaded"
+_OFFLOADED_BY = "@offloaded by"
+
+
+def loaded(frame: Frame, call: Call, path: str) -> Value:
+    """``X.from_pretrained(...)``: whether what it loads is placed for good."""
+    spread = call.keywords.get("device_map")
+    if _true(call.keywords.get("load_in_8bit")) or _eight_bits(call.keywords.get("quantization_config")):
+        return _thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))
+    if isinstance(spread, Const) and spread.value in _SPREAD:
+        kind = "mapped pipeline" if path.startswith("diffusers.") and "Pipeline" in path else "device map"
+        return _thing(frame, call, Managed(kind, Step(call.node, f"`device_map={spread.value!r}` places it here")))
+    return UNKNOWN
+
+
+def accelerator(frame: Frame, call: Call) -> Value:
+    """``Accelerator(...)``."""
+    if "device_placement" in call.keywords or call.open or call.positional:
+        return UNKNOWN
+    return _thing(frame, call, Managed(ACCELERATOR, Step(call.node, "made here")))
+
+
+def is_accelerator(value: Value) -> bool:
+    """Whether a value is an ``Accelerator`` that places what it prepares."""
+    return isinstance(value, Opaque) and value.managed is not None and value.managed.kind == ACCELERATOR
+
+
+def prepared(frame: Frame, call: Call) -> Value:
+    """``accelerator.prepare(...)``: the same things, placed."""
+    if call.starred or call.open or call.keywords:
+        return UNKNOWN
+    managed = Managed("prepared", Step(call.node, "prepared here"))
+    things = tuple(_thing(frame, call, managed, position) for position in range(len(call.positional)))
+    return things[0] if len(things) == 1 else Sequence(things, UNKNOWN)
+
+
+def offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
+    """``pipeline.enable_model_cpu_offload()``: a move before it was for nothing, a move after it undoes it."""
+    by = Step(call.node, "set up to be offloaded here")
+    if isinstance(receiver, Opaque):
+        place, story = frame.state.heap.get((receiver.key, "@device")), frame.state.heap.get((receiver.key, "@story"))
+        # known of a branch only, it is unknown where the branches have met
+        frame.state.heap[(receiver.key, _OFFLOADED)] = device.CPU
+        frame.state.heap[(receiver.key, _OFFLOADED_BY)] = (by, node.attr)
+    elif isinstance(receiver, Tensor) and not receiver.certain:
+        place, story = receiver.device, receiver.story
+    else:
+        return
+    step = story[0] if isinstance(story, tuple) and story else None
+    if not isinstance(place, Device) or not isinstance(step, Step) or not isinstance(step.node, ast.Call):
+        return
+    move = step.node.func
+    if place.known and place.kind is not Kind.CPU and isinstance(move, ast.Attribute):
+        operand = frame.operand(move.value, UNKNOWN)
+        frame.emit(ManagedMove(step.node, frame.scope(), move.attr, operand, place, "offloaded later", by))
+
+
+def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, target: Device | None, plain: bool) -> None:
+    """A site where something is moved that is placed by a library."""
+    if target is None or target.kind is Kind.CPU or frame.machine.muted or frame.inlined:
+        return
+    managed = _manager(frame, receiver) or _hook(frame, receiver, target)
+    if managed is None or (managed.kind == "prepared" and not plain):
+        return
+    operand = frame.operand(node.value, receiver)
+    frame.emit(
+        ManagedMove(call.node, frame.scope(), node.attr, operand, target, managed.kind, managed.by, managed.part)
+    )
+
+
+def _thing(frame: Frame, call: Call, managed: Managed, position: int = 0) -> Opaque:
+    node = call.node
+    key = f"{frame.name}:managed@{node.lineno}:{node.col_offset}:{position}"
+    return Opaque(key, frame.machine.text(node), managed=managed)
+
+
+def _manager(frame: Frame, receiver: Value) -> Managed | None:
+    if not isinstance(receiver, Opaque):
+        return None
+    if receiver.managed is not None:
+        return None if receiver.managed.kind == ACCELERATOR else receiver.managed
+    held = frame.state.heap.get((receiver.key, _OFFLOADED_BY))
+    if frame.state.heap.get((receiver.key, _OFFLOADED)) != device.CPU or not isinstance(held, tuple):
+        return None
+    by, how = held
+    return Managed("sequentially offloaded" if "sequential" in how else "offloaded", by)
+
+
+def _hook(frame: Frame, receiver: Value, target: Device) -> Managed | None:
+    """What Lightning's trainer has placed before it calls a hook."""
+    info, owner = frame.info, frame.owner
+    if info is None or owner is None or not _HOOK.fullmatch(info.name) or _LIGHTNING not in owner.roots():
+        return None
+    given = isinstance(receiver, Opaque) and receiver.role is Role.INPUT
+    if isinstance(receiver, Tensor):
+        given = receiver.device.role is Role.INPUT
+    by = Step(info.node, "the trainer calls this with everything placed")
+    if target.kind is Kind.ACCELERATOR or target.switched:
+        return Managed("Lightning", by, part=not given and not isinstance(receiver, Module))
+    if target.kind is not Kind.SYMBOL or target.role is not Role.DEVICE:
+        return None
+    own = target.text == "self.device"
+    return Managed("Lightning's own" if own else "Lightning", by) if given or not own else None
+
+
+def _eight_bits(value: Value | None) -> bool:
+    """Whether a configuration asks for 8 bits."""
+    node = value.node if isinstance(value, Stateful) and value.path == QUANTIZATION else None
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return any(
+        keyword.arg == "load_in_8bit" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+        for keyword in keywords
+    )
+
+
+def _true(value: Value | None) -> bool:
+    return isinstance(value, Const) and value.value is True

@@ -1,0 +1,136 @@
+"""DVL114: a model, or a batch, that a library places is moved by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from devlint.finding import Severity
+from devlint.rules.base import Report, Rule
+from devlint.rules.placement.meeting import shown
+from devlint.sites import ManagedMove, Site
+
+
+@dataclass(frozen=True, slots=True)
+class _Manager:
+    """What a message says of who places something, and how grave it is to move that."""
+
+    places: str
+    consequence: str
+    help: str
+    severity: Severity | None = None
+    part: Severity | None = None
+
+
+_LEAVE_OUT = "leave the move out"
+_MANAGERS = {
+    "device map": _Manager(
+        "is placed by its device map",
+        "the move undoes that, or raises where parts are offloaded",
+        _LEAVE_OUT,
+    ),
+    "mapped pipeline": _Manager(
+        "is placed by its device map", "the pipeline refuses to be moved", _LEAVE_OUT, Severity.ERROR
+    ),
+    "8-bit": _Manager("is quantized to 8 bits and placed", "most versions refuse to move it", _LEAVE_OUT),
+    "prepared": _Manager(
+        "is placed by accelerate", "the move does nothing, or undoes that", _LEAVE_OUT, part=Severity.INFO
+    ),
+    "offloaded": _Manager(
+        "is put on the device model by model",
+        "the move puts all of it there at once",
+        "move it to the CPU, or not at all",
+    ),
+    "sequentially offloaded": _Manager(
+        "is put on the device layer by layer",
+        "it refuses to be moved there at once",
+        "move it to the CPU, or not at all",
+        Severity.ERROR,
+    ),
+    "offloaded later": _Manager(
+        "is offloaded afterwards",
+        "all of it has to fit on the device for that moment, which offloading is to avoid",
+        "leave the move out: offloading starts from the CPU",
+    ),
+    "Lightning": _Manager(
+        "is in a hook of Lightning, whose trainer chooses the device",
+        "it goes elsewhere if the trainer has chosen another",
+        "leave the move out; make new tensors with `device=self.device`",
+    ),
+    "Lightning's own": _Manager(
+        "comes from Lightning's trainer", "the trainer has put it there already", _LEAVE_OUT, Severity.INFO
+    ),
+}
+
+
+class ManagedModelMoved(Rule):
+    """Something is moved by hand that a library places by itself.
+
+    ## What it does
+    Reports `.to(device)` and `.cuda()` on a model that was loaded with `device_map="auto"` (or another that spreads
+    it) or in 8 bits; on what `accelerator.prepare` returned, as a hint for batches; in the steps and other hooks of a
+    `LightningModule`; and on a pipeline of diffusers before or after `enable_model_cpu_offload()` and
+    `enable_sequential_cpu_offload()`.
+
+    ## Why it matters
+    Who places a model also installs what moves its inputs, shards it, or brings its parts when they are needed. A move
+    by hand undoes that: the model has to fit on one device again, and what was offloaded raises "You can't move a model
+    that has some modules offloaded to cpu or disk". At best it does nothing. A pipeline that is moved before it is
+    offloaded fills the device with all that offloading is to keep off it.
+
+    ## Example
+    ```python
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    def load(name, device):
+        model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float16, device_map="auto")
+        return model.to(device)
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    def load(name):
+        model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float16, device_map="auto")
+        return model
+    ```
+
+    ## When it stays silent
+    - The model goes to the CPU, or only to another dtype.
+    - The device map is no literal, or names one device: then a move to it does nothing.
+    - It is quantized to 4 bits, or by a configuration that is not known.
+    - `Accelerator(device_placement=False)`, and what was moved before it was prepared.
+    - New tensors that go to `self.device`, or to where another tensor is, in Lightning's hooks.
+    - The one branch offloads, and the other moves.
+
+    ## Fix safety
+    There is no fix: what the move was meant for is for the author to say.
+
+    ## References
+    - [Accelerate: big models](https://huggingface.co/docs/accelerate/usage_guides/big_modeling)
+    - [Accelerate: migration](https://huggingface.co/docs/accelerate/basic_tutorials/migration)
+    - [Lightning: hardware agnostic training](https://lightning.ai/docs/pytorch/stable/accelerators/accelerator_prepare.html)
+    - [Diffusers: reduce memory](https://huggingface.co/docs/diffusers/optimization/memory)
+    """
+
+    code = "DVL114"
+    name = "managed-model-moved"
+    severity = Severity.WARNING
+    sites = (ManagedMove,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for each such move."""
+        if not isinstance(site, ManagedMove):
+            return
+        manager = _MANAGERS[site.manager]
+        yield Report(
+            site.node,
+            f"{shown(site.value.text)} {manager.places}; {manager.consequence}",
+            label="moved by hand",
+            severity=manager.part if site.part and manager.part is not None else manager.severity,
+            steps=(site.by,),
+            help=manager.help,
+        )
