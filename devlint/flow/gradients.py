@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from devlint.device import Device
 from devlint.flow import names, nodes
 from devlint.flow.values import Tensor
-from devlint.sites import LeafMove, Step
+from devlint.placing import LeafMove
+from devlint.sites import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

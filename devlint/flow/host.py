@@ -12,7 +12,8 @@ from devlint.device import Device, Role
 from devlint.flow import table
 from devlint.flow.state import FED
 from devlint.flow.values import Batches, Const, Opaque, Sequence, Stateful, Tensor, Value, as_tensor
-from devlint.sites import HostRead, Operand
+from devlint.placing import HostRead
+from devlint.sites import Operand
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -42,7 +42,8 @@ from devlint.flow.values import (
     join,
 )
 from devlint.flow.waits import Queue
-from devlint.sites import Forward, HostRead, Literal, Operation, Site, Step
+from devlint.placing import HostRead
+from devlint.sites import Forward, Literal, Operation, Site, Step
 
 _DEEPEST_CALL = 4
 _CALLS_PER_FUNCTION = 12

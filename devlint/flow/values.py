@@ -69,7 +69,7 @@ class Opaque(Value):
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """Who places something instead of the code: ``kind`` as in :class:`devlint.sites.ManagedMove`, ``by`` where.
+    """Who places something instead of the code: ``kind`` as in :class:`devlint.placing.ManagedMove`, ``by`` where.
 
     ``part`` says that it is no module.
     """

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
+from devlint.placing import HostRead
 from devlint.rules.base import SourceText
-from devlint.sites import HostRead, Operand
+from devlint.sites import Operand
 
 NUMPY = "torch.Tensor.numpy"
 """The reader that is a tensor's own method."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
+from devlint.placing import HostRead
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.hosting import absence, fetched
 from devlint.rules.placement.meeting import shown
-from devlint.sites import HostRead, Site
+from devlint.sites import Site
 
 
 class LengthsNotOnCpu(Rule):

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from devlint.finding import Severity
+from devlint.placing import ManagedMove
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.meeting import shown
-from devlint.sites import ManagedMove, Site
+from devlint.sites import Site
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
+from devlint.placing import LeafMove
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.meeting import shown
-from devlint.sites import LeafMove, Site
+from devlint.sites import Site
 
 if TYPE_CHECKING:
     import libcst as cst
