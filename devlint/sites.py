@@ -353,15 +353,12 @@ class ApiCall(Site):
 
 @dataclass(frozen=True, slots=True)
 class Mention(Site):
-    """A name of torch that the code speaks of, where :mod:`devlint.torch_api` knows something about that name.
+    """A name of torch, of those in :mod:`devlint.torch_api`, that the code speaks of.
 
-    ``path`` is the dotted name that is meant, whatever it was imported as (torch's private homes of public names are
-    given under the public name, deprecated names as they are); ``node`` the name in the code, or the alias in an import
-    statement; ``call`` the call of it, if it is called.  ``use`` says what else is done with it: "import", "decorator"
-    (called or not), "test" where its truth is asked for, "comparison" where it is compared (``is``, ``==``,
-    ``isinstance``), "conversion" where it is the type of tensors that something is converted to by ``call``, be it
-    named in a string, and is empty for a plain call or reference.  ``shim`` says that the code asks which torch it runs
-    on: it is tried and an ImportError or AttributeError handled, or hangs on a version or on ``hasattr``.
+    ``path`` is the canonical name that is meant, ``node`` the name in the code (or the alias in an import), ``call``
+    its call.  ``use`` is "import", "decorator", "test" (its truth is asked for), "comparison" (also ``isinstance``),
+    "conversion" (the type of tensors that ``call`` converts to), or empty for a plain call or reference.  ``shim`` says
+    that the code is for another torch: an ImportError or AttributeError is handled, a version or ``hasattr`` decides.
     """
 
     path: str

@@ -61,7 +61,7 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
     elif isinstance(value, Const):
         value = named_device(frame, name, value, node)
     if isinstance(value, DeviceValue) and value.device.kind is Kind.CHOICE and not value.device.text:
-        value = DeviceValue(replace(value.device, text=name), value.node)
+        value = replace(value, device=replace(value.device, text=name), source=None)
     frame.state.env[name] = value
 
 
@@ -120,7 +120,7 @@ def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
     if place is None or not isinstance(value.value, str) or not named:
         return value
     literals.literal(frame, node, "variable")
-    return DeviceValue(place, node)
+    return DeviceValue(place, node, origin="text")
 
 
 def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:

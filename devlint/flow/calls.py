@@ -280,7 +280,9 @@ def _number(frame: Frame, call: Call) -> Value:
 
 def _str(frame: Frame, call: Call) -> Value:
     value = call.positional[0] if call.positional else UNKNOWN
-    return value if isinstance(value, (DeviceValue, Const)) else UNKNOWN
+    if isinstance(value, DeviceValue):
+        return replace(value, origin="text")
+    return value if isinstance(value, Const) else UNKNOWN
 
 
 def _dict(frame: Frame, call: Call) -> Value:

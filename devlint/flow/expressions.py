@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint import device
-from devlint.flow import calls, guards, leads, literals, mentions, names, operations, syncs, table, waits
+from devlint.flow import calls, guards, leads, literals, mentions, misuse, names, operations, syncs, table, waits
 from devlint.flow.binding import bind
 from devlint.flow.frame import Call, Frame
 from devlint.flow.indexing import subscript
@@ -245,6 +245,8 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     left = evaluate(frame, node.left)
     rights = [evaluate(frame, comparator) for comparator in node.comparators]
     frame.comparing = outer
+    if len(rights) == 1:
+        misuse.note_comparison(frame, node, left, rights[0])
     identity_test = isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
     if len(rights) == 1 and not identity_test:
         result = operate(frame, node, node.left, left, node.comparators[0], rights[0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind
+from devlint.flow import misuse
 from devlint.sites import Literal
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
     if path in _NO_LITERAL:
         return
     for name in ("device", "map_location", "device_type"):
-        literal_keyword(frame, call, name, "autocast" if path == AUTOCAST else name)
+        role = "autocast" if path == AUTOCAST else name
+        literal_keyword(frame, call, name, role)
+        if path and name in call.keywords:
+            misuse.note_argument(frame, call, call.keyword_nodes.get(name), call.keywords[name], role)
 
 
 def literal_keyword(frame: Frame, call: Call, name: str, role: str) -> None:

@@ -50,14 +50,14 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     if isinstance(base, Sequence) and attr in ("values", "indices"):
         return base.item
     if isinstance(base, DeviceValue) and attr == "type":
-        return base
+        return replace(base, origin="text")
     return UNKNOWN
 
 
 def _tensor_attribute(node: ast.Attribute, base: Tensor | Batches) -> Value:
     tensor = as_tensor(base)
     if node.attr == "device":
-        return DeviceValue(tensor.device, node, tensor if tensor.factory else None)
+        return DeviceValue(tensor.device, node, tensor if tensor.factory else None, "tensor" if tensor.certain else "")
     if node.attr in _PYTHON_ATTRIBUTES:
         return UNKNOWN
     if isinstance(base, Batches):
@@ -100,7 +100,8 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
         # the device of an argument is one symbol, whether it is asked for or met
         role = Role.INPUT if base.hint == "tensor" or base.role is Role.INPUT else Role.DEVICE
         if base.hint == "tensor" or role is Role.INPUT:
-            return DeviceValue(device.symbol(base.key, base.text, role), node)
+            origin = "tensor" if base.hint == "tensor" else ""
+            return DeviceValue(device.symbol(base.key, base.text, role), node, origin=origin)
         return DeviceValue(device.symbol(f"{base.key}.device", f"{base.text}.device"), node)
     if base.hint == "tensor":
         if attr in _PYTHON_ATTRIBUTES:

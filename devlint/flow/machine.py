@@ -61,6 +61,7 @@ class Machine:
         self.sites: list[Site] = []
         self.text_of_file = text
         self.muted = 0
+        self.renames = "rename_privateuse1_backend" in text
         self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
         self.test = test
         self.default_device: object = None

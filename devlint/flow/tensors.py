@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.flow import factories, literals, mentions, table, transfers
+from devlint.flow import factories, literals, mentions, misuse, table, transfers
 from devlint.flow.evidence import TENSOR_ONLY
 from devlint.flow.operations import blend, derived, is_tensor, meet, stranded
 from devlint.flow.values import (
@@ -17,6 +17,7 @@ from devlint.flow.values import (
     Const,
     Named,
     Sequence,
+    Stateful,
     Tensor,
     Value,
     as_tensor,
@@ -71,10 +72,11 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     tensor = as_tensor(receiver)
     if "device" in call.keywords:
         literals.literal_keyword(frame, call, "device", "device")
+        misuse.note_argument(frame, call, call.keyword_nodes.get("device"), call.keywords["device"], "device")
     if entry is None:
         return receiver if isinstance(receiver, Batches) else UNKNOWN
     if entry.rule in ("python", "numpy", "none"):
-        return UNKNOWN
+        return Stateful(misuse.INDEX, node=call.node) if name == "get_device" else UNKNOWN
     if entry.rule == "like_input_or_kwarg":
         return factories.make(frame, call, f"torch.Tensor.{name}", entry, beside=tensor)
     if entry.rule == "cpu-pinned":

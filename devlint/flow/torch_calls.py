@@ -16,6 +16,7 @@ from devlint.flow import (
     host,
     leads,
     literals,
+    misuse,
     modules,
     nodes,
     operations,
@@ -81,6 +82,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
     if path.rpartition(".")[2] in waits.BLOCKING:
         frame.machine.queue.wait(frame, call.node)
     if factories.is_legacy(path):
+        misuse.note_legacy(frame, call)
         return factories.make(frame, call, path, None)
     if path.startswith("torch.cuda.") and path.endswith("Tensor"):
         return Tensor(device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here"),))
@@ -89,6 +91,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
     leads.collective(frame, call, path)
     if path.startswith(("torch.nn.utils.", "torch.utils.data.")):
         frame.machine.loaders.escape(call.values())
+    misuse.note_module_call(frame, call, path)
     return UNKNOWN
 
 
@@ -208,6 +211,7 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device") or call.argument_node(0, "type")
     if given is None or node is None:
         return UNKNOWN
+    misuse.note_argument(frame, call, node, given, "torch.device")
     if text := literals.literal(frame, node, "torch.device"):
         index = call.argument(1, "index")
         place = device.parse(text)
@@ -218,19 +222,21 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
                 return DeviceValue(
                     device.symbol(f"{text}@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node)),
                     call.node,
+                    origin="made",
                 )
             place = device.accelerator(place.type, number)
-        return DeviceValue(place or device.UNKNOWN, call.node)
+        return DeviceValue(place or device.UNKNOWN, call.node, origin="made")
     place = named_place(given)
     if place is None:
         place = device.symbol(f"device@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node))
-    return DeviceValue(place, call.node)
+    return DeviceValue(place, call.node, origin="made")
 
 
 def _set_default(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device")
     if node is not None:
         literals.literal(frame, node, "set_default_device")
+        misuse.note_argument(frame, call, node, call.argument(0, "device"), "set_default_device")
         given = call.argument(0, "device")
         reset = given is None or (isinstance(given, Const) and given.value is None)
         draws.default(frame, call, device.CPU if reset or given is None else named_place(given) or device.UNKNOWN)
@@ -246,6 +252,7 @@ def _autocast(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device_type")
     if node is not None:
         literals.literal(frame, node, "autocast")
+        misuse.note_argument(frame, call, node, call.argument(0, "device_type"), "autocast")
     return UNKNOWN
 
 
@@ -253,6 +260,7 @@ def _generator(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device")
     if node is not None:
         literals.literal(frame, node, "device")
+        misuse.note_argument(frame, call, node, call.argument(0, "device"), "device")
     return draws.made(frame, call)
 
 
@@ -294,7 +302,7 @@ def _accelerator(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _cuda_scope(frame: Frame, call: Call, path: str) -> Value:
-    return UNKNOWN
+    return Stateful(path, node=call.node)
 
 
 def _mask(frame: Frame, call: Call, path: str) -> Value:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import created, gradients, literals, managed, names, timing, wrapping
+from devlint.flow import created, gradients, literals, managed, misuse, names, timing, wrapping
 from devlint.flow.operations import in_graph, stranded
 from devlint.flow.values import (
     UNKNOWN,
@@ -112,6 +112,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     target = target_of(frame, call, name)
     _literal(frame, call, target)
     tensor = as_tensor(receiver)
+    misuse.note_move(frame, call, tensor if isinstance(receiver, Opaque) else receiver, name)
     discarded = call.node in frame.discarded
     collated = isinstance(receiver, Batches) and receiver.part and frame.machine.loaders.collates(receiver.loader)
     if discarded and collated:
@@ -236,6 +237,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     """A move of a module: in place."""
     target = target_of(frame, call, node.attr)
     _literal(frame, call, target)
+    misuse.note_move(frame, call, module, node.attr)
     place = frame.place_of(module)
     operand = Operand(node.value, frame.machine.text(node.value), place, None, True, frame.story_of(module))
     discarded = call.node in frame.discarded

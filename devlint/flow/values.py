@@ -101,6 +101,14 @@ class DeviceValue(Value):
     node: ast.AST | None = None
     source: Tensor | None = None
     """The tensor whose device it is, where that tensor is on the CPU by default."""
+    origin: str = ""
+    """What is known of its own type: "tensor" if it is a ``torch.device`` read off a tensor, which names an index
+    wherever there is one, "made" if it is one that the code made, "text" if it is a string; else empty."""
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is proven to be a ``torch.device``, and no string."""
+        return self.origin in ("tensor", "made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,12 +275,21 @@ def join(first: Value, second: Value, guard: str) -> Value:
             return one
     one_place, two_place = placement(first), placement(second)
     if one_place is not None and two_place is not None:
-        return DeviceValue(device.choice(guard, one_place, two_place), getattr(first, "node", None))
+        origins = {_origin(first), _origin(second)}
+        origin = origins.pop() if len(origins) == 1 else ""
+        return DeviceValue(device.choice(guard, one_place, two_place), getattr(first, "node", None), origin=origin)
     if isinstance(first, Sequence) and isinstance(second, Sequence):
         return _join_sequences(first, second, guard)
     if isinstance(first, Batches) and isinstance(second, Batches) and first.loader == second.loader:
         return replace(first, device=device.choice(guard, first.device, second.device))
     return UNKNOWN
+
+
+def _origin(value: Value) -> str:
+    """What is known of the type of a value that names a device."""
+    if isinstance(value, DeviceValue):
+        return value.origin
+    return "text" if isinstance(value, Const) else ""
 
 
 def _join_values(first: Tensor | Opaque, second: Tensor | Opaque, guard: str) -> Value:

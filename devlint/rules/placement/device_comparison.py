@@ -1,0 +1,134 @@
+"""DVL110: comparing a device with what it never equals."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.misuses import DeviceTest
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.rules.imports import importing
+from devlint.sites import Site
+
+_OUTCOMES = {"==": "False", "is": "False", "in": "False", "!=": "True", "is not": "True", "not in": "True"}
+_REASONS = {
+    "text": "{subject} is a `torch.device`, which never equals a string",
+    "identity": "each `torch.device` is an object of its own",
+    "index": "the device of a tensor has an index, as in `cuda:0`, and {other} has none",
+}
+
+
+class DeviceComparisonAlwaysFalse(Rule):
+    """A `torch.device` never equals a string, and `cuda:0` never equals `cuda`.
+
+    ## What it does
+    Reports comparisons of a `torch.device` with a string, as in `x.device == "cuda"` or `x.device in ("cuda", "cpu")`;
+    by `is`; of a tensor's device with `torch.device("cuda")`, which lacks the index that the device of every tensor on
+    an accelerator has; and `"cuda" in x.device`, which raises.
+
+    ## Why it matters
+    The comparison has one outcome, wherever the tensor is: a branch is never taken, or always.
+
+    ## Example
+    ```python
+    import torch
+
+    def autocast_for(x: torch.Tensor):
+        return torch.bfloat16 if x.device == "cpu" else torch.float16
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    def autocast_for(x: torch.Tensor):
+        return torch.bfloat16 if x.device.type == "cpu" else torch.float16
+    ```
+
+    ## When it stays silent
+    - The device is not proven to be a `torch.device`: `args.device == "cuda"` compares strings.
+    - `x.device.type == "cuda"`, `str(x.device) == "cuda:0"`, `x.device == torch.device("cpu")`,
+      `x.device == torch.device("cuda:0")`, and the devices of two tensors.
+
+    ## Fix safety
+    `x.device == "cuda"` becomes `x.device.type == "cuda"`, `x.device == "cuda:0"` becomes
+    `x.device == torch.device("cuda:0")`, and `is` becomes `==`. Unsafe: the code that was never run runs now.
+
+    ## References
+    - [torch.device](https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device)
+    """
+
+    code = "DVL110"
+    name = "device-comparison-always-false"
+    severity = Severity.ERROR
+    sites = (DeviceTest,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for each comparison whose outcome does not hang on the device."""
+        if not isinstance(site, DeviceTest):
+            return
+        text = edits.short(self.source.segment(site.node), "the comparison")
+        quoted = text if text == "the comparison" else f"`{text}`"
+        subject = f"`{edits.short(self.source.segment(site.subject), 'the device')}`"
+        other = f"`{edits.short(self.source.segment(site.other), 'the other')}`"
+        if site.problem == "membership":
+            message = f"{quoted} raises: {subject} is a `torch.device`, in which nothing can be looked for"
+        else:
+            reason = _REASONS[site.problem].format(subject=subject, other=other)
+            message = f"{quoted} is always {_OUTCOMES[site.operator]}: {reason}"
+        # a move that is guarded by an inequality which always holds does nothing where it has nothing to do
+        mild = site.problem == "index" and site.operator == "!="
+        yield Report(
+            site.node,
+            message,
+            label="raises" if site.problem == "membership" else f"always {_OUTCOMES[site.operator]}",
+            severity=Severity.WARNING if mild else None,
+            help="compare the type, `.type`, or two devices with their indices",
+            fix=self._fix(site),
+        )
+
+    def _fix(self, site: DeviceTest) -> Fix | None:
+        changes = {"text": self._of_text, "identity": self._of_identity, "index": self._of_index}
+        found = changes[site.problem](site) if site.problem in changes else None
+        if found is None:
+            return None
+        return Fix("Compare what can be equal", found, Applicability.UNSAFE)
+
+    def _of_text(self, site: DeviceTest) -> tuple[Edit, ...] | None:
+        options = site.other.elts if isinstance(site.other, ast.Tuple | ast.List | ast.Set) else [site.other]
+        texts = [option.value for option in options if isinstance(option, ast.Constant)]
+        if len(texts) < len(options):
+            return None
+        if all(":" not in str(text) for text in texts):
+            return (self._type_of(site.subject),)
+        needed = importing(self.source, "torch", site.node)
+        if needed is None or site.operator not in ("==", "!="):
+            return None
+        return (*needed, self.replace(site.other, f"torch.device({self.source.segment(site.other)})"))
+
+    def _of_index(self, site: DeviceTest) -> tuple[Edit, ...] | None:
+        made = site.other
+        if isinstance(made, ast.Call) and len(made.args) == 1 and not made.keywords:
+            return (self._type_of(site.subject), self.replace(made, self.source.segment(made.args[0])))
+        return (
+            (self._type_of(site.subject), self._type_of(made)) if isinstance(made, ast.Name | ast.Attribute) else None
+        )
+
+    def _of_identity(self, site: DeviceTest) -> tuple[Edit, ...] | None:
+        if not isinstance(site.node, ast.Compare):
+            return None
+        first, second = (self.source.span(node) for node in (site.node.left, site.node.comparators[0]))
+        between = Span(first.end_row, first.end_column, second.row, second.column)
+        if between.row != between.end_row or isinstance(site.other, ast.Constant):
+            return None
+        operator = self.source.lines[between.row - 1][between.column - 1 : between.end_column - 1]
+        if not re.fullmatch(r"\s*is(\s+not)?\s*", operator):
+            return None
+        return (Edit(between, " != " if "not" in operator else " == "),)
+
+    def _type_of(self, node: ast.AST) -> Edit:
+        span = self.source.span(node)
+        return Edit(Span(span.end_row, span.end_column, span.end_row, span.end_column), ".type")
