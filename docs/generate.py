@@ -12,6 +12,7 @@ import re
 import sys
 from pathlib import Path
 
+from devlint.report.rule import fixes
 from devlint.rules import Rule, registry
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,16 +25,17 @@ HEAD = """\
 Written by `python -m docs.generate` from the docstrings of the rules; change those.
 `devlint rule DVL101` prints the same on a terminal. An error raises, or computes garbage, on an accelerator. A
 warning is very probably a bug or a real cost. A hint (`info`) does not fail a run unless `--fail-on info` asks for it;
-some rules report a hint where less is certain.
+some rules report a hint where less is certain. A safe fix, applied by `--fix`, leaves every result as it is; what
+else a fix does, and when it is safe, stands under its rule.
 """
 
 
 def table(link: str) -> str:
     """The rules as a Markdown table, each linked to its section in the file ``link``."""
-    rows = ["| code | name | severity | what it reports |", "|---|---|---|---|"]
+    rows = ["| code | name | severity | fix | what it reports |", "|---|---|---|---|---|"]
     for code, rule in registry().items():
         severity = str(rule.severity) if rule.default else f"{rule.severity}, off by default"
-        rows.append(f"| [{code}]({link}#{_anchor(rule)}) | {rule.name} | {severity} | {rule.summary()} |")
+        rows.append(f"| [{code}]({link}#{_anchor(rule)}) | {rule.name} | {severity} | {fixes(rule)} | {rule.summary()} |")
     return "\n".join(rows)
 
 
@@ -57,6 +59,7 @@ def _anchor(rule: type[Rule]) -> str:
 
 def _section(rule: type[Rule]) -> str:
     state = "" if rule.default else ", off by default"
+    state += f"; fix: {fixes(rule)}" if rule.fixes else ""
     text = re.sub(r"^## ", "### ", rule.documentation(), flags=re.MULTILINE)
     return f"\n## {rule.code} {rule.name}\n\n{str(rule.severity).capitalize()}{state}. {text}\n"
 

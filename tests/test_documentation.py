@@ -14,7 +14,9 @@ import pytest
 
 import devlint
 from devlint.check.engine import check_source
-from devlint.config import _READERS, load
+from devlint.config import _READERS, Config, Selection, load
+from devlint.finding import Applicability
+from devlint.rules import registry
 
 ROOT = Path(devlint.__file__).parents[1]
 if not (ROOT / "docs").is_dir():
@@ -65,6 +67,50 @@ def run(command: list[str], cwd: Path, **environment: str) -> subprocess.Complet
 def test_what_is_generated_is_current() -> None:
     done = run([sys.executable, "-m", "docs.generate", "--check"], ROOT)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_change_of_a_docstring_makes_the_documentation_stale(tmp_path: Path) -> None:
+    """The command as it is run, in a copy where a rule says something else."""
+    for folder in ("devlint", "docs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "README.md", tmp_path)
+    check = [sys.executable, "-m", "docs.generate", "--check"]
+    assert run(check, tmp_path, PYTHONPATH=str(tmp_path)).returncode == 0
+    rule = tmp_path / "devlint" / "rules" / "placement" / "discarded_move.py"
+    text = rule.read_text(encoding="utf-8")
+    for old, new, stale in (
+        ("## Why it matters\n", "## Why it matters\n    Otherwise.\n", ["docs/rules.md"]),
+        ("Severity.ERROR", "Severity.WARNING", ["README.md", "docs/rules.md"]),
+    ):
+        rule.write_text(text.replace(old, new), encoding="utf-8")
+        done = run(check, tmp_path, PYTHONPATH=str(tmp_path))
+        assert done.returncode == 1
+        assert [line.split()[0] for line in done.stderr.splitlines()] == stale
+
+
+@pytest.mark.parametrize("code", sorted(registry()))
+def test_a_rule_declares_the_fixes_that_its_fixtures_show(code: str) -> None:
+    rule = registry()[code]
+    folder = ROOT / "fixtures" / "rules" / f"{code}_{rule.name.replace('-', '_')}"
+    everything = Config().selecting(Selection(("ALL",)))
+    found = [
+        finding.fix.applicability
+        for file in folder.glob("bad*.py")
+        for finding in check_source(file.read_bytes(), "fixture.py", everything)
+        if finding.code == code and finding.fix is not None
+    ]
+    shown = ", ".join(f"Applicability.{kind.name}" for kind in Applicability if kind in found)
+    assert set(rule.fixes) == set(found), f"{rule.__name__}: fixes = ({shown}{',' * (len(set(found)) == 1)})"
+
+
+@pytest.mark.parametrize("code", sorted(registry().keys() - {"DVL900", "DVL901"}))
+def test_an_example_can_be_pasted(code: str) -> None:
+    """It has the imports that it needs, and does what it is said to do as it stands."""
+    sections = registry()[code].sections()
+    for heading, fires in (("Example", True), ("Use instead", False)):
+        (block,) = blocks(f"{sections[heading]}\n", "python")
+        found = check_source(block, "example.py", Config().selecting(Selection((code,))))
+        assert any(finding.code == code for finding in found) is fires, heading
 
 
 def test_a_stale_table_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

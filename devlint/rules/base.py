@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from devlint.finding import Edit, Fix, Severity, Span
+from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.sites import Site, Step
 
 if TYPE_CHECKING:
     import libcst as cst
+
+
+_EXAMPLE = re.compile(r"(?<=^```python\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_IMPORTS = {
+    "torch": "import torch",
+    "F": "import torch.nn.functional as F",
+    "nn": "from torch import nn",
+    "DataLoader": "from torch.utils.data import DataLoader",
+}
+"""What an example may leave out: every reader knows what these mean, but Python does not."""
 
 
 class SourceText(Protocol):
@@ -59,12 +70,14 @@ class Rule:
     """A rule of the catalogue: one file, one class, its docstring is its documentation.
 
     Subclasses set ``code``, ``name``, ``severity`` and the ``sites`` they listen to, and implement :meth:`judge`.
+    ``fixes`` says of what kind its fixes can be: safe, unsafe, or either, as the case is.
     ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
     """
 
     code: ClassVar[str]
     name: ClassVar[str]
     severity: ClassVar[Severity]
+    fixes: ClassVar[tuple[Applicability, ...]] = ()
     default: ClassVar[bool] = True
     observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()
@@ -83,10 +96,24 @@ class Rule:
 
     @classmethod
     def documentation(cls) -> str:
-        """The docstring, without indentation."""
-        return inspect.cleandoc(cls.__doc__ or "")
+        """The docstring, without indentation, its examples with the imports that they leave out."""
+        return _EXAMPLE.sub(_with_imports, inspect.cleandoc(cls.__doc__ or ""))
+
+    @classmethod
+    def sections(cls) -> dict[str, str]:
+        """What stands under each heading of the docstring."""
+        parts = re.split(r"^## (.+)\n", cls.documentation(), flags=re.MULTILINE)
+        return {heading.strip(): body.strip() for heading, body in zip(parts[1::2], parts[2::2], strict=True)}
 
     @classmethod
     def summary(cls) -> str:
         """The first line of the docstring."""
         return cls.documentation().partition("\n")[0]
+
+
+def _with_imports(example: re.Match[str]) -> str:
+    code = example[0]
+    if re.search(r"^\s*(?:import|from) ", code, re.MULTILINE):
+        return code
+    imports = [line for name, line in _IMPORTS.items() if re.search(rf"(?<![\w.]){name}\b(?!=)", code)]
+    return "\n".join([*imports, "", code]) if imports else code

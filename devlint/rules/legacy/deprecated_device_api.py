@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.legacy import deprecation
 from devlint.sites import Mention, Site
@@ -62,6 +62,7 @@ class DeprecatedDeviceApi(Rule):
     code = "DVL703"
     name = "deprecated-device-api"
     severity = Severity.WARNING
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Mention,)
 
     def judge(self, site: Site) -> Iterable[Report]:

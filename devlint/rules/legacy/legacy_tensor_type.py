@@ -80,6 +80,7 @@ class LegacyCudaTensorType(Rule):
     code = "DVL702"
     name = "legacy-cuda-tensor-type"
     severity = Severity.WARNING
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Mention,)
 
     def judge(self, site: Site) -> Iterable[Report]:

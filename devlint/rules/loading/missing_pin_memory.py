@@ -72,6 +72,7 @@ class MissingPinMemory(Rule):
     code = "DVL301"
     name = "missing-pin-memory"
     severity = Severity.WARNING
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Load,)
 

@@ -54,6 +54,7 @@ class PinningAcceleratorTensors(Rule):
     code = "DVL302"
     name = "pinning-accelerator-tensors"
     severity = Severity.ERROR
+    fixes = (Applicability.SAFE,)
     observed = True
     sites = (Load,)
 

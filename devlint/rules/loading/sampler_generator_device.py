@@ -64,6 +64,7 @@ class SamplerGeneratorDevice(Rule):
     code = "DVL304"
     name = "sampler-generator-device"
     severity = Severity.ERROR
+    fixes = (Applicability.UNSAFE,)
     sites = (Draw,)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.finding import Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Rule
 
 
@@ -44,3 +44,4 @@ class UnusedSuppression(Rule):
     code = "DVL901"
     name = "unused-suppression"
     severity = Severity.WARNING
+    fixes = (Applicability.SAFE,)

@@ -69,6 +69,7 @@ class DiscardedMove(Rule):
     code = "DVL102"
     name = "discarded-move"
     severity = Severity.ERROR
+    fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -81,6 +81,7 @@ class ForwardFactory(Rule):
     code = "DVL103"
     name = "forward-factory-without-device"
     severity = Severity.WARNING
+    fixes = (Applicability.UNSAFE,)
     sites = (Forward, Operation)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -58,6 +58,7 @@ class LengthsNotOnCpu(Rule):
     code = "DVL108"
     name = "lengths-not-on-cpu"
     severity = Severity.ERROR
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (HostRead,)
 
     def judge(self, site: Site) -> Iterable[Report]:

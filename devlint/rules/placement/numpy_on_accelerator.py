@@ -64,6 +64,7 @@ class NumpyOnAccelerator(Rule):
     code = "DVL107"
     name = "numpy-on-accelerator"
     severity = Severity.ERROR
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (HostRead,)
 
     def judge(self, site: Site) -> Iterable[Report]:

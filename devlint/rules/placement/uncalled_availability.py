@@ -51,6 +51,7 @@ class UncalledAvailabilityCheck(Rule):
     code = "DVL111"
     name = "uncalled-availability-check"
     severity = Severity.ERROR
+    fixes = (Applicability.SAFE,)
     sites = (Mention,)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -71,6 +71,7 @@ class UnregisteredSubmodule(Rule):
     code = "DVL105"
     name = "unregistered-submodule"
     severity = Severity.WARNING
+    fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Attribute,)
 

@@ -62,6 +62,7 @@ class HardcodedCudaCall(Rule):
     code = "DVL601"
     name = "hardcoded-cuda-call"
     severity = Severity.WARNING
+    fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
 
     def judge(self, site: Site) -> Iterable[Report]:

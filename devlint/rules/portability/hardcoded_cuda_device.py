@@ -76,6 +76,7 @@ class HardcodedCudaDevice(Rule):
     code = "DVL602"
     name = "hardcoded-cuda-device"
     severity = Severity.WARNING
+    fixes = (Applicability.UNSAFE,)
     sites = (Literal,)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -63,6 +63,7 @@ class LoadWithoutMapLocation(Rule):
     code = "DVL604"
     name = "load-without-map-location"
     severity = Severity.WARNING
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (ApiCall,)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -62,6 +62,7 @@ class CacheFlush(Rule):
     code = "DVL404"
     name = "cache-flush-in-loop"
     severity = Severity.WARNING
+    fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (ApiCall,)
 

@@ -62,6 +62,7 @@ class LossKeepsGraph(Rule):
     code = "DVL403"
     name = "loss-keeps-graph"
     severity = Severity.WARNING
+    fixes = (Applicability.SAFE,)
     sites = (Keep,)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -75,6 +75,7 @@ class UnsynchronizedTiming(Rule):
     code = "DVL402"
     name = "unsynchronized-timing"
     severity = Severity.WARNING
+    fixes = (Applicability.UNSAFE,)
     sites = (Timing,)
 
     def judge(self, site: Site) -> Iterable[Report]:

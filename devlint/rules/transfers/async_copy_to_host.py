@@ -58,6 +58,7 @@ class AsyncCopyToHost(Rule):
     code = "DVL205"
     name = "async-copy-to-host"
     severity = Severity.ERROR
+    fixes = (Applicability.SAFE,)
     observed = True
     sites = (Transfer,)
 

@@ -64,6 +64,7 @@ class BlockingPinnedCopy(Rule):
     code = "DVL204"
     name = "blocking-copy-from-pinned"
     severity = Severity.INFO
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Transfer,)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.finding import Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.creating import creating
@@ -68,6 +68,7 @@ class CreateThenMove(Rule):
     code = "DVL203"
     name = "create-then-move"
     severity = Severity.INFO
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Transfer,)
 
     def judge(self, site: Site) -> Iterable[Report]:

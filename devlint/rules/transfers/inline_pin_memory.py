@@ -51,6 +51,7 @@ class InlinePinMemory(Rule):
     code = "DVL206"
     name = "inline-pin-memory"
     severity = Severity.INFO
+    fixes = (Applicability.SAFE,)
     sites = (Transfer,)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -67,6 +67,7 @@ class RedundantMove(Rule):
     code = "DVL201"
     name = "redundant-move"
     severity = Severity.WARNING
+    fixes = (Applicability.SAFE,)
     observed = True
     sites = (Transfer,)
 
