@@ -35,7 +35,9 @@ def table(link: str) -> str:
     rows = ["| code | name | severity | fix | what it reports |", "|---|---|---|---|---|"]
     for code, rule in registry().items():
         severity = str(rule.severity) if rule.default else f"{rule.severity}, off by default"
-        rows.append(f"| [{code}]({link}#{_anchor(rule)}) | {rule.name} | {severity} | {fixes(rule)} | {rule.summary()} |")
+        rows.append(
+            f"| [{code}]({link}#{_anchor(rule)}) | {rule.name} | {severity} | {fixes(rule)} | {rule.summary()} |"
+        )
     return "\n".join(rows)
 
 

@@ -249,7 +249,7 @@ class TestRule:
         assert by_code.exit_code == 0
         assert by_code.stdout == by_name.stdout
         assert by_code.stdout.startswith(
-            "# DVL901 unused-suppression\n\nwarning, on by default\n\nA suppression comment"
+            "# DVL901 unused-suppression\n\nwarning, on by default, fix: safe\n\nA suppression comment"
         )
         assert "## Why it matters" in by_code.stdout
 
@@ -263,6 +263,9 @@ class TestRule:
         assert one["code"] == "DVL900"
         assert one["severity"] == "error"
         assert one["summary"] in one["explanation"]
+        assert one["fixes"] == []
+        assert next(iter(one["sections"])) == "What it does"
+        assert one["sections"]["Fix safety"] == "There is no fix."
         every = json.loads(CliRunner().invoke(main, ["rule", "--all", "--output-format", "json"]).stdout)
         assert one in every
 

@@ -69,6 +69,7 @@ class MoveBreaksLeaf(Rule):
     code = "DVL106"
     name = "move-breaks-leaf"
     severity = Severity.ERROR
+    fixes = (Applicability.UNSAFE,)
     sites = (LeafMove,)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -64,6 +64,7 @@ class CudaOnlyApi(Rule):
     code = "DVL609"
     name = "cuda-only-api"
     severity = Severity.WARNING
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     default = False
     sites = (Mention,)
 

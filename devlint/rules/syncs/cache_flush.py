@@ -28,6 +28,8 @@ class CacheFlush(Rule):
 
     ## Example
     ```python
+    import torch
+
     def train(loader, model, loss_fn, optimizer):
         for images, labels in loader:
             loss = loss_fn(model(images), labels)
@@ -38,6 +40,8 @@ class CacheFlush(Rule):
 
     ## Use instead
     ```python
+    import torch
+
     def train(loader, model, loss_fn, optimizer):
         for images, labels in loader:
             loss = loss_fn(model(images), labels)

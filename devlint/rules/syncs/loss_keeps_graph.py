@@ -24,6 +24,8 @@ class LossKeepsGraph(Rule):
 
     ## Example
     ```python
+    import torch
+
     def train(loader, model, loss_fn, optimizer):
         total = 0.0
         for images, labels in loader:
@@ -36,6 +38,8 @@ class LossKeepsGraph(Rule):
 
     ## Use instead
     ```python
+    import torch
+
     def train(loader, model, loss_fn, optimizer):
         total = 0.0
         for images, labels in loader:

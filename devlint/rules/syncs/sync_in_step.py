@@ -39,6 +39,8 @@ class SyncInStepLoop(Rule):
 
     ## Example
     ```python
+    import torch
+
     def train(loader, model, loss_fn, optimizer, device):
         total = 0.0
         for images, labels in loader:
@@ -51,6 +53,8 @@ class SyncInStepLoop(Rule):
 
     ## Use instead
     ```python
+    import torch
+
     def train(loader, model, loss_fn, optimizer, device):
         total = 0.0
         for images, labels in loader:
