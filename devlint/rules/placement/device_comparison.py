@@ -64,6 +64,7 @@ class DeviceComparisonAlwaysFalse(Rule):
     code = "DVL110"
     name = "device-comparison-always-false"
     severity = Severity.ERROR
+    fixes = (Applicability.UNSAFE,)
     sites = (DeviceTest,)
 
     def judge(self, site: Site) -> Iterable[Report]:

@@ -97,6 +97,7 @@ class InvalidDeviceValue(Rule):
     code = "DVL112"
     name = "invalid-device-value"
     severity = Severity.ERROR
+    fixes = (Applicability.SAFE,)
     sites = (DeviceArgument,)
 
     def judge(self, site: Site) -> Iterable[Report]:
