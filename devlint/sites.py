@@ -118,7 +118,8 @@ class Transfer(Site):
     the result; ``foreign`` that the receiver is known to be neither.  ``pinned`` says whether the host's side is pinned
     memory, ``pinned_by`` where that was asked for.  ``invariant`` says that every round of the loop copies the same
     unchanged tensor; ``unwaited`` is where the result of an asynchronous copy to the host is read although nothing
-    has waited for it.  ``creation`` is the call that made the tensor, where nothing else wants it on the CPU.
+    has waited for it.  ``creation`` is the call that made the tensor, where nothing else wants it on the CPU; ``kept``
+    is where an object that is no module keeps it, of which each call of this method copies it again.
     """
 
     spelled: str
@@ -135,6 +136,15 @@ class Transfer(Site):
     invariant: bool = False
     unwaited: Step | None = None
     creation: Creation | None = None
+    kept: Step | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Upload(Site):
+    """A call of ``function`` which makes the same tensor of literals on ``target`` in every step."""
+
+    function: str
+    target: Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +177,7 @@ class Attribute(Site):
     ``kind`` is "tensor" or "module", ``container`` the type that holds it ("list", "tuple", "dict"), empty where it
     stands alone.  ``uses`` are the places where it meets the module's inputs or is moved to them; ``kept`` says that
     some use assigns the moved tensor back to the attribute.  ``registered`` says that its parameters are known to
-    the module, or to an optimizer, in some other way; ``beside`` is where the module itself is.  ``open``: unknown bases.
+    the module, or to an optimizer, in some other way; ``beside`` is where the module is.  ``open``: unknown bases.
     """
 
     owner: str

@@ -100,6 +100,8 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     mine = base.text == "self" if isinstance(base, Module) else isinstance(base, Instance) and base.cls.is_open
     if isinstance(value, Tensor) and mine and frame.info is not None:
         value = _kept_tensor(frame, target, value, node)
+    if isinstance(value, Tensor) and isinstance(base, Instance) and value.device.kind is Kind.CPU:
+        value = _kept_by_object(frame, target, value, node)
     if isinstance(value, (Sequence, Mapping)) and isinstance(base, Module) and base.text == "self":
         frame.machine.submodules.declare(frame, target.attr, value, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
@@ -121,6 +123,14 @@ def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
         return value
     literals.literal(frame, node, "variable")
     return DeviceValue(place, node, origin="text")
+
+
+def _kept_by_object(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:
+    """A tensor that an object which is no module keeps from its construction on."""
+    if frame.info is None or frame.info.name != "__init__" or frame.owner is None or frame.owner.is_open:
+        return value
+    built = names.dotted(target.value) == "self" and value.device.implied
+    return replace(value, kept=Step(node, f"`self.{target.attr}` is kept here, on the CPU")) if built else value
 
 
 def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:

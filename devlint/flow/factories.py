@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import table
+from devlint.flow import repeats, table
 from devlint.flow.values import (
     Batches,
     Const,
@@ -58,6 +58,8 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None, besi
         frame.machine.samples.placed(frame, call.node, place)
     many, rank = _dimensions(call, name, None if beside else data)
     source = asked.source if isinstance(asked, DeviceValue) else None
+    if chosen and asked is not None:
+        repeats.upload(frame, call, path, place)
     fresh = place.implied and source is None
     label = "created on the CPU here" if place.kind is Kind.CPU else f"created on {place} here"
     return Tensor(
@@ -68,6 +70,7 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None, besi
         factory=path if fresh else source.factory if source else data.factory if data else "",
         factory_node=call.node if fresh else source.factory_node if source else data.factory_node if data else None,
         grad="leaf" if is_true(call.keywords.get("requires_grad")) else "",
+        pinned=Step(call.node, "pinned here") if is_true(call.keywords.get("pin_memory")) else None,
     )
 
 

@@ -259,6 +259,18 @@ class ClassInfo:
         )
 
     @cached_property
+    def stored(self) -> frozenset[str]:
+        """The attributes of ``self`` that are assigned, or written to, outside ``__init__``."""
+        found = (
+            node.value if isinstance(node, ast.Subscript) else node
+            for name, method in self.methods.items()
+            if name != "__init__"
+            for node in method.nodes
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
+        )
+        return frozenset(node.attr for node in found if isinstance(node, ast.Attribute))
+
+    @cached_property
     def changed(self) -> dict[str, str]:
         """The attributes of ``self`` that a method other than ``__init__`` assigns ("assigned") or moves ("moved")."""
         found: dict[str, str] = {}

@@ -146,7 +146,9 @@ def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
 def derived(tensor: Tensor, many: bool | None = None, rank: int | None = None) -> Tensor:
     """A tensor computed from one other: it lives with it."""
     keeps = tensor.many if many is None else many
-    return replace(tensor, many=keeps, rank=rank, certain=True, optional=False, buffer=False, grad=in_graph(tensor))
+    return replace(
+        tensor, many=keeps, rank=rank, certain=True, optional=False, buffer=False, grad=in_graph(tensor), pinned=None
+    )
 
 
 def in_graph(tensor: Tensor) -> str:

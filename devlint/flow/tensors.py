@@ -81,7 +81,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
         return factories.make(frame, call, f"torch.Tensor.{name}", entry, beside=tensor)
     if entry.rule == "cpu-pinned":
         mentions.note(frame, node, f"torch.Tensor.{name}", call.node)
-        return tensor
+        return replace(tensor, pinned=Step(call.node, "pinned here"))
     if entry.rule.startswith("mover"):
         return _typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
     operands = arguments(call, entry, ((node.value, receiver, "self"),))

@@ -22,18 +22,22 @@ _QUICK = frozenset("len range isinstance append extend enumerate zip time perf_c
 
 def invariant(frame: Frame, receiver: ast.expr, target: ast.AST | None) -> bool:
     """Whether each round of the innermost loop finds the same, unchanged value in ``receiver``, for one device."""
+    return bool(names.dotted(receiver)) and unchanged(frame, receiver, *(() if target is None else (target,)))
+
+
+def unchanged(frame: Frame, *expressions: ast.AST) -> bool:
+    """Whether the innermost loop leaves everything alone that the expressions name."""
     loop = frame.loops[-1].node if frame.loops else None
-    name = names.dotted(receiver)
-    if loop is None or not name:
-        return False
-    fixed = {name}
-    for node in nodes.walk(target) if target is not None else ():
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            fixed.add(names.dotted(node))
-    return fixed.isdisjoint(_changed(loop))
+    named = {
+        names.dotted(node)
+        for expression in expressions
+        for node in nodes.walk(expression)
+        if isinstance(node, (ast.Name, ast.Attribute))
+    }
+    return loop is not None and named.isdisjoint(changed(loop))
 
 
-def _changed(loop: ast.AST) -> Iterator[str]:
+def changed(loop: ast.AST) -> Iterator[str]:
     """The dotted names that a loop assigns, or writes to."""
     for node in nodes.walk(loop):
         if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):

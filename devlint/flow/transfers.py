@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import created, gradients, literals, managed, misuse, names, timing, wrapping
+from devlint.flow import created, gradients, literals, managed, misuse, names, repeats, timing, wrapping
 from devlint.flow.operations import in_graph, stranded
 from devlint.flow.values import (
     UNKNOWN,
@@ -121,9 +121,11 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     kind = "tensor" if tensor.certain else ""
     operand = frame.operand(node.value, tensor if discarded and collated else receiver)
     foreign = isinstance(receiver, Instance) and _defines(receiver, name)
+    scope = frame.scope()
+    made = created.creation(frame, call.node, node.value, tensor)
     site = Transfer(
         call.node,
-        frame.scope(),
+        scope,
         name,
         kind,
         operand,
@@ -134,9 +136,10 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         target.non_blocking,
         foreign,
         *_memory(frame, receiver),
-        _invariant(frame, node.value, operand, target),
+        target.device is not None and repeats.invariant(frame, scope, call.node, operand, target.node, made),
         timing.read_early(frame, call.node) if _arrives_late(target) else None,
-        created.creation(frame, call.node, node.value, tensor),
+        made,
+        repeats.every_call(frame, call.node, node.value, tensor, target.device),
     )
     frame.emit(site)
     managed.move(frame, call, receiver, node, target.device, target.plain)
@@ -165,18 +168,12 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
 
 
 def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:
-    """Whether what is copied is pinned, and by whom: known of the batches of loaders."""
+    """Whether what is copied is pinned, and by whom: known of the batches of loaders, and of what the code pins."""
+    if isinstance(receiver, Tensor) and receiver.device.kind is Kind.CPU and receiver.pinned is not None:
+        return True, receiver.pinned
     on_host = isinstance(receiver, Batches) and receiver.device == device.CPU
     by = frame.machine.loaders.pins(receiver.loader) if isinstance(receiver, Batches) and on_host else None
     return (None if by is None else True), by
-
-
-def _invariant(frame: Frame, node: ast.expr, value: Operand, target: Target) -> bool:
-    """Whether every step, or every round in a module's code, copies the same tensor of the CPU to the same device."""
-    scope = frame.scope()
-    known = value.certain and value.device.kind is Kind.CPU and target.device is not None and not frame.machine.muted
-    often = (scope.step or scope.module) and not scope.sometimes
-    return known and often and timing.invariant(frame, node, target.node)
 
 
 def _arrives_late(target: Target) -> bool:

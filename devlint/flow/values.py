@@ -157,6 +157,10 @@ class Tensor(Value):
     """"parameter" or "leaf" where it collects gradients, "graph" where it may be computed from such."""
     near: Device = NOWHERE
     """Where it probably is, where nothing surer is known."""
+    kept: Step | None = None
+    """Where ``__init__`` keeps it, on the CPU, in an attribute of an object that is no module."""
+    pinned: Step | None = None
+    """Where its memory was pinned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +384,8 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         derived=first.derived or second.derived,
         grad=first.grad if first.grad == second.grad else "graph",
         near=first.near if first.near == second.near else device.UNKNOWN,
+        kept=first.kept if second.kept else None,
+        pinned=first.pinned if second.pinned else None,
     )
 
 

@@ -71,7 +71,6 @@ def test_a_safe_fix_makes_the_same_tensor_in_the_same_place(line: str, place: st
         ("torch.arange(n).to(device)", "torch.arange(n, device=device)"),
         ("torch.Tensor(3, 4).to(device)", "torch.empty(3, 4, device=device)"),
         ("torch.rand(n).cuda()", "torch.rand(n, device=device)"),
-        ("torch.tensor([n, 2]).to(device)", "torch.tensor([n, 2], device=device)"),
     ],
 )
 def test_a_fix_that_may_change_values_is_unsafe(line: str, after: str) -> None:

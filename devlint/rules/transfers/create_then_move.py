@@ -24,8 +24,8 @@ class CreateThenMove(Rule):
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU. It is a
-    warning in a loop and in the code of a module, elsewhere a hint, and a hint for `torch.tensor(data)`, whose data has
-    to be copied anyway.
+    warning in a loop and in the code of a module, elsewhere a hint, and a hint for `torch.tensor` of literals, which
+    has to be copied anyway.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
@@ -50,6 +50,7 @@ class CreateThenMove(Rule):
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
     - `generator=` is given, for which the numbers are drawn on the CPU, unless the function takes any generator from
       its caller: then a hint, since a generator of the accelerator makes the call raise.
+    - `torch.tensor` and its like read values that were computed, which are copied from the host in any case.
     - `pin_memory=True`, which prepares a copy; `requires_grad=True`, which DVL106 reports; `torch.from_numpy`, for
       which `torch.as_tensor(array, device=...)` saves no copy.
     - Where the tensor goes is not known, or is the CPU.
@@ -76,10 +77,13 @@ class CreateThenMove(Rule):
         made = site.creation if isinstance(site, Transfer) else None
         if not isinstance(site, Transfer) or made is None or site.discarded or made.generator == "else":
             return
-        away = site.target is not None and site.target.known and site.target.accelerates() is not False
-        if not away or made.function.rpartition(".")[2] in _NEEDS_THE_HOST or _staged(made.node):
-            return
         together = _within(made.node, site.node)
+        if site.invariant and together:
+            # the same values each time, of which DVL202 tells
+            return
+        away = site.target is not None and site.target.known and site.target.accelerates() is not False
+        if not away or made.function.rpartition(".")[2] in _NEEDS_THE_HOST or _staged(made.node) or _computed(made):
+            return
         yield Report(
             site.node,
             _message(made, site, self._goal(site)),
@@ -133,6 +137,18 @@ def _advice(made: Creation, site: Transfer) -> str:
     if name.rpartition(".")[2] in _FROM_DATA:
         return f"one call does both: `{name}(..., device=...)`"
     return f"create it there: `{name}(..., device=...)`"
+
+
+def _computed(made: Creation) -> bool:
+    """Whether a creation reads values that were computed on the host: they are copied from there in any case."""
+    name = made.function.rpartition(".")[2]
+    data = made.node.args[:1] or [keyword.value for keyword in made.node.keywords if keyword.arg == "data"]
+    reads = name in _FROM_DATA or (not name.islower() and any(isinstance(node, _DISPLAYS) for node in data))
+    return reads and not all(isinstance(node, _LITERAL) for part in data for node in ast.walk(part))
+
+
+_DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+_LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
 
 
 def _staged(call: ast.Call) -> bool:

@@ -37,7 +37,7 @@ _LEGACY = {
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Asked:
     """What the move asks for, as the arguments of a creation."""
 
     device: str
@@ -49,30 +49,40 @@ class _Told:
 def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
     """The creation with ``device=``, and no move; ``None`` where something else would have to come along."""
     node = site.node
-    if made.helper or made.generator or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return None
-    told = _told(source, site, node)
-    steps = _steps(node.func.value, made.node) if told else None
-    held: ast.AST | None = None
-    if told and steps is None:
-        held, steps = _held(source, node.func.value, made.node)
-    if told is None or steps is None or not steps <= _STEPS:
-        return None
-    if held is not None and not _stands(source, told, made.node, node):
-        return None
-    if told.dtype and (steps - _EXACT_STEPS or not _takes_dtype(made, steps)):
-        return None
-    creation = _created(source, made, told)
-    leaving = _leaving(source, node)
+    creation = told(source, site, made)
+    leaving = leave_out(source, node) if isinstance(node, ast.Call) else None
     if creation is None or leaving is None:
         return None
-    alike = not told.dtype or made.function.rpartition(".")[2] in _ANY_DTYPE
-    exact = told.certain and alike and steps <= _EXACT_STEPS and _is_exact(made)
+    edit, device, exact = creation
     safety = Applicability.SAFE if exact else Applicability.UNSAFE
-    return Fix(f"Create with `device={told.device}`", (Edit(source.span(made.node), creation), leaving), safety)
+    return Fix(f"Create with `device={device}`", (edit, leaving), safety)
 
 
-def _told(source: SourceText, site: Transfer, node: ast.Call) -> _Told | None:
+def told(source: SourceText, site: Transfer, made: Creation) -> tuple[Edit, str, bool] | None:
+    """The edit that tells a creation where a move goes, that device, and whether the values stay the same."""
+    node = site.node
+    if made.helper or made.generator or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    asked = _asked(source, site, node)
+    steps = _steps(node.func.value, made.node) if asked else None
+    held = asked is not None and steps is None
+    if held:
+        steps = _held(source, node.func.value, made.node)
+    if asked is None or steps is None or not steps <= _STEPS:
+        return None
+    if held and not _stands(source, asked, made.node, node):
+        return None
+    if asked.dtype and (steps - _EXACT_STEPS or not _takes_dtype(made, steps)):
+        return None
+    creation = _created(source, made, asked)
+    if creation is None:
+        return None
+    alike = not asked.dtype or made.function.rpartition(".")[2] in _ANY_DTYPE
+    exact = asked.certain and alike and steps <= _EXACT_STEPS and _is_exact(made)
+    return Edit(source.span(made.node), creation), asked.device, exact
+
+
+def _asked(source: SourceText, site: Transfer, node: ast.Call) -> _Asked | None:
     """What is to be asked of the creation instead; ``None`` for what it cannot be asked."""
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     if not set(keywords) <= {"device", "dtype", "non_blocking", "other"} or len(node.args) > 2:
@@ -81,7 +91,7 @@ def _told(source: SourceText, site: Transfer, node: ast.Call) -> _Told | None:
     if site.spelled == "cuda" or (target is None and site.spelled != "type_as"):
         # what may be None, or an index, means something else here
         at_hand = device_at_hand(site.scope)
-        return _Told(at_hand, "", False) if at_hand else None
+        return _Asked(at_hand, "", False) if at_hand else None
     if target is None or not isinstance(target, ast.expr):
         return None
     text = source.segment(target)
@@ -89,9 +99,9 @@ def _told(source: SourceText, site: Transfer, node: ast.Call) -> _Told | None:
     if "\n" in text or (beside and not isinstance(target, (ast.Name, ast.Attribute))):
         return None
     if beside and not (len(node.args) == 1 and _names_a_device(target)):
-        return _Told(f"{text}.device", f"{text}.dtype", True)
+        return _Asked(f"{text}.device", f"{text}.dtype", True)
     dtype = keywords.get("dtype") or (node.args[1] if len(node.args) > 1 else None)
-    return _Told(text, source.segment(dtype) if dtype is not None else "", True)
+    return _Asked(text, source.segment(dtype) if dtype is not None else "", True)
 
 
 def _names_a_device(target: ast.expr) -> bool:
@@ -124,23 +134,21 @@ def _is_slicing(node: ast.AST) -> bool:
     return isinstance(node, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load))
 
 
-def _held(source: SourceText, node: ast.expr, made: ast.Call) -> tuple[ast.AST | None, frozenset[str] | None]:
-    """The statement that gives the creation the name which is moved, and the methods on the way there."""
+def _held(source: SourceText, node: ast.expr, made: ast.Call) -> frozenset[str] | None:
+    """The methods on the way from a creation to the name that is moved; ``None`` where it is not one statement."""
     if not isinstance(node, ast.Name):
-        return None, None
+        return None
     body = function_at(source, made) or source.tree
     for statement in ast.walk(body):
-        value = statement.value if isinstance(statement, ast.Assign) else None
-        if value is not None and any(inner is made for inner in ast.walk(value)):
-            targets = statement.targets if isinstance(statement, ast.Assign) else []
-            named = [target.id for target in targets if isinstance(target, ast.Name)] == [node.id]
-            return (statement, _steps(value, made)) if named else (None, None)
-    return None, None
+        if isinstance(statement, ast.Assign) and any(inner is made for inner in ast.walk(statement.value)):
+            named = [target.id for target in statement.targets if isinstance(target, ast.Name)] == [node.id]
+            return _steps(statement.value, made) if named else None
+    return None
 
 
-def _stands(source: SourceText, told: _Told, made: ast.AST, move: ast.AST) -> bool:
+def _stands(source: SourceText, asked: _Asked, made: ast.AST, move: ast.AST) -> bool:
     """Whether the names by which the device is called mean the same at the creation as at the move."""
-    wanted = {node.id for node in ast.walk(ast.parse(told.device, mode="eval")) if isinstance(node, ast.Name)}
+    wanted = {node.id for node in ast.walk(ast.parse(asked.device, mode="eval")) if isinstance(node, ast.Name)}
     body = function_at(source, made) or source.tree
     first, last = source.span(made), source.span(move)
     between = (
@@ -158,41 +166,41 @@ def _takes_dtype(made: Creation, steps: frozenset[str]) -> bool:
     return known and not converted and all(keyword.arg != "dtype" for keyword in made.node.keywords)
 
 
-def _created(source: SourceText, made: Creation, told: _Told) -> str | None:
+def _created(source: SourceText, made: Creation, asked: _Asked) -> str | None:
     """The text of the creation, told the device."""
     import libcst as cst
 
     name = made.function.rpartition(".")[2]
     if name in _LEGACY:
-        return _typed(source, made.node, name, told)
+        return _typed(source, made.node, name, asked)
     if name not in _EXACT | _INEXACT | _FROM_DATA:
         return None
     call = parsed(source, made.node)
     if not isinstance(call, cst.Call):
         return None
-    if told.dtype:
-        call = with_keyword(call, "dtype", told.dtype)
-    return code(with_keyword(call, "device", told.device))
+    if asked.dtype:
+        call = with_keyword(call, "dtype", asked.dtype)
+    return code(with_keyword(call, "device", asked.device))
 
 
-def _typed(source: SourceText, call: ast.Call, name: str, told: _Told) -> str | None:
+def _typed(source: SourceText, call: ast.Call, name: str, asked: _Asked) -> str | None:
     """A constructor by type, as the function that can be told a device."""
     prefix, _, _ = source.segment(call.func).rpartition(".")
-    if not prefix or call.keywords or not call.args or told.dtype:
+    if not prefix or call.keywords or not call.args or asked.dtype:
         return None
     given = [source.segment(argument) for argument in call.args]
     dtype = _LEGACY[name].replace("torch.", f"{prefix}.")
     if len(call.args) == 1 and isinstance(call.args[0], (ast.List, ast.Tuple)):
         # torch.Tensor makes the default dtype of whatever numbers it is given
-        asked = dtype or f"{prefix}.get_default_dtype()"
-        return f"{prefix}.tensor({given[0]}, dtype={asked}, device={told.device})"
+        kind = dtype or f"{prefix}.get_default_dtype()"
+        return f"{prefix}.tensor({given[0]}, dtype={kind}, device={asked.device})"
     if all(isinstance(argument, ast.Constant) and isinstance(argument.value, int) for argument in call.args):
-        asked = f", dtype={dtype}" if dtype else ""
-        return f"{prefix}.empty({', '.join(given)}{asked}, device={told.device})"
+        kind = f", dtype={dtype}" if dtype else ""
+        return f"{prefix}.empty({', '.join(given)}{kind}, device={asked.device})"
     return None
 
 
-def _leaving(source: SourceText, node: ast.Call) -> Edit | None:
+def leave_out(source: SourceText, node: ast.Call) -> Edit | None:
     """The edit that takes the move out: its statement, where nothing else is in it, or the call after its receiver."""
     found = idle_statement(source, node)
     if found is not None and isinstance(found[0], ast.Assign):

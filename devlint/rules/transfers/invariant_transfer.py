@@ -8,7 +8,8 @@ from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test, short
-from devlint.sites import Site, Transfer
+from devlint.rules.transfers.hoisting import created_before, hoisting, out_of_the_loop
+from devlint.sites import Site, Step, Transfer, Upload
 
 
 class InvariantTransfer(Rule):
@@ -16,8 +17,9 @@ class InvariantTransfer(Rule):
 
     ## What it does
     Reports `.to(device)` and `.cuda()` in the loop of the steps, or in a loop in a method of a module, on a tensor that
-    was made on the CPU before the loop and that the loop does not change. In an audit: a line which copies unchanged
-    memory at every step.
+    was made on the CPU before the loop and that the loop does not change; a tensor of literals that is made on a device
+    in every step; and a tensor which the constructor of an object leaves on the CPU, so that each call of a method
+    copies it to where the arguments are. In an audit: a line which copies unchanged memory at every step.
 
     ## Why it matters
     Each round pays for the copy, from pageable memory as a rule, so that the host waits for it. One copy before the
@@ -47,9 +49,12 @@ class InvariantTransfer(Rule):
     - The loop does not run training or evaluation steps, and is not in a module's own code.
     - The tensor comes back to the host in the loop: then memory of the device is saved on purpose.
     - It is a plain attribute of a module, which DVL104 reports.
+    - It is an attribute that some method assigns anew, or of a class with a base from another file, of which DVL104
+      hints at it.
 
     ## Fix safety
-    There is no automatic fix: the copy has to move to where its tensor is made.
+    Creating the tensor on the device, or making it in front of the loop, is unsafe: code that the loop calls may rely
+    on a tensor of its own. There is a fix where nothing else reads the tensor, or where one statement can be moved.
 
     ## References
     - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
@@ -60,23 +65,51 @@ class InvariantTransfer(Rule):
     name = "invariant-transfer-in-loop"
     severity = Severity.WARNING
     observed = True
-    sites = (Transfer,)
+    sites = (Transfer, Upload)
 
     def judge(self, site: Site) -> Iterable[Report]:
-        """A report where every round copies the same."""
-        if not isinstance(site, Transfer) or not site.invariant or site.via or in_test(self.source, site.scope):
+        """A report where every round, or every call, copies the same."""
+        if site.via or in_test(self.source, site.scope):
             return
-        away = site.target is not None and site.target.known and site.target.accelerates() is not False
-        if not away or site.value.device.kind is not Kind.CPU or site.value.attribute is not None:
+        if isinstance(site, Upload):
+            yield self._upload(site)
+        if not isinstance(site, Transfer) or site.target is None or site.value.attribute is not None:
             return
+        away = site.target.known and site.target.accelerates() is not False
+        if away and site.invariant and site.value.device.kind is Kind.CPU:
+            yield self._in_the_loop(site)
+        elif away and site.kept is not None:
+            yield self._in_every_call(site, site.kept)
+
+    def _in_the_loop(self, site: Transfer) -> Report:
         text = short(site.value.text, "")
         what = f"`{text}`" if text else "the same tensor"
         unchanged = "had not changed" if site.measured is not None else "does not change"
         when = "step" if site.measured is not None or site.scope.step else "round of the loop"
-        yield Report(
+        return Report(
             site.node,
             f"{what} {unchanged}, but is copied to {site.target} again in every {when}",
             label="the same copy each time",
-            steps=site.value.story,
+            steps=site.value.story if site.creation is None or not site.value.story else (),
             help=f"move {what} once, before the loop" if text else "make this copy once, and keep the result",
+            fix=hoisting(self.source, site) or created_before(self.source, site),
+        )
+
+    def _in_every_call(self, site: Transfer, kept: Step) -> Report:
+        text = short(site.value.text, "the tensor")
+        return Report(
+            site.node,
+            f"`{text}` stays on the CPU, so that every call of `{site.scope.function}()` copies it to {site.target}",
+            label="the same copy each time",
+            steps=(kept,),
+            help=f"keep what was moved: `{text} = {text}.to(...)` copies once for each device",
+        )
+
+    def _upload(self, site: Upload) -> Report:
+        return Report(
+            site.node,
+            f"`{site.function}` copies the same values to {site.target} again in every step",
+            label="the same copy each time",
+            help="make the tensor once, before the loop",
+            fix=out_of_the_loop(self.source, site.scope.loop, site.node),
         )
