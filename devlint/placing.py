@@ -61,3 +61,16 @@ class ManagedMove(Site):
     manager: str
     by: Step
     part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(Site):
+    """A device that is chosen and given a name which nobody reads, in code that places nothing in any other way.
+
+    ``works`` is where that code trains, or loads its batches; ``shown`` where the name is printed, and no more.
+    """
+
+    name: str
+    device: Device
+    works: Step
+    shown: Step | None = None

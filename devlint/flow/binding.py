@@ -62,6 +62,8 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
         value = named_device(frame, name, value, node)
     if isinstance(value, DeviceValue) and value.device.kind is Kind.CHOICE and not value.device.text:
         value = replace(value, device=replace(value.device, text=name), source=None)
+    if isinstance(value, DeviceValue):
+        frame.machine.selections.note(frame, target, value)
     frame.state.env[name] = value
 
 

@@ -22,6 +22,7 @@ from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
 from devlint.flow.optimizers import Optimizers
 from devlint.flow.samples import Samples
+from devlint.flow.selections import Selections
 from devlint.flow.state import ARGUMENTS, DEVICE, HeapKey, State
 from devlint.flow.submodules import Submodules
 from devlint.flow.values import (
@@ -71,6 +72,7 @@ class Machine:
         self.attributes = Attributes()
         self.submodules = Submodules()
         self.optimizers = Optimizers()
+        self.selections = Selections(self.index, text)
         self.shims: set[str] = set()
         self.queue = Queue()
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
@@ -104,6 +106,7 @@ class Machine:
         yield from self.attributes.sites()
         yield from self.submodules.sites()
         yield from self.optimizers.sites()
+        yield from self.selections.sites()
 
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame."""
