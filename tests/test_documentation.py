@@ -199,6 +199,28 @@ def test_a_command_runs_as_shown(command: str, tmp_path: Path) -> None:
     assert not done.stderr
 
 
+def test_the_way_into_an_old_repository_is_as_shown(tmp_path: Path) -> None:
+    """All `$ ` commands of that section, one after the other, print what stands below them."""
+    shell, git = shutil.which("sh"), shutil.which("git")
+    if shell is None or git is None:
+        pytest.skip("needs sh and git")
+    (tmp_path / "src").mkdir()
+    shutil.copy(ROOT / "docs" / "train.py", tmp_path / "src")
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for command in (["init", "--quiet", "-b", "main"], ["add", "-A"], ["commit", "--quiet", "-m", "x"]):
+        assert run([git, *identity, *command], tmp_path).returncode == 0
+    section = README.partition("## Switching devlint on in an old repository\n")[2].partition("\n## ")[0]
+    shown = "".join(blocks(section, "console"))
+    printed = ""
+    for line in shown.splitlines():
+        if line.startswith("$ "):
+            script = f'devlint() {{ "$PYTHON" -m devlint "$@"; }}\n{line[2:]} 2>&1'
+            done = run([shell, "-c", script], tmp_path, PYTHON=sys.executable)
+            printed += f"{line}\n{done.stdout}"
+    assert printed == shown
+    assert shown.count("$ devlint") == 4
+
+
 def test_there_are_commands_to_run() -> None:
     assert "devlint check docs/train.py" in devlint_commands()
     assert len(devlint_commands()) > 5
