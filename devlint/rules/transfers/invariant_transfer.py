@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.device import Kind
-from devlint.finding import Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.hoisting import created_before, hoisting, out_of_the_loop
@@ -64,6 +64,7 @@ class InvariantTransfer(Rule):
     code = "DVL202"
     name = "invariant-transfer-in-loop"
     severity = Severity.WARNING
+    fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Transfer, Upload)
 
