@@ -8,7 +8,7 @@ from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import short
-from devlint.rules.transfers.pinned import can_be_released, reads_pinned, release, released_safely
+from devlint.rules.transfers.pinned import can_be_released, pins_inline, reads_pinned, release, released_safely
 from devlint.sites import Site, Transfer
 
 _SETTABLE = frozenset({"accelerate", "transformers"})
@@ -71,6 +71,9 @@ class BlockingPinnedCopy(Rule):
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where every step waits for a copy that need not be waited for."""
         if not isinstance(site, Transfer) or not site.pinned or site.non_blocking or not site.repeated:
+            return
+        if pins_inline(site):
+            # DVL206 tells to leave the pinning out
             return
         if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target) or not _can_change(site):
             return

@@ -82,7 +82,12 @@ class CreateThenMove(Rule):
             # the same values each time, of which DVL202 tells
             return
         away = site.target is not None and site.target.known and site.target.accelerates() is not False
-        if not away or made.function.rpartition(".")[2] in _NEEDS_THE_HOST or _staged(made.node) or _computed(made):
+        if (
+            not away
+            or made.function.rpartition(".")[2] in _NEEDS_THE_HOST
+            or _staged(made.node)
+            or _computed(made, site)
+        ):
             return
         yield Report(
             site.node,
@@ -139,11 +144,15 @@ def _advice(made: Creation, site: Transfer) -> str:
     return f"create it there: `{name}(..., device=...)`"
 
 
-def _computed(made: Creation) -> bool:
+def _computed(made: Creation, site: Transfer) -> bool:
     """Whether a creation reads values that were computed on the host: they are copied from there in any case."""
     name = made.function.rpartition(".")[2]
     data = made.node.args[:1] or [keyword.value for keyword in made.node.keywords if keyword.arg == "data"]
-    reads = name in _FROM_DATA or (not name.islower() and any(isinstance(node, _DISPLAYS) for node in data))
+    typed = not name.islower() and len(made.node.args) == 1
+    if typed and site.spelled == "type_as" and not isinstance(data[0], ast.Constant):
+        # no call makes the values of one thing in the type of another
+        return True
+    reads = name in _FROM_DATA or (typed and isinstance(data[0], _DISPLAYS))
     return reads and not all(isinstance(node, _LITERAL) for part in data for node in ast.walk(part))
 
 

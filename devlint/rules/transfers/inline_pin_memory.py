@@ -10,6 +10,7 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import short
 from devlint.rules.transfers.chains import without_last
+from devlint.rules.transfers.pinned import pins_inline
 from devlint.sites import Site, Transfer
 
 
@@ -56,13 +57,11 @@ class InlinePinMemory(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the memory that is pinned serves one copy only."""
-        if not isinstance(site, Transfer) or site.kind != "tensor":
+        if not isinstance(site, Transfer) or site.kind != "tensor" or not pins_inline(site):
             return
         pinning = site.value.node
-        if not isinstance(pinning, ast.Call) or not isinstance(pinning.func, ast.Attribute):
-            return
         away = site.target is not None and site.target.known and site.target.kind is not Kind.CPU
-        if pinning.func.attr != "pin_memory" or not away:
+        if not isinstance(pinning, ast.Call) or not isinstance(pinning.func, ast.Attribute) or not away:
             return
         text = short(self.source.segment(pinning.func.value), "")
         what = f"`{text}`" if text else "the tensor"

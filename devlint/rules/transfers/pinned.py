@@ -14,6 +14,14 @@ _READERS = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")
 _METHODS = frozenset({"to", "cuda", "copy_"})
 
 
+def pins_inline(site: Transfer) -> bool:
+    """Whether what is copied is pinned in the same expression, for this copy alone."""
+    pinning = site.value.node
+    return (
+        isinstance(pinning, ast.Call) and isinstance(pinning.func, ast.Attribute) and pinning.func.attr == "pin_memory"
+    )
+
+
 def reads_pinned(target: Device | None) -> bool:
     """Whether a copy to ``target`` may go to an accelerator that reads pinned memory."""
     if target is None or not target.known:

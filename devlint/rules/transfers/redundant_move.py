@@ -22,7 +22,8 @@ class RedundantMove(Rule):
     ## What it does
     Reports `.to(device)`, `.cuda()` and `.cpu()` on a tensor or a module that this function has already put on that
     very device: created there, moved there before, or computed from such tensors. Also the round trip
-    `x.cpu().to(device)`, which copies to the host and back. In a loop it is a warning, elsewhere a hint.
+    `x.cpu().to(device)`, which copies to the host and back, and two moves in a row of something of any type. In a loop
+    it is a warning, elsewhere a hint.
 
     ## Why it matters
     `.to()` returns its input: nothing is copied. But the call says that something moves where nothing does, which
@@ -57,7 +58,8 @@ class RedundantMove(Rule):
     - In an audit: the move copied something once, it did not happen at every step, or a library made it.
 
     ## Fix safety
-    Removing the call is safe: it returns the very same object. So is leaving out the `.cpu()` of a round trip.
+    Removing the call is safe: it returns the very same object. So is leaving out the `.cpu()` of a round trip. Unsafe
+    where the type is not known, which may do more in its `.to()`.
 
     ## References
     - [torch.Tensor.to](https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html)
@@ -80,6 +82,9 @@ class RedundantMove(Rule):
         if _round_trip(site):
             yield self._by_way_of_the_cpu(site)
             return
+        if self._moved_just_before(site):
+            yield self._again(site)
+            return
         # the batches of a loader are surely somewhere, whatever their type
         if not site.kind and site.value.many is not True:
             return
@@ -97,6 +102,40 @@ class RedundantMove(Rule):
             steps=site.value.story,
             help=f"drop the call, and use {what} as it is",
             fix=self._fix(site),
+        )
+
+    def _moved_just_before(self, site: Transfer) -> bool:
+        """Whether something of an unknown type is moved where it has just been moved, and nothing else was done to it.
+
+        What was put into it in between, such as a tensor of the CPU, a second move would take along.
+        """
+        node, story = site.value.node, site.value.story
+        known = site.kind or site.measured is not None or site.discarded or site.scope.loop is not None or not story
+        if known or not isinstance(node, ast.Name) or not isinstance(site.node, ast.Call):
+            return False
+        here = function_at(self.source, site.node)
+        if site.target is None or site.value.device.same(site.target) is not True:
+            return False
+        first, last = story[-1].node, self.source.span(site.node)
+        if not _PLACED.search(story[-1].label) or function_at(self.source, first) is not here:
+            return False
+        begin = self.source.span(first)
+        rows = range(begin.end_row + 1, last.row)
+        between = (part for part in ast.walk(here or self.source.tree) if isinstance(part, ast.Name))
+        return begin < last and not any(part.id == node.id and part.lineno in rows for part in between)
+
+    def _again(self, site: Transfer) -> Report:
+        text = short(site.value.text, "the value")
+        fix = self._fix(site)
+        return Report(
+            site.node,
+            f"`{text}` has just been moved to {site.target}: `.{site.spelled}()` moves nothing",
+            label="moved there before",
+            severity=Severity.INFO,
+            steps=site.value.story,
+            help="drop the call",
+            # a type of another library may do more
+            fix=None if fix is None else Fix(fix.message, fix.edits, Applicability.UNSAFE),
         )
 
     def _by_way_of_the_cpu(self, site: Transfer) -> Report:
