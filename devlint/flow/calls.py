@@ -159,6 +159,8 @@ def _note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Non
         host.method(frame, call, receiver, node.attr)
     elif node.attr in managed.OFFLOADS:
         managed.offload(frame, call, receiver, node)
+    elif node.attr in managed.RELEASES:
+        managed.release(frame, receiver)
 
 
 def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribute) -> Value | None:

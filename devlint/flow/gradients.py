@@ -69,6 +69,7 @@ class _Use:
         for node in inside:
             if isinstance(node, ast.Assign) and node.value is call and len(node.targets) == 1:
                 self.target = names.dotted(node.targets[0])
+                self.lost = self.lost or _registers(node)
             elif isinstance(node, ast.AnnAssign) and node.value is call:
                 self.target = names.dotted(node.target)
             elif isinstance(node, ast.Attribute) and node.value is call:
@@ -84,10 +85,20 @@ class _Use:
                 self.lost = self.lost or node.attr == "retain_grad"
                 if node.attr == "grad" and isinstance(node.ctx, ast.Load):
                     self.gradient = self.gradient or Step(node, "its gradient is read here")
+            elif isinstance(node, ast.Assign) and names.dotted(node.value) == self.target:
+                self.lost = self.lost or _registers(node)
             elif isinstance(node, ast.Call) and any(self.target == name for name in _given(node)):
                 path = frame.machine.index.resolve(names.dotted(node.func))
                 if path.startswith("torch.optim."):
                     self.gradient = self.gradient or Step(node, "handed to an optimizer here")
+
+
+def _registers(statement: ast.Assign) -> bool:
+    """Whether a statement registers a parameter by hand, in a module's own dict."""
+    return any(
+        isinstance(target, ast.Subscript) and names.dotted(target.value).endswith("_parameters")
+        for target in statement.targets
+    )
 
 
 def _given(call: ast.Call) -> Iterator[str]:

@@ -20,11 +20,14 @@ ACCELERATOR = "accelerate.Accelerator"
 OFFLOADS = frozenset({"enable_model_cpu_offload", "enable_sequential_cpu_offload"})
 """Methods of diffusers' pipelines that put their models on the device only while these run."""
 QUANTIZATION = "transformers.BitsAndBytesConfig"
+RELEASES = frozenset({"reset_device_map", "remove_all_hooks", "remove_hook_from_module"})
+"""Methods, and a function, after which the code places things again."""
 _SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
 _LIGHTNING = "pytorch_lightning.LightningModule"
 _HOOK = re.compile(r"(?:training|validation|test|predict)_step|on_\w+|configure_optimizers")
 _OFFLOADED = "@offloaded"
 _OFFLOADED_BY = "@offloaded by"
+_RELEASED = "@released"
 
 
 def loaded(frame: Frame, call: Call, path: str) -> Value:
@@ -80,6 +83,13 @@ def offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> N
         frame.emit(ManagedMove(step.node, frame.scope(), move.attr, operand, place, "offloaded later", by))
 
 
+def release(frame: Frame, receiver: Value) -> None:
+    """``pipeline.reset_device_map()``: from here on, it may be moved."""
+    if isinstance(receiver, Opaque):
+        frame.state.heap[(receiver.key, _RELEASED)] = device.CPU
+        frame.state.heap.pop((receiver.key, _OFFLOADED), None)
+
+
 def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, target: Device | None, plain: bool) -> None:
     """A site where something is moved that is placed by a library."""
     if target is None or target.kind is Kind.CPU or frame.machine.muted or frame.inlined:
@@ -100,7 +110,7 @@ def _thing(frame: Frame, call: Call, managed: Managed, position: int = 0) -> Opa
 
 
 def _manager(frame: Frame, receiver: Value) -> Managed | None:
-    if not isinstance(receiver, Opaque):
+    if not isinstance(receiver, Opaque) or (receiver.key, _RELEASED) in frame.state.heap:
         return None
     if receiver.managed is not None:
         return None if receiver.managed.kind == ACCELERATOR else receiver.managed
