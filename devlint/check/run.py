@@ -191,7 +191,7 @@ def _print_diffs(options: Options, result: Result) -> None:
 
 def _print_report(options: Options, config: Config, result: Result, stdin: dict[str, bytes], known: int) -> None:
     from devlint.report import Report, render
-    from devlint.report.base import wants_color
+    from devlint.report.base import wants_color, width_of
 
     stream = sys.stdout
     if options.fix and stdin:
@@ -208,6 +208,7 @@ def _print_report(options: Options, config: Config, result: Result, stdin: dict[
         options.quiet,
         fixed=result.fixed if options.fix else None,
         unsafe_fixes=options.unsafe_fixes,
+        width=width_of(stream),
         known=known,
     )
     for text in render(report, "statistics" if options.statistics else "", config.output_format):

@@ -23,6 +23,8 @@ class Report:
     """What was read from the standard input, by the name that it was given."""
     color: bool = False
     quiet: bool = False
+    width: int | None = None
+    """The columns of the terminal, None where the report goes anywhere else."""
     fixed: int | None = None
     """How many findings were fixed before these; None if that was not tried."""
     unsafe_fixes: bool = False
@@ -73,6 +75,15 @@ def wants_color(stream: TextIO) -> bool:
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
         return True
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width_of(stream: TextIO) -> int | None:
+    """The columns of the terminal behind a stream, None if there is none."""
+    if not stream.isatty():
+        return None
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def silence(stream: TextIO) -> None:

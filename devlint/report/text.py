@@ -36,7 +36,7 @@ class _Mark(NamedTuple):
 
 def render(report: Report) -> Iterator[str]:
     """Yield every finding with its frame, then the summary."""
-    paint = Paint(report.color)
+    paint = Paint(report.color, report.width, report.width)
     for finding in report.findings:
         notes = [("help", finding.help)] if finding.help else []
         yield "\n".join([*diagnostic(finding, report.lines, paint, notes), ""])
@@ -75,11 +75,19 @@ def _fixable(report: Report) -> str:
 
 
 class Paint:
-    """Colours, where they are wanted; text for people is wrapped to ``width`` columns where that is given."""
+    """Colours, where they are wanted; text for people is wrapped to ``width`` columns where that is given.
 
-    def __init__(self, enabled: bool, width: int | None = None) -> None:
+    ``window`` is the width that code with its labels is fitted into.
+    """
+
+    def __init__(self, enabled: bool, width: int | None = None, window: int | None = None) -> None:
         self._enabled = enabled
         self._width = width
+        self._window = window
+
+    def window(self, lead: int) -> int | None:
+        """The columns for code where ``lead`` are taken already, None where it may take as many as it likes."""
+        return None if self._window is None else max(self._window - lead, _NARROWEST)
 
     def __call__(self, style: str, text: str) -> str:
         """The text in a style, which is a list of numbers for the terminal."""
@@ -142,6 +150,9 @@ def _frame(marks: list[_Mark], lines: Sequence[str | None], gutter: int, color: 
     bar = paint(BLUE, " " * (gutter + 1) + "|")
     rows = sorted({mark.row for mark in marks})
     previous = rows[0]
+    room = paint.window(gutter + 3)
+    # Room for the dots at both ends of a line that is cut.
+    width = _WIDTH if room is None else min(_WIDTH, room - 6)
     for row in rows:
         if row - previous - 1 > _NEAR or None in lines[previous : row - 1]:
             yield paint(BLUE, "...")
@@ -149,13 +160,25 @@ def _frame(marks: list[_Mark], lines: Sequence[str | None], gutter: int, color: 
         for number in range(min(previous + 1, row), row + 1):
             here = [mark for mark in marks if mark.row == number]
             line = lines[number - 1] or ""
-            text, offset = _window(line, here)
+            text, offset = _window(line, here, width)
             yield f"{paint(BLUE, f'{number:>{gutter}} |')} {text}".rstrip()
             for mark in here:
                 style, char = (color, "^") if mark.primary else (BLUE, "-")
-                lead, body = _underline(line, mark, offset)
-                yield f"{bar} {lead}{paint(style, f'{char * body} {one_line(mark.label)}'.rstrip())}"
+                lead, body = _underline(line, mark, offset, width)
+                for indent, words in _labelled(char * body, one_line(mark.label), len(lead), room):
+                    yield f"{bar} {' ' * indent}{paint(style, words)}"
         previous = row
+
+
+def _labelled(underline: str, label: str, lead: int, room: int | None) -> Iterator[tuple[int, str]]:
+    """An underline and its label, with the columns before them; the label stands below where it has no room."""
+    if room is None or not label or lead + len(underline) + 1 + cells(label) <= room:
+        yield lead, f"{underline} {label}".rstrip()
+        return
+    yield lead, underline
+    lead = max(min(lead, room - _NARROWEST), 0)
+    for line in textwrap.wrap(label, room - lead, break_on_hyphens=False, break_long_words=False):
+        yield lead, line
 
 
 def _marks(finding: Finding, lines: Sequence[str | None]) -> list[_Mark]:
@@ -196,18 +219,18 @@ def _rows_of(span: Span, label: str, lines: Sequence[str | None], primary: bool)
         yield _Mark(row, min(start, len(line)), max(end, start + 1), label if row == last else "", primary)
 
 
-def _window(line: str, marks: list[_Mark]) -> tuple[str, int]:
+def _window(line: str, marks: list[_Mark], width: int) -> tuple[str, int]:
     """The part of a line that is shown, and the character it begins with."""
     first = marks[0].start if marks else 0
-    offset = max(0, first - _WIDTH // 2) if len(line) > _WIDTH else 0
-    text = line[offset : offset + _WIDTH]
+    offset = max(0, first - width // 2) if len(line) > width else 0
+    text = line[offset : offset + width]
     return f"{'...' if offset else ''}{shown(text)}{'...' if offset + len(text) < len(line) else ''}", offset
 
 
-def _underline(line: str, mark: _Mark, offset: int) -> tuple[str, int]:
+def _underline(line: str, mark: _Mark, offset: int, width: int) -> tuple[str, int]:
     """The blanks before an underline and its length, in columns of the terminal."""
-    start = min(max(mark.start, offset), offset + _WIDTH)
-    end = min(max(mark.end, start), offset + _WIDTH)
+    start = min(max(mark.start, offset), offset + width)
+    end = min(max(mark.end, start), offset + width)
     lead = 3 if offset else 0
     return " " * (lead + cells(line[offset:start])), max(cells(line[start:end]), 1)
 
