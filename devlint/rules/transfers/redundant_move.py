@@ -69,7 +69,7 @@ class RedundantMove(Rule):
     code = "DVL201"
     name = "redundant-move"
     severity = Severity.WARNING
-    fixes = (Applicability.SAFE,)
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Transfer,)
 
