@@ -130,11 +130,13 @@ def is_type_test(function: ast.expr) -> bool:
 
 def note_truths(frame: Frame, call: Call) -> None:
     """Arguments of which the truth is asked for: a condition for skipping a test, a switch of torch."""
-    taken = [(node, value) for node, value in zip(call.nodes[:1], call.positional, strict=False) if _skips(call.node)]
-    taken += [(call.keyword_nodes[name], call.keywords[name]) for name in _SWITCHES & call.keyword_nodes.keys()]
-    for node, value in taken:
-        if isinstance(value, Named):
-            note_test(frame, node, value.path)
+    first = call.positional[0] if call.positional else None
+    if isinstance(first, Named) and _skips(call.node):
+        note_test(frame, call.nodes[0], first.path)
+    for name in _SWITCHES if call.keywords else ():
+        value = call.keywords.get(name)
+        if isinstance(value, Named) and name in call.keyword_nodes:
+            note_test(frame, call.keyword_nodes[name], value.path)
 
 
 def _skips(node: ast.Call) -> bool:

@@ -104,10 +104,11 @@ class LegacyCudaTensorType(Rule):
             return
         dtype, device = _DTYPES.get(kind, ""), edits.device_at_hand(site.scope)
         mild = site.scope.guarded or edits.in_test(self.source, site.scope)
+        fails = "" if site.scope.guarded else ", and fails without it"
         new = f"`dtype=torch.{dtype}` and `device=`" if dtype else "a dtype and a device"
         yield Report(
             site.node,
-            f"`{site.path}` is a type for CUDA only, and fails without it: use {new}",
+            f"`{site.path}` is a type for CUDA only{fails}: use {new}",
             label="a legacy tensor type",
             severity=Severity.INFO if mild else None,
             help=f"say what it is and where apart: {new}",
