@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.device import Kind, Role
-from devlint.finding import Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown
+from devlint.rules.placement.mismatch_fix import fix
 from devlint.sites import Forward, Operand, Operation, Site
 
 
@@ -54,7 +55,10 @@ class DeviceMismatch(Rule):
     - DVL103 or DVL104 tells the same defect at the place where the tensor comes from.
 
     ## Fix safety
-    There is no automatic fix: which of the two is in the wrong place is the author's decision.
+    Moving the operand on the CPU to where the other one is, or creating it there, is unsafe: that it is the one in
+    the wrong place is very probable and no more, and random numbers are others there. All operands of an expression
+    that strayed are moved together. There is no fix where the expression is a module or a list, and none where the
+    copy would be made anew in every round of a loop.
 
     ## References
     - [CUDA semantics](https://docs.pytorch.org/docs/stable/notes/cuda.html)
@@ -64,6 +68,7 @@ class DeviceMismatch(Rule):
     code = "DVL101"
     name = "device-mismatch"
     severity = Severity.ERROR
+    fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Forward, Operation)
 
@@ -71,20 +76,22 @@ class DeviceMismatch(Rule):
         """One report for the place, about the first operand that is somewhere else."""
         if not isinstance(site, Forward | Operation):
             return
-        for meeting in meetings(site):
-            if meeting.creation is None:
-                stray, other = meeting.stray, meeting.other
-                maybe = "can be" if stray.device.kind is Kind.CHOICE else "is"
-                place = stray.device if stray.device.kind is Kind.ACCELERATOR else "the CPU"
-                yield Report(
-                    site.node,
-                    f"{shown(stray.text)} {maybe} on {place} but {_whereabouts(other)}; {_consequence(other)}",
-                    label=_label(site),
-                    severity=meeting.severity,
-                    steps=(*stray.story, *other.story),
-                    help=_help(meeting, site),
-                )
-                return
+        found = meetings(site)
+        mismatches = [meeting for meeting in found if meeting.creation is None]
+        for meeting in mismatches[:1]:
+            stray, other = meeting.stray, meeting.other
+            maybe = "can be" if stray.device.kind is Kind.CHOICE else "is"
+            place = stray.device if stray.device.kind is Kind.ACCELERATOR else "the CPU"
+            target = beside(other, site.scope) if site.measured is None and len(found) == len(mismatches) else ""
+            yield Report(
+                site.node,
+                f"{shown(stray.text)} {maybe} on {place} but {_whereabouts(other)}; {_consequence(other)}",
+                label=_label(site),
+                severity=meeting.severity,
+                steps=(*stray.story, *other.story),
+                help=_help(meeting, site),
+                fix=fix(self, site, mismatches, target) if target else None,
+            )
 
 
 def _whereabouts(operand: Operand) -> str:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from devlint.device import Kind
-from devlint.finding import Severity
+from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import function_at, statement_of
 from devlint.rules.placement.meeting import shown
 from devlint.sites import Attribute, Site, Step
 
@@ -61,8 +62,10 @@ class UnregisteredTensor(Rule):
     - The class is not an `nn.Module`, or is a LightningModule that sets it in a hook.
 
     ## Fix safety
-    There is no automatic fix. `persistent=False` keeps the keys of the state dict as they are; the call has to take
-    the place of the assignment: `register_buffer` after it raises "attribute 'mask' already exists".
+    The fix puts `register_buffer` in the place of the assignment, which is unsafe: the attribute is now moved and
+    converted with the module, as it should be. `persistent=False` keeps the keys of the state dict as they are. There
+    is no fix for an assignment before `super().__init__()`, or for a name that is taken by then, since
+    `register_buffer` raises "attribute 'mask' already exists".
 
     ## References
     - [torch.nn.Module.register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer)
@@ -71,6 +74,7 @@ class UnregisteredTensor(Rule):
     code = "DVL104"
     name = "unregistered-tensor-attribute"
     severity = Severity.WARNING
+    fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Attribute,)
 
@@ -104,7 +108,43 @@ class UnregisteredTensor(Rule):
             severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
             steps=site.uses,
             help=_help(site),
+            fix=self._fix(site),
         )
+
+    def _fix(self, site: Attribute) -> Fix | None:
+        """Let ``register_buffer`` take the place of the assignment, where nothing has the name by then."""
+        node = site.value.node
+        found = statement_of(self.source, node)
+        function = function_at(self.source, node)
+        if found is None or not isinstance(function, ast.FunctionDef) or not _registrable(site, found[0], function):
+            return None
+        statement, value = self.source.span(found[0]), self.source.span(node)
+        if (statement.end_row, statement.end_column) != (value.end_row, value.end_column):
+            # brackets around the value, or comments in them
+            return None
+        if self.source.segment(found[0])[: -len(self.source.segment(node))].split() != [f"self.{site.name}", "="]:
+            return None
+        head = Edit(
+            Span(statement.row, statement.column, value.row, value.column), f'self.register_buffer("{site.name}", '
+        )
+        tail = Edit(Span(value.end_row, value.end_column, value.end_row, value.end_column), ", persistent=False)")
+        return Fix("Register it as a buffer", (head, tail), Applicability.UNSAFE)
+
+
+def _registrable(site: Attribute, statement: ast.stmt, function: ast.FunctionDef) -> bool:
+    """Whether the module is made by then, and has nothing else under that name."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not site.value.certain:
+        return False
+    before = [node for node in ast.walk(function) if getattr(node, "lineno", statement.lineno) < statement.lineno]
+    made = any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__"
+        for node in before
+    )
+    named = any(
+        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == site.name
+        for node in before
+    )
+    return function.name == "__init__" and made and not named and site.value.many is True
 
 
 def _copied_each_time(site: Attribute) -> Iterable[Report]:

@@ -1,0 +1,130 @@
+"""The fix of a mismatch: what strayed is moved where it is used, or created where it is needed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from devlint.device import Kind
+from devlint.finding import Applicability, Edit, Fix
+from devlint.rules.base import Rule
+from devlint.rules.blocks import function_at
+from devlint.rules.edits import code, parsed, with_keyword
+from devlint.rules.placement.creation import takes_device
+from devlint.rules.placement.meeting import MODULE, Meeting
+from devlint.sites import Forward, Operand, Operation
+
+_PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
+_LISTS = frozenset({"tensors"})
+_SAYS_WHERE = frozenset({"device", "generator", "out", "pin_memory", None})
+
+
+def fix(rule: Rule, site: Forward | Operation, strays: Sequence[Meeting], target: str) -> Fix | None:
+    """Move all operands that strayed at once, or none of them."""
+    operands = site.inputs if isinstance(site, Forward) else site.operands
+    nodes = [operand.node for operand in operands]
+    edits: list[Edit] = []
+    for meeting in strays:
+        stray = meeting.stray
+        apart = nodes.count(stray.node) == 1 and stray.role != MODULE
+        if not apart or not _movable(site, stray) or not _surely_there(rule, site, stray, target):
+            return None
+        edit = _moved(rule, stray, target)
+        if edit is None:
+            return None
+        edits.append(edit)
+    if not edits:
+        return None
+    return Fix(f"Move it to `{target}`", tuple(dict.fromkeys(edits)), Applicability.UNSAFE)
+
+
+def _movable(site: Forward | Operation, stray: Operand) -> bool:
+    """Whether the operand's own expression can be replaced by a moved one."""
+    node = stray.node
+    if stray.device.kind is not Kind.CPU or not stray.device.implied or not isinstance(node, ast.expr):
+        # on the CPU on some paths, or on purpose
+        return False
+    if isinstance(node, (ast.Starred, ast.List, ast.Tuple)) or stray.role in _LISTS:
+        return False
+    if isinstance(getattr(node, "ctx", None), ast.Store) or (isinstance(site.node, ast.AugAssign | ast.Subscript)):
+        return False
+    return not (stray.role == "self" and isinstance(site, Operation) and site.operator.endswith("_()"))
+
+
+def _root(target: str) -> str:
+    """The name with which a device expression begins."""
+    return target.partition(".")[0].partition("[")[0].strip('"')
+
+
+def _surely_there(rule: Rule, site: Forward | Operation, stray: Operand, target: str) -> bool:
+    """Whether the device has its name at the place, and the operand is another one in each round of a loop."""
+    function = function_at(rule.source, site.node)
+    if function is None or not stray.story:
+        return False
+    root = _root(target)
+    names = {part.id for part in ast.walk(function) if isinstance(part, ast.Name)}
+    names |= {part.arg for part in ast.walk(function) if isinstance(part, ast.arg)}
+    born = stray.story[0].node
+    loop = site.scope.loop
+    again = loop is None or loop.lineno <= getattr(born, "lineno", 0) <= (loop.end_lineno or 0)  # type: ignore[attr-defined]  # a statement
+    return again and (target.startswith('"') or root in names) and function_at(rule.source, born) is function
+
+
+def _moved(rule: Rule, stray: Operand, target: str) -> Edit | None:
+    """The operand, created there if it is created for this place alone, else moved."""
+    node = stray.node
+    born = stray.factory_node
+    if isinstance(born, ast.Call) and (born is node or _only_use(rule, born, node)):
+        return _created(rule, born, stray.factory, target) if _known_at(rule, born, target) else None
+    text = rule.source.segment(node)
+    moved = text if isinstance(node, _PRIMARY) else f"({text})"
+    return rule.replace(node, f"{moved}.to({target})")
+
+
+def _created(rule: Rule, born: ast.Call, factory: str, target: str) -> Edit | None:
+    import libcst as cst
+
+    call = parsed(rule.source, born)
+    tied = any(keyword.arg in _SAYS_WHERE for keyword in born.keywords)
+    if tied or not takes_device(factory) or not isinstance(call, cst.Call):
+        return None
+    return rule.replace(born, code(with_keyword(call, "device", target)))
+
+
+def _only_use(rule: Rule, born: ast.Call, node: ast.AST) -> bool:
+    """Whether what was created under a name is read nowhere else."""
+    function = function_at(rule.source, node)
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    if function is None or not isinstance(node, ast.Name):
+        return False
+    assigned = [part for part in ast.walk(function) if isinstance(part, ast.Assign) and _chained(part.value, born)]
+    targets = assigned[0].targets if assigned else []
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name) or targets[0].id != node.id:
+        return False
+    return sum(isinstance(part, ast.Name) and part.id == node.id for part in ast.walk(function)) == 2
+
+
+def _chained(node: ast.expr, born: ast.Call) -> bool:
+    """Whether an expression is computed from the creation alone, by functions and methods."""
+    while node is not born:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return False
+        function = isinstance(node.func.value, ast.Name) and bool(node.args)
+        node = node.args[0] if function else node.func.value
+    return True
+
+
+def _known_at(rule: Rule, born: ast.Call, target: str) -> bool:
+    """Whether the device has its name already where the tensor is created."""
+    root = _root(target)
+    function = function_at(rule.source, born)
+    if function is None or target.startswith('"'):
+        return target.startswith('"')
+    bound = [part.lineno for part in ast.walk(function) if isinstance(part, ast.arg) and part.arg == root]
+    bound += [
+        part.lineno
+        for part in ast.walk(function)
+        if isinstance(part, ast.Name) and part.id == root and isinstance(part.ctx, ast.Store)
+    ]
+    return not bound or min(bound) < born.lineno
