@@ -28,10 +28,11 @@ class Scope:
     ``function`` and ``owner`` (its class) are names, empty at module level.  ``module`` says that the owner is an
     ``nn.Module`` and the code can run after the module was moved; ``loop`` is the innermost loop, ``step`` says that
     every round of it is, or is a part of, a training or evaluation step, ``sometimes`` that only some of its rounds
-    come here.  ``guarded`` says that the code only runs where an accelerator is available, ``handler`` that it handles
-    an exception, or that its own failure is handled, ``test`` that it belongs to a test.  ``required`` says that it is
-    only reached after a call that raises without CUDA.  ``devices`` are the device expressions that the code has at
-    hand, best first.  ``device_aware`` says that the function places other tensors by device.
+    come here; ``called`` that a loop of steps in this file calls the function in every round.  ``guarded`` says that
+    the code only runs where an accelerator is available, ``handler`` that it handles an exception, or that its own
+    failure is handled, ``test`` that it belongs to a test.  ``required`` says that it is only reached after a call that
+    raises without CUDA.  ``devices`` are the device expressions that the code has at hand, best first.
+    ``device_aware`` says that the function places other tensors by device.
     """
 
     function: str = ""
@@ -45,6 +46,7 @@ class Scope:
     device_aware: bool = False
     devices: tuple[str, ...] = ()
     sometimes: bool = False
+    called: bool = False
     required: bool = False
 
 
@@ -92,7 +94,9 @@ class Site:
     @property
     def repeated(self) -> bool:
         """Whether it happens again and again: in a loop, or at every step of the run that was observed."""
-        return self.scope.loop is not None if self.measured is None else self.measured.each_step
+        if self.measured is not None:
+            return self.measured.each_step
+        return self.scope.loop is not None or self.scope.called
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from devlint.flow.optimizers import Optimizers
 from devlint.flow.samples import Samples
 from devlint.flow.selections import Selections
 from devlint.flow.state import ARGUMENTS, DEVICE, HeapKey, State
+from devlint.flow.stepping import Steps
 from devlint.flow.submodules import Submodules
 from devlint.flow.values import (
     UNKNOWN,
@@ -72,6 +73,7 @@ class Machine:
         self.attributes = Attributes()
         self.submodules = Submodules()
         self.optimizers = Optimizers()
+        self._steps = Steps()
         self.selections = Selections(self.index, text)
         self.shims: set[str] = set()
         self.queue = Queue()
@@ -96,7 +98,7 @@ class Machine:
         while self._pending:
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
-        yield from self.sites
+        yield from self._steps.told(self.sites)
         for private, sites in self._alone.items():
             if private not in self._entered:
                 yield from sites
@@ -117,6 +119,7 @@ class Machine:
         claim = isinstance(site, (Operation, Forward, HostRead))
         if self.muted or (frame.inlined and not claim) or (frame.silent and claim):
             return
+        self._steps.made(frame, site)
         if claim and frame.info is not None and frame.info.private and not frame.inlined:
             # what the callers in this file pass says more than arguments of which nothing is known
             self._alone.setdefault(frame.info, []).append(site)
@@ -326,6 +329,7 @@ class Machine:
             if outer.info is info:
                 return UNKNOWN
             depth, outer = depth + 1, outer.caller
+        self._steps.called(frame, info)
         length = (info.node.end_lineno or 0) - info.node.lineno
         times = self._entered.get(info, 0)
         if (

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.edits import short
 from devlint.rules.transfers.pinned import can_be_released, pins_inline, reads_pinned, release, released_safely
-from devlint.sites import Site, Transfer
+from devlint.sites import Load, Site, Transfer
 
 _SETTABLE = frozenset({"accelerate", "transformers"})
 """Libraries which copy batches, by way of accelerate, and can be told not to wait."""
@@ -66,17 +67,30 @@ class BlockingPinnedCopy(Rule):
     severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
-    sites = (Transfer,)
+    sites = (Transfer, Load)
+
+    def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
+        super().__init__(source, target_torch)
+        self._told: set[ast.AST] = set()
 
     def judge(self, site: Site) -> Iterable[Report]:
-        """A report where every step waits for a copy that need not be waited for."""
-        if not isinstance(site, Transfer) or not site.pinned or site.non_blocking or not site.repeated:
+        """A report for each copy that every step waits for, and need not."""
+        if isinstance(site, Load):
+            # the moves of batches in functions to which the loader was passed
+            for move in site.moves:
+                yield from self._judge(move)
+        elif isinstance(site, Transfer):
+            yield from self._judge(site)
+
+    def _judge(self, site: Transfer) -> Iterable[Report]:
+        if site.node in self._told or not site.pinned or site.non_blocking or not site.repeated:
             return
         if pins_inline(site):
             # DVL206 tells to leave the pinning out
             return
         if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target) or not _can_change(site):
             return
+        self._told.add(site.node)
         text = short(site.value.text, "")
         what = "its batches" if site.via else f"`{text}`" if text else "the tensor"
         place = f"in `{site.via}`, " if site.via else ""

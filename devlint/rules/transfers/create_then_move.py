@@ -81,13 +81,8 @@ class CreateThenMove(Rule):
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
-        away = site.target is not None and site.target.known and site.target.accelerates() is not False
-        if (
-            not away
-            or made.function.rpartition(".")[2] in _NEEDS_THE_HOST
-            or _staged(made.node)
-            or _computed(made, site)
-        ):
+        needed = made.function.rpartition(".")[2] in _NEEDS_THE_HOST or _staged(made.node) or _computed(made, site)
+        if needed or not _goes_away(site):
             return
         yield Report(
             site.node,
@@ -116,7 +111,7 @@ class CreateThenMove(Rule):
     def _costs(self, site: Transfer, made: Creation) -> bool:
         """Whether the copy is avoidable, and happens again and again."""
         name = made.function.rpartition(".")[2]
-        often = (site.scope.loop is not None or site.scope.module) and not site.scope.sometimes
+        often = (site.repeated or site.scope.module) and not site.scope.sometimes
         avoidable = name not in _FROM_DATA and name.islower() and not made.helper and not made.generator
         return often and avoidable and not in_test(self.source, site.scope)
 
@@ -144,13 +139,22 @@ def _advice(made: Creation, site: Transfer) -> str:
     return f"create it there: `{name}(..., device=...)`"
 
 
+def _goes_away(site: Transfer) -> bool:
+    """Whether the move goes to a device which is not known to be the CPU."""
+    if site.target is None:
+        return False
+    # whatever it belongs to, the device of something is one
+    named = isinstance(site.target_node, ast.Attribute) and site.target_node.attr == "device"
+    return site.target.accelerates() is not False if site.target.known else named
+
+
 def _computed(made: Creation, site: Transfer) -> bool:
     """Whether a creation reads values that were computed on the host: they are copied from there in any case."""
     name = made.function.rpartition(".")[2]
     data = made.node.args[:1] or [keyword.value for keyword in made.node.keywords if keyword.arg == "data"]
     typed = not name.islower() and len(made.node.args) == 1
     if typed and site.spelled == "type_as" and not isinstance(data[0], ast.Constant):
-        # no call makes the values of one thing in the type of another
+        # another call would have to be told the device and the type, and copies as well
         return True
     reads = name in _FROM_DATA or (typed and isinstance(data[0], _DISPLAYS))
     return reads and not all(isinstance(node, _LITERAL) for part in data for node in ast.walk(part))
