@@ -88,6 +88,8 @@ def since(revision: str, directory: str, named: Iterable[str] = ()) -> Since:
     """
     if "GIT_DIR" in os.environ:
         directory = os.curdir  # a hook's variable, which git takes from where it was started
+    while not os.path.isdir(directory):  # of a path that does not exist, which is said of it later
+        directory = os.path.dirname(directory)
     top = os.path.realpath(os.fsdecode(_git(directory, "rev-parse", "--show-toplevel").removesuffix(b"\n")))
     commit = _commit(revision, directory)
     tracked, submodules = _files(top)

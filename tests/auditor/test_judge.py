@@ -12,6 +12,7 @@ import pytest
 
 from devlint.auditor.judgement.judge import judge
 from devlint.config import Config, Selection
+from devlint.finding import Severity
 from devlint.record import (
     Environment,
     Event,
@@ -283,6 +284,12 @@ def test_comments_and_configuration_silence(script: Script, tmp_path: Path) -> N
     assert len(findings(record, None)) == 1
     (tmp_path / "pyproject.toml").write_text('[tool.devlint]\nignore = ["DVL201"]\n', encoding="utf-8")
     assert not findings(record, None)
+
+
+def test_the_configuration_has_the_last_word_on_severity(script: Script) -> None:
+    record = run(move(script.at("images.to(device)")))
+    config = replace(EVERY_RULE, severity=(("DVL2", Severity.INFO), ("redundant-move", Severity.ERROR)))
+    assert [finding["severity"] for finding in judge(record, config).findings or ()] == ["error"]
 
 
 def test_the_record_keeps_the_code_it_speaks_of(script: Script) -> None:

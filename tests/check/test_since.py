@@ -255,6 +255,7 @@ def test_what_is_no_repository_is_one_line(tree, monkeypatch: pytest.MonkeyPatch
     assert error("--since", "HEAD", "repo").startswith("--since: there is no revision 'HEAD'"), "it has no commit yet"
     git("commit", "--quiet", "--allow-empty", "-m", "x", cwd=root / "repo")
     assert "a.py is not in the git repository" in error("--since", "HEAD", "repo", "a.py")
+    assert "not a git repository" in error("--since", "HEAD", str(root / "nowhere" / "at" / "all.py"))
     monkeypatch.setenv("PATH", "")
     assert error("--since", "HEAD", "repo") == "--since: git is not installed"
 
@@ -353,3 +354,34 @@ def test_links_are_followed_to_what_changed(repository) -> None:
     assert found() == []
     (root / "real.txt").write_text("dropped()\n")
     assert found("link.py") == ["link.py:1:1: DVL102"]
+
+
+def test_a_suppression_is_used_by_what_is_not_reported(repository) -> None:
+    used, unused = "dropped()  # devlint: ignore[DVL102]\n", "x  # devlint: ignore[DVL102]\n"
+    root = repository({"a.py": f"{used}{unused}\n"})
+    (root / "a.py").write_text(f"{used}{unused}{used}{unused}")
+    assert [line.split()[:2] for line in found()] == [["a.py:4:4:", "DVL901"]], "of the new lines alone"
+    assert found("--select", "DVL6,DVL901") == []
+
+
+def test_a_path_that_does_not_exist(repository) -> None:
+    root = repository({"a.py": "x\n"})
+    (root / "a.py").write_text("dropped()\n")
+    result = run("--since", "HEAD", "nowhere/b.py", "a.py", "--output-format", "concise")
+    assert (result.exit_code, result.stderr) == (2, "error: nowhere/b.py: No such file or directory\n")
+    assert result.stdout.startswith("a.py:1:1: DVL102")
+
+
+def test_a_conflict_that_is_not_resolved(repository) -> None:
+    root = repository({"a.py": "x\n", "b.py": "x\n"})
+    git("checkout", "--quiet", "-b", "work")
+    (root / "a.py").write_text("y\n")
+    commit()
+    git("checkout", "--quiet", "main")
+    (root / "a.py").write_text("z\n")
+    (root / "b.py").write_text("dropped()\n")
+    commit()
+    with pytest.raises(subprocess.CalledProcessError):
+        git("merge", "work")
+    assert [line.split()[1] for line in found()] == ["DVL900"]
+    assert [line.split()[1] for line in found(since="HEAD~1")] == ["DVL900", "DVL102"]

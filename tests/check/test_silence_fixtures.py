@@ -1,0 +1,30 @@
+"""The suppressions that devlint adds, on all that its rules find in their fixtures."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from devlint.check.engine import check_source
+from devlint.check.silence import silenced
+from devlint.config import Config, Selection
+from tests.test_fixtures import META, name_of, named
+
+EVERYTHING = Config().selecting(Selection(("ALL",)))
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("fixture", [file for file in named("bad") if "DVL900" not in str(file)], ids=name_of)
+def test_every_finding_can_be_silenced(fixture: Path, ends: str) -> None:
+    text = fixture.read_text(encoding="utf-8")
+    data = text.replace("\n", ends).encode()
+    found = check_source(data, "fixture.py", EVERYTHING)
+    wanted = [finding for finding in found if finding.code not in META]
+    after, left = silenced(data, "fixture.py", EVERYTHING, found, wanted, "for now")
+    assert {finding.code for finding in left} <= META
+    assert len(left) == len(found) - len(wanted)
+    assert ast.dump(ast.parse(after)) == ast.dump(ast.parse(text))
+    assert after.count(b"\n") == data.count(b"\n"), "no line was needed"
+    assert after.count(b"\r") == data.count(b"\r")
