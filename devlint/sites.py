@@ -31,8 +31,9 @@ class Scope:
     come here; ``called`` that a loop of steps in this file calls the function in every round.  ``guarded`` says that
     the code only runs where an accelerator is available, ``handler`` that it handles an exception, or that its own
     failure is handled, ``test`` that it belongs to a test.  ``required`` says that it is only reached after a call that
-    raises without CUDA.  ``devices`` are the device expressions that the code has at hand, best first.
-    ``device_aware`` says that the function places other tensors by device.
+    raises without CUDA, ``counted`` that it was asked how many accelerators there are.  ``devices`` are the device
+    expressions that the code has at hand, best first.  ``device_aware`` says that the function places other tensors by
+    device.
     """
 
     function: str = ""
@@ -48,6 +49,7 @@ class Scope:
     sometimes: bool = False
     called: bool = False
     required: bool = False
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

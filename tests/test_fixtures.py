@@ -35,7 +35,7 @@ FIXTURES = sorted(ROOT.glob("*/*.py"))
 META = frozenset({"DVL900", "DVL901"})
 # Hints on what every second fixture does in passing, waiting for CUDA without asking for it: they judge only the
 # fixtures that speak of them.
-RESERVED = frozenset({"DVL605", "DVL609"})
+RESERVED = frozenset({"DVL605", "DVL606", "DVL609"})
 HEADINGS = (
     "What it does",
     "Why it matters",

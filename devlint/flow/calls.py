@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
 from devlint.flow import (
+    choosing,
     draws,
     guards,
     host,
@@ -96,6 +97,8 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
 def named(frame: Frame, call: Call, path: str) -> Value:
     """The result of calling something imported or built in."""
     first = call.positional[0] if call.positional else UNKNOWN
+    if path.startswith("os."):
+        choosing.set_by_call(frame, call, path)
     if path in _PASS_THROUGH:
         return first if isinstance(first, (Loader, Batches, Sequence, Tensor)) else UNKNOWN
     if path in _COPIES and isinstance(first, Module):

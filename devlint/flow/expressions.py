@@ -274,6 +274,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
         _fallback(frame, node.orelse)
     leads.either(frame, node, then, other)
     first, second = (then, other) if flag.positive else (other, then)
+    frame.machine.choosing.select(frame, node, flag, first, second)
     joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)
     before.become(joined)
     frame.state = before

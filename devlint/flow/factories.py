@@ -89,6 +89,7 @@ def _data_tensor(call: Call, rule: str) -> Tensor | None:
 def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, rule: str) -> tuple[Device, bool]:
     """Where, and whether the call asks for it."""
     if asked is not None and not (isinstance(asked, Const) and asked.value is None):
+        frame.machine.choosing.use(frame, asked, call.node)
         place = named_place(asked)
         if place is None and isinstance(asked, Const) and isinstance(asked.value, int):
             place = device.accelerator("cuda", asked.value)

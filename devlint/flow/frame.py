@@ -150,6 +150,7 @@ class Frame:
             # nobody reads what is found in silence
             devices=() if self.machine.muted else self.devices(),
             required=self.state.required,
+            counted=any("device_count" in key for key in self.state.facts),
             sometimes=loop is not None and (self.branches > loop.branches or bool(loop.continues)),
         )
 

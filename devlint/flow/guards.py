@@ -47,6 +47,7 @@ _SKIP = re.compile(r"skip|require|slow|nightly|gpu|cuda|accelerator|withCUDA|onl
 
 def condition(frame: Frame, node: ast.expr) -> Flag:
     """The condition that a test expresses; the same key for the same condition on the same values."""
+    frame.machine.choosing.ask(frame, node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         return condition(frame, node.operand).negated()
     if isinstance(node, ast.BoolOp):

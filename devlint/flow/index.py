@@ -16,7 +16,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _TRIGGER = re.compile(
     r"""cuda|device|\.to\(|\.cpu\(|type_as\(|xpu\(|DataLoader|DataParallel|data_parallel|\bload\(|load_url|state_dict_from_url|register_buffer
-    |empty_cache|gc\.collect|\.backward\(|Sampler\(|random_split\(|init_process_group|set_device
+    |empty_cache|gc\.collect|\.backward\(|Sampler\(|random_split\(|init_process_group|set_device|_VISIBLE_
     |\.numpy\(|pin_memory\(|pack_padded_sequence\(|self\.\w+\ *(?::[^=\n]+)?=\ *[\[({]
     |\b(?:zeros|ones|full|empty|eye|arange|range|linspace|logspace|rand|randn|randint|randperm|tensor|as_tensor|from_numpy
     |tril_indices|triu_indices|\w*Tensor)\(|_window\(|square_subsequent_mask|\)\(""",

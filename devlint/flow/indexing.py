@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
+from devlint.flow import choosing
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded
 from devlint.flow.values import (
     ITEMS,
@@ -16,6 +17,7 @@ from devlint.flow.values import (
     Const,
     Mapping,
     Module,
+    Named,
     Opaque,
     Sequence,
     Tensor,
@@ -27,6 +29,8 @@ from devlint.flow.values import (
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
+
+_ENVIRONMENT = Named("os.environ")
 
 
 def item(tensor: Tensor) -> Tensor:
@@ -158,6 +162,8 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         )
         return
     index = frame.evaluate(target.slice)
+    if base == _ENVIRONMENT:
+        choosing.set_item(frame, target, index)
     name = target.value.id if isinstance(target.value, ast.Name) else ""
     if isinstance(base, Mapping) and name:
         key = index.value if isinstance(index, Const) else None

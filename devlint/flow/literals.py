@@ -45,5 +45,7 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
         if place is not None and place.kind is Kind.ACCELERATOR:
             if not frame.comparing:
                 frame.emit(Literal(node, frame.scope(), node.value, role))
+                if role != "parameter":
+                    frame.machine.choosing.number(frame, node, place.index, node.value)
             return node.value
     return ""

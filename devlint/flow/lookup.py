@@ -49,6 +49,8 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
         return _opaque_attribute(frame, node, base)
     if isinstance(base, Sequence) and attr in ("values", "indices"):
         return base.item
+    if isinstance(base, DeviceValue):
+        frame.machine.choosing.use(frame, base, node, read=True)
     if isinstance(base, DeviceValue) and attr == "type":
         return replace(base, origin="text")
     return UNKNOWN

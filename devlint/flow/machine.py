@@ -15,6 +15,7 @@ from devlint import device
 from devlint.device import Device, Role
 from devlint.flow import draws, expressions, guards, statements
 from devlint.flow.attributes import Attributes
+from devlint.flow.choosing import Choosing
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.frame import Call, Frame
 from devlint.flow.groups import Groups
@@ -75,6 +76,7 @@ class Machine:
         self.optimizers = Optimizers()
         self._steps = Steps()
         self.selections = Selections(self.index, text)
+        self.choosing = Choosing(text)
         self.shims: set[str] = set()
         self.queue = Queue()
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
@@ -109,6 +111,7 @@ class Machine:
         yield from self.submodules.sites()
         yield from self.optimizers.sites()
         yield from self.selections.sites()
+        yield from self.choosing.sites()
 
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame."""

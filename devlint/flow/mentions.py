@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from devlint import torch_api
-from devlint.flow import names, nodes
+from devlint.flow import choosing, names, nodes
 from devlint.flow.values import Named
 from devlint.sites import Mention
 
@@ -44,6 +44,10 @@ def note(frame: Frame, node: ast.expr, path: str, call: ast.Call | None = None) 
             return
         use = "comparison"
     _emit(frame, node, path, call, use)
+    if call is not None:
+        choosing.numbered_call(frame, call, path)
+        if choosing.touches(path):
+            choosing.touch(frame, call)
     if call is not None and not (frame.state.accelerated or frame.tried or frame.handler):
         # what comes after is reached only where this succeeds
         frame.state.required = frame.state.required or any(row.raises for row in torch_api.portable_forms(path))

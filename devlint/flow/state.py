@@ -16,6 +16,7 @@ from devlint.flow.values import (
     Value,
     join,
 )
+from devlint.sites import Step
 
 CHILDREN = "@children"
 """The heap field that holds the modules which a container, or a wrapper, was made of."""
@@ -38,7 +39,7 @@ Wholes = dict[tuple[str, bool], set[str]]
 class State:
     """Names, heap and known conditions; ``dead`` after a return or raise."""
 
-    __slots__ = ("accelerated", "dead", "env", "facts", "heap", "hosted", "required", "wholes")
+    __slots__ = ("accelerated", "dead", "env", "facts", "heap", "hosted", "required", "touched", "wholes")
 
     def __init__(
         self,
@@ -59,19 +60,21 @@ class State:
         self.dead = False
         # whether what comes here has made a call that raises without CUDA
         self.required = False
+        # where what comes here first used CUDA
+        self.touched: Step | None = None
 
     def copy(self) -> State:
         """An independent state that starts from the same facts."""
         twin = State(dict(self.env), dict(self.heap), dict(self.facts), self.accelerated, self.wholes)
         twin.hosted = self.hosted
-        twin.dead, twin.required = self.dead, self.required
+        twin.dead, twin.required, twin.touched = self.dead, self.required, self.touched
         return twin
 
     def become(self, other: State) -> None:
         """Take over everything from ``other``."""
         self.env, self.heap, self.facts = other.env, other.heap, other.facts
         self.accelerated, self.hosted, self.dead = other.accelerated, other.hosted, other.dead
-        self.required = other.required
+        self.required, self.touched = other.required, other.touched
 
     def assume(self, flag: Flag, truth: bool) -> None:
         """Continue where ``flag`` is ``truth``: devices that hang on it are settled."""
@@ -140,6 +143,7 @@ def merge(then: State, other: State, guard: str) -> State:
     merged.accelerated = then.accelerated and other.accelerated
     merged.hosted = then.hosted and other.hosted
     merged.required = then.required and other.required
+    merged.touched = then.touched if other.touched is not None else None
     merged.wholes = then.wholes
     env = merged.env
     for name, value in other.env.items():

@@ -212,6 +212,8 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
     if given is None or node is None:
         return UNKNOWN
     misuse.note_argument(frame, call, node, given, "torch.device")
+    frame.machine.choosing.wrap(call)
+    frame.machine.choosing.use(frame, given, call.node)
     if text := literals.literal(frame, node, "torch.device"):
         index = call.argument(1, "index")
         place = device.parse(text)
@@ -224,6 +226,7 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
                     call.node,
                     origin="made",
                 )
+            frame.machine.choosing.number(frame, call.node, number, f'torch.device("{text}", {number})')
             place = device.accelerator(place.type, number)
         return DeviceValue(place or device.UNKNOWN, call.node, origin="made")
     place = named_place(given)
@@ -298,6 +301,7 @@ def _available(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _accelerator(frame: Frame, call: Call, path: str) -> Value:
+    frame.machine.choosing.current(frame, call)
     return DeviceValue(device.symbol("current accelerator", frame.machine.text(call.node)), call.node)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import created, gradients, literals, managed, misuse, names, repeats, timing, wrapping
+from devlint.flow import choosing, created, gradients, literals, managed, misuse, names, repeats, timing, wrapping
 from devlint.flow.operations import in_graph, stranded
 from devlint.flow.values import (
     UNKNOWN,
@@ -80,6 +80,7 @@ def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Ta
     if given is None or (isinstance(given, Const) and given.value is None):
         place = device.accelerator(name)
     elif isinstance(given, Const) and isinstance(given.value, int) and not isinstance(given.value, bool):
+        frame.machine.choosing.number(frame, call.node, given.value, f".{name}({given.value})")
         place = device.accelerator(name, given.value)
     else:
         place = named_place(given) or device.UNKNOWN
@@ -89,11 +90,13 @@ def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Ta
 
 def _device_argument(given: Value, node: ast.AST | None, frame: Frame) -> Device | None:
     """The device that the first argument of ``.to`` names, ``None`` for a dtype."""
+    frame.machine.choosing.use(frame, given, node or frame.machine.tree)
     place = placement(given)
     if place is not None:
         return place
     if isinstance(given, Const):
         if isinstance(given.value, int) and not isinstance(given.value, bool):
+            frame.machine.choosing.number(frame, node or frame.machine.tree, given.value, f".to({given.value})")
             return device.accelerator("cuda", given.value)
         return None if given.value is None else device.UNKNOWN
     text = names.dotted(node) if isinstance(node, ast.expr) else ""
@@ -264,5 +267,8 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
 
 
 def _literal(frame: Frame, call: Call, target: Target) -> None:
+    place = target.device
+    if place is not None and place.kind is Kind.ACCELERATOR and place.type == "cuda":
+        choosing.touch(frame, call.node)
     if target.node is not None:
         literals.literal(frame, target.node, ".to")

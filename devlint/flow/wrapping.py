@@ -48,6 +48,10 @@ def wrap(frame: Frame, call: Call, path: str) -> Value:
     group = False if grouped(frame.machine.text_of_file) is False else None
     site = Wrap(call.node, frame.scope(), path, count, beside, place, group, fixed)
     frame.emit(site)
+    if count is not None and count > 1 and path != DISTRIBUTED and isinstance(ids, Sequence) and ids.items:
+        last = ids.items[-1]
+        spelled = f"device_ids={frame.machine.text(call.argument_node(1, 'device_ids') or call.node)}"
+        frame.machine.choosing.number(frame, call.node, last.value if isinstance(last, Const) else None, spelled)
     given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
     if path.endswith("data_parallel"):
         return UNKNOWN

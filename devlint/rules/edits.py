@@ -126,6 +126,11 @@ def short(text: str, otherwise: str) -> str:
     return text if text and len(text) <= _LONG and "\n" not in text and "`" not in text else otherwise
 
 
+def bracketed(source: SourceText, node: ast.AST, text: str) -> str:
+    """``text`` as it may take the place of an expression: in brackets, unless that is all of a statement's value."""
+    return text if statement_of(source, node) is not None else f"({text})"
+
+
 def around(source: SourceText, node: ast.AST) -> ast.AST:
     """The innermost function around an expression, or the whole file."""
     return function_at(source, node) or source.tree

@@ -1,0 +1,81 @@
+"""DVL608: GPUs that are hidden from the process when it has looked already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint.choosing import Visible
+from devlint.finding import Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.sites import Site
+
+
+class VisibleDevicesTooLate(Rule):
+    """`CUDA_VISIBLE_DEVICES` is set where it has no effect any more, or soon will have none.
+
+    ## What it does
+    Reports `os.environ["CUDA_VISIBLE_DEVICES"] = ...` after a use of CUDA in the same file and, as an info, after the
+    import of torch.
+
+    ## Why it matters
+    The driver reads the variable once, when it is first asked for GPUs: by `torch.cuda.is_available()`, by the first
+    tensor on CUDA, or by a library that is imported. What is set later changes nothing: the process goes on with the
+    GPUs that it saw, and may take one that somebody else uses.
+
+    ## Example
+    ```python
+    import os
+
+    import torch
+
+    print(torch.cuda.device_count())
+    os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+    ```
+
+    ## Use instead
+    ```python
+    import os
+
+    os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+
+    import torch
+
+    print(torch.cuda.device_count())
+    ```
+
+    ## When it stays silent
+    - The file starts other processes, for which the variable may be meant.
+    - Tests.
+
+    ## Fix safety
+    There is no fix: the assignment belongs before the first use, or better into the command that starts the program.
+
+    ## References
+    - [CUDA semantics](https://docs.pytorch.org/docs/stable/notes/cuda.html)
+    - [CUDA environment variables](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables)
+    """
+
+    code = "DVL608"
+    name = "visible-devices-too-late"
+    severity = Severity.WARNING
+    sites = (Visible,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report where the variable is set after CUDA was used, or may have been."""
+        if not isinstance(site, Visible) or site.spawns or edits.in_test(self.source, site.scope):
+            return
+        step = site.after or site.imported
+        if step is None:
+            return
+        late = site.after is not None
+        yield Report(
+            site.node,
+            f"`{site.name}` has no effect here: CUDA is in use already"
+            if late
+            else f"`{site.name}` has an effect only as long as nothing has used CUDA",
+            label="too late" if late else "after the import of torch",
+            severity=None if late else Severity.INFO,
+            steps=(step,),
+            help="set it before torch is imported, or in the command that starts the program",
+        )

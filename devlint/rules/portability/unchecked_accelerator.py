@@ -1,0 +1,96 @@
+"""DVL607: the current accelerator, taken for granted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from devlint.choosing import Current
+from devlint.finding import Applicability, Edit, Fix, Severity
+from devlint.rules import edits
+from devlint.rules.base import Report, Rule
+from devlint.rules.imports import importing
+from devlint.sites import Site
+
+_CHECKED = "torch.accelerator.current_accelerator(check_available=True)"
+_BEFORE = "torch.accelerator.current_accelerator() if torch.accelerator.is_available()"
+_SINCE = (2, 7)
+
+
+class UncheckedAccelerator(Rule):
+    """`torch.accelerator.current_accelerator()` is used, but there may be none, or none that works.
+
+    ## What it does
+    Reports `torch.accelerator.current_accelerator()` where its result is used as a device, or an attribute of it is
+    read, and nothing asks whether there is one.
+
+    ## Why it matters
+    The function tells which accelerator torch was *built* for. Without one it returns `None`: `.type` raises an
+    AttributeError, and `x.to(None)` leaves `x` where it is. On a build for CUDA it returns `cuda`, whether or not there
+    is a GPU, and the first tensor fails. With `check_available=True` it returns `None` in that case, too, which is
+    still no device to read a `.type` from.
+
+    ## Example
+    ```python
+    import torch
+
+    device = torch.accelerator.current_accelerator().type
+    ```
+
+    ## Use instead
+    ```python
+    import torch
+
+    device = (torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")).type
+    ```
+
+    ## When it stays silent
+    - The code runs only where an accelerator is available, or a failure is handled.
+    - The result is asked for being true, or compared with `None`, somewhere.
+    - With `check_available=True` the result is only used as a device: without an accelerator, `x.to(None)` does
+      nothing.
+
+    ## Fix safety
+    `... or torch.device("cpu")` is safe: where there is an accelerator, nothing changes.
+
+    ## References
+    - [torch.accelerator.current_accelerator](https://docs.pytorch.org/docs/stable/generated/torch.accelerator.current_accelerator.html)
+    """
+
+    code = "DVL607"
+    name = "unchecked-accelerator"
+    severity = Severity.WARNING
+    fixes = (Applicability.SAFE,)
+    sites = (Current,)
+
+    def judge(self, site: Site) -> Iterable[Report]:
+        """A report for every use of an accelerator that may not be there."""
+        if not isinstance(site, Current) or site.scope.handler:
+            return
+        result = "is `None` without an accelerator"
+        if not site.asked:
+            result += ", or names one that may not work"
+        yield Report(
+            site.node,
+            f"`current_accelerator({'check_available=True' if site.asked else ''})` {result}",
+            label="perhaps `None`",
+            severity=Severity.INFO if edits.in_test(self.source, site.scope) else None,
+            steps=(site.use,),
+            help=f"fall back to the CPU: `{self._checked()}`",
+            fix=self._fix(site),
+        )
+
+    def _checked(self) -> str:
+        if self.target_torch is not None and self.target_torch < _SINCE:
+            return f'{_BEFORE} else torch.device("cpu")'
+        return f'{_CHECKED} or torch.device("cpu")'
+
+    def _fix(self, site: Current) -> Fix | None:
+        imports = importing(self.source, "torch", site.node)
+        if imports is None or not isinstance(site.node, ast.Call):
+            return None
+        changed: tuple[Edit, ...] = (
+            self.replace(site.node, edits.bracketed(self.source, site.node, self._checked())),
+            *imports,
+        )
+        return Fix("Fall back to the CPU", changed, Applicability.SAFE)
