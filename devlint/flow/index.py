@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -339,8 +340,9 @@ class Index:
             for name, path in self.imports.items()
             if torch_api.matters(path) or torch_api.matters(f"{path}.")
         ]
-        known += [rf"\w+\.{word}" for word in torch_api.words() if word in self._text]
         patterns.append(rf"(?<![\w.])(?:{'|'.join(known)})\b" if known else "")
+        words = [word for word in _known_words() if f".{word}" in self._text]
+        patterns.append(rf"\.(?:{'|'.join(words)})\b" if words else "")
         for pattern in filter(None, patterns):
             self._triggers = sorted({*self._triggers, *self._rows(re.compile(pattern))})
 
@@ -408,6 +410,12 @@ class Index:
                 self.class_(node)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.function(node)
+
+
+@functools.cache
+def _known_words() -> tuple[str, ...]:
+    """What a name of torch's tables ends with, where that alone is not reason enough to enter a definition."""
+    return tuple(word for word in sorted(torch_api.words()) if not _TRIGGER.search(f"{word}("))
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
