@@ -143,7 +143,7 @@ def _counts(file: str, data: bytes) -> dict[Key, int]:
     try:
         document = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        if b"\n<<<<<<< " in data:
+        if b"\n<<<<<<< " in b"\n" + data:
             raise ConfigError(
                 f"{file}: there are merge conflicts in it; take either side and run `--update-baseline`"
             ) from error

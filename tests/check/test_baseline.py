@@ -216,6 +216,7 @@ def test_an_empty_baseline(tree) -> None:
         ("[" * 100_000, "not a baseline of devlint: not valid JSON"),
         (b"\xff\xfe", "not a baseline of devlint: not valid JSON"),
         ("{\n<<<<<<< HEAD\n", "there are merge conflicts in it; take either side and run `--update-baseline`"),
+        ("<<<<<<< HEAD\n", "there are merge conflicts in it"),
         ("[]", "not a baseline of devlint"),
         ('{"findings": []}', "not a baseline of devlint"),
         ('{"devlint-baseline": true, "findings": []}', "not a baseline of devlint"),
