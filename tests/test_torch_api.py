@@ -7,7 +7,7 @@ import importlib.util
 import inspect
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +18,28 @@ from devlint.torch_api.deprecated import ROWS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 DEPRECATION = re.compile(r"deprecated|renamed|now calls|Use `")
-WARNED_OF_IN_USE = ("torch.nn.parallel.", "torch.utils.data.", "torch.Tensor.", "torch.profiler.", "torch.autograd.")
+WARNED_OF_IN_USE = (
+    "torch.nn.parallel.",
+    "torch.utils.data.",
+    "torch.Tensor.",
+    "torch.profiler.",
+    "torch.autograd.profiler.",
+    "torch.autograd.V",
+)
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """Put back what the old names set."""
+    import torch
+
+    kinds = ("cpu", "cuda", "xla", "ipu")
+    before = [(kind, torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)) for kind in kinds]
+    yield
+    for kind, dtype, enabled in before:
+        torch.set_autocast_dtype(kind, dtype)
+        torch.set_autocast_enabled(kind, enabled)
+    torch.set_default_dtype(torch.float32)
 
 
 def named(path: str) -> Any:
@@ -48,6 +69,12 @@ def call(row: Api) -> None:
     """Call the old name, with whatever it takes."""
     import torch
 
+    if row.kind is Kind.ATTRIBUTE:
+        profiler = torch.autograd.profiler.profile()
+        with profiler:
+            torch.zeros(3).sum()
+        getattr(profiler.function_events[0], row.name.rpartition(".")[2])
+        return
     function = named(row.name)
     if row.kind is Kind.EXPRESSION:
         return
@@ -87,7 +114,9 @@ def test_torch_warns_of_the_old_argument(row: Api) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name} {row.argument}")
 def test_the_replacement_exists(row: Api) -> None:
-    if row.argument:
+    if row.kind is Kind.ATTRIBUTE:
+        assert hasattr(named(row.name.rpartition(".")[0]), row.replacement)
+    elif row.argument:
         if not row.name.startswith("torch.Tensor."):
             assert row.argument in inspect.signature(named(row.name)).parameters
             assert not row.replacement or row.replacement in inspect.signature(named(row.name)).parameters

@@ -52,6 +52,8 @@ def _mentioned(frame: Frame, node: ast.Name | ast.Attribute) -> Value:
     value = _bare(frame, node)
     if isinstance(value, Named):
         mentions.note(frame, node, value.path)
+    elif isinstance(node, ast.Attribute) and isinstance(value, (Opaque, Unknown)):
+        mentions.note_attribute(frame, node)
     return value
 
 

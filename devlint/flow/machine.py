@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from devlint import device
 from devlint.device import Device, Role
-from devlint.flow import draws, expressions, guards, statements
+from devlint.flow import draws, expressions, guards, mentions, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.choosing import Choosing
 from devlint.flow.evidence import DEVICE_NAME
@@ -64,6 +64,7 @@ class Machine:
         self.sites: list[Site] = []
         self.text_of_file = text
         self.muted = 0
+        self.profiled = mentions.profiled(text)
         self.renames = "rename_privateuse1_backend" in text
         self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
         self.test = test

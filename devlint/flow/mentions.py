@@ -73,6 +73,20 @@ def note_method(frame: Frame, node: ast.Attribute, call: ast.Call) -> None:
         _emit(frame, node, path, call, "")
 
 
+def note_attribute(frame: Frame, node: ast.Attribute) -> None:
+    """An attribute of something unknown is read: perhaps of an event that a profiler has recorded."""
+    if node.attr in frame.machine.profiled and not frame.machine.muted:
+        _emit(frame, node, f"{torch_api.PROFILED_EVENT}.{node.attr}", None, "")
+
+
+def profiled(text: str) -> frozenset[str]:
+    """The attributes which a file can only mean as those of profiled events: it speaks of them, and defines none."""
+    if "cuda_" not in text or "profile" not in text:
+        return frozenset()
+    read = {name for name in re.findall(r"\.(\w*cuda_\w+)", text) if matters(f"{torch_api.PROFILED_EVENT}.{name}")}
+    return frozenset(name for name in read if not re.search(rf"\b{name}\s*(?::[^\n=]+)?=(?!=)|def {name}\b", text))
+
+
 def note_test(frame: Frame, node: ast.expr, path: str) -> None:
     """A function of torch is asked whether it is true."""
     if path in torch_api.AVAILABILITY:

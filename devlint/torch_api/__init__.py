@@ -22,6 +22,7 @@ class Kind(enum.Enum):
     BOUND = "the replacement takes the same arguments and says for which device: in `prepend`, or in `keyword`"
     REWRITTEN = "the replacement takes other arguments"
     EXPRESSION = "the replacement, as it is written, stands for the old name"
+    ATTRIBUTE = "the attribute has another name"
     DROPPED = "the argument does nothing and is left out"
     ARGUMENT = "the argument has another name"
     NOTHING = "there is no equivalent, or one that only a person can write"
@@ -82,6 +83,8 @@ class Api:
         return target is None or self.since <= target
 
 
+PROFILED_EVENT = "torch.autograd.profiler_util.FunctionEvent"
+"""The class whose attributes are known by their names alone, in files that speak of profiles."""
 AVAILABILITY = frozenset(
     f"torch.{name}"
     for name in """cuda.is_available xpu.is_available mps.is_available accelerator.is_available mtia.is_available

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.torch_api import Api, Kind, Topic
+from devlint.torch_api import PROFILED_EVENT, Api, Kind, Topic
 
 _DOCS = "https://docs.pytorch.org/docs/stable/"
 _MEMORY = f"{_DOCS}notes/cuda.html#memory-management"
@@ -217,6 +217,19 @@ _PROFILER = (
     ),
 )
 
+_EVENTS = tuple(
+    Api(
+        f"{PROFILED_EVENT}.{name}",
+        Kind.ATTRIBUTE,
+        name.replace("cuda", "device"),
+        (2, 5),
+        deprecated=(2, 5),
+        safe=True,
+        reference=f"{_DOCS}profiler.html",
+    )
+    for name in ("cuda_time", "cuda_time_total", "self_cuda_time_total", "self_cuda_memory_usage")
+)
+
 _TENSOR_TYPES = (
     Api(
         "torch.set_default_tensor_type",
@@ -246,5 +259,6 @@ ROWS: tuple[Api, ...] = (
     *_PINNING,
     *_PARALLEL,
     *_PROFILER,
+    *_EVENTS,
     *_TENSOR_TYPES,
 )

@@ -19,7 +19,8 @@ class DeprecatedDeviceApi(Rule):
     their kin, `DistributedDataParallelCPU`, `torch.get_autocast_gpu_dtype` and its kin, `torch.has_cuda`,
     `torch.accelerator.current_device_idx`; and deprecated arguments: `pin_memory_device` of a loader, the device of
     `Tensor.pin_memory` and `Tensor.is_pinned`, `broadcast_buffers` and `check_reduction` of
-    `DistributedDataParallel`, `use_cuda` of a profiler.
+    `DistributedDataParallel`, `use_cuda` of a profiler; and `.cuda_time`,
+    `.cuda_time_total` and their kin, in files that speak of profiles.
 
     ## Why it matters
     torch warns, and takes them away some day. Some do something else than they say already: `pin_memory_device` is

@@ -52,6 +52,9 @@ def met(rule: Rule, site: Mention, topic: Topic) -> Api | None:
 def replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:
     """The edits that bring a mention up to date; ``None`` where a person has to."""
     node: ast.AST = site.call or site.node
+    if row.kind is Kind.ATTRIBUTE and isinstance(node, ast.Attribute):
+        edit = rule.replace(node, f"{rule.source.segment(node.value)}.{row.replacement}")
+        return Fix(f"Use `.{row.replacement}`", (edit,), Applicability.SAFE)
     expression = edits.parsed(rule.source, node)
     changed = None if expression is None else _changed(expression, site, row)
     if changed is None:
@@ -159,11 +162,15 @@ def _holds(row: Api, given: ast.expr | None) -> bool:
 
 def _renamed(rule: Rule, site: Mention, row: Api) -> bool:
     """Whether a name is only given another one: what is done under that is judged where it is done."""
-    found = statement_of(rule.source, site.node) if site.call is None and row.kind is not Kind.EXPRESSION else None
+    value = site.call is not None or row.kind in (Kind.EXPRESSION, Kind.ATTRIBUTE)
+    found = None if value else statement_of(rule.source, site.node)
     return found is not None and isinstance(found[0], ast.Assign | ast.AnnAssign)
 
 
 def _spelled(rule: Rule, site: Mention) -> str:
     """The name as the code spells it, with the one that is meant where it does not show."""
     spelled = edits.short(rule.source.segment(site.node), site.path)
+    last = site.path.rpartition(".")[2]
+    if site.path.startswith(torch_api.PROFILED_EVENT):
+        return f"`.{last}` of a profiled event"
     return f"`{spelled}`" if spelled == site.path else f"`{spelled}` (`{site.path}`)"
