@@ -28,7 +28,7 @@ _TENSORS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$"
 )
 _OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
-_FOREIGN_ANNOTATION = re.compile(r"\b(?:tf|tensorflow|jnp|jax|paddle|mx|np|numpy|o3d)\.")
+_FOREIGN_ANNOTATION = re.compile(r"(?:typing\.)?(?:Optional\[)?(?:tf|tensorflow|jnp|jax|paddle|mx)\.[\w.]+\]?")
 DEVICE_NAME = re.compile(
     r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device", re.IGNORECASE
 )
@@ -67,11 +67,12 @@ def _annotated(argument: ast.arg) -> str:
         return "device"
     if text in ("nn.Module", "torch.nn.Module", "Module"):
         return "module"
-    if _DATA_ANNOTATION.search(text) and "Tensor" not in text and "Any" not in text:
+    data = _DATA_ANNOTATION.search(text) and "Tensor" not in text and "Any" not in text
+    if data or _FOREIGN_ANNOTATION.fullmatch(text):
         return "host"
     if _TENSORS_ANNOTATION.search(text):
         return "tensors"
-    if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text) and not _FOREIGN_ANNOTATION.search(text):
+    if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text):
         return "tensor"
     return ""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow import nodes
 from devlint.flow.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
 from devlint.placing import ManagedMove
 from devlint.sites import Step
@@ -25,6 +26,7 @@ RELEASES = frozenset({"reset_device_map", "remove_all_hooks", "remove_hook_from_
 _SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
 _LIGHTNING = "pytorch_lightning.LightningModule"
 _HOOK = re.compile(r"(?:training|validation|test|predict)_step|on_\w+|configure_optimizers")
+_LOADED_HOW = re.compile(r"device_map|is_loaded_in|quantiz|hf_hook|offload")
 _OFFLOADED = "@offloaded"
 _OFFLOADED_BY = "@offloaded by"
 _RELEASED = "@released"
@@ -95,11 +97,22 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, target:
     if target is None or target.kind is Kind.CPU or frame.machine.muted or frame.inlined:
         return
     managed = _manager(frame, receiver) or _hook(frame, receiver, target)
-    if managed is None or (managed.kind == "prepared" and not plain):
+    if managed is None or (managed.kind == "prepared" and not plain) or _asks(frame, call.node):
         return
     operand = frame.operand(node.value, receiver)
     frame.emit(
         ManagedMove(call.node, frame.scope(), node.attr, operand, target, managed.kind, managed.by, managed.part)
+    )
+
+
+def _asks(frame: Frame, call: ast.Call) -> bool:
+    """Whether a condition around the move asks how the model was loaded."""
+    inside = frame.info.nodes if frame.info else nodes.own(frame.machine.tree)
+    return any(
+        isinstance(node, (ast.If, ast.IfExp))
+        and node.lineno <= call.lineno <= (node.end_lineno or 0)
+        and _LOADED_HOW.search(ast.unparse(node.test))
+        for node in inside
     )
 
 
