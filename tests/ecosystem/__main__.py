@@ -14,6 +14,7 @@ from pathlib import Path
 from . import __doc__ as manual
 from .compare import Difference, compare, load, store
 from .errors import EcosystemError
+from .fixes import HEAD, fix_wheel
 from .reported import Reported, check, excerpt, source_line
 from .verdicts import (
     READ_BY_HAND,
@@ -37,7 +38,7 @@ from .wheels import Wheel, chosen_wheels, default_cache, unpacked
 def main() -> int:
     """0 if all is as reviewed, 1 if something differs, 2 if it could not be found out."""
     options = _options()
-    commands = {"compare": compare_wheels, "verdicts": judge_wheels}
+    commands = {"compare": compare_wheels, "verdicts": judge_wheels, "fixes": fix_wheels}
     try:
         return commands[options.command](options)
     except EcosystemError as error:
@@ -51,7 +52,7 @@ def _options() -> argparse.Namespace:
         "python -m tests.ecosystem", description=manual, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("command", nargs="?", choices=("compare", "verdicts"), default="compare")
+    add("command", nargs="?", choices=("compare", "verdicts", "fixes"), default="compare")
     add("--wheel", action="append", default=[], metavar="NAME", help="only this project (may be repeated)")
     add("--code", action="append", default=[], metavar="CODE", help="with --show: only this rule (may be repeated)")
     add("--show", action="store_true", help="print findings with their code; with verdicts: those that nobody has read")
@@ -148,6 +149,17 @@ def judge_wheels(options: argparse.Namespace) -> int:
     print()
     print("\n".join(table(pairs)))
     return _verdict_on_the_verdicts(pairs)
+
+
+def fix_wheels(options: argparse.Namespace) -> int:
+    """Apply all fixes to copies of the wheels, and hold them to what a fix promises."""
+    outcomes = []
+    for wheel in chosen_wheels(options.wheel):
+        outcome = fix_wheel(wheel, unpacked(wheel, options.cache), int(options.jobs or 0))
+        outcomes.append(outcome)
+        print("\n".join([wheel.name, *(f"  {line}" for line in outcome.broken)]), flush=True)
+    print("\n".join(["", HEAD, *(outcome.row() for outcome in outcomes)]))
+    return int(any(outcome.broken for outcome in outcomes))
 
 
 def _print_reading(reading: Reading) -> None:

@@ -16,8 +16,8 @@ def without_last(source: SourceText, call: ast.Call) -> Edit | None:
     text = _between(source, whole, inner)
     if "#" in text:
         return None
-    # brackets around the receiver belong to it
-    closing = text[: text.find(".")].rstrip()
+    # brackets around the receiver belong to it, a line's continuation does not
+    closing = text[: text.find(".")].rstrip(" \t\f\n\\")
     row, column = inner.end_row + closing.count("\n"), len(closing.rpartition("\n")[2])
     column += 1 if "\n" in closing else inner.end_column
     return Edit(Span(row, column, whole.end_row, whole.end_column), "")

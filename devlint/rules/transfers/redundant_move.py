@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable
 
 from devlint.device import Kind, Role
-from devlint.finding import Applicability, Edit, Fix, Severity
+from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at, idle_statement, removal
 from devlint.rules.edits import short
+from devlint.rules.transfers.chains import without_last
 from devlint.sites import Site, Transfer
 
 _PLACED = re.compile(r"\b(?:created|moved)\b")
@@ -141,25 +142,21 @@ class RedundantMove(Rule):
     def _by_way_of_the_cpu(self, site: Transfer) -> Report:
         """A verdict on `x.cpu().to(device)`."""
         detour = site.value.node
-        value = detour.func.value if isinstance(detour, ast.Call) and isinstance(detour.func, ast.Attribute) else detour
-        edit = self.replace(detour, self.source.segment(value))
+        edit = without_last(self.source, detour) if isinstance(detour, ast.Call) else None
         return Report(
             site.node,
             f"the value goes to {site.target} by way of the CPU: one copy there, and one back",
             label="a round trip through host memory",
             severity=None if site.repeated else Severity.INFO,
             help="drop the `.cpu()`: `.to()` copies straight from any device, or not at all",
-            fix=Fix("Remove `.cpu()`", (edit,), Applicability.SAFE),
+            fix=None if edit is None else Fix("Remove `.cpu()`", (edit,), Applicability.SAFE),
         )
 
     def _fix(self, site: Transfer) -> Fix | None:
         if not isinstance(site.node, ast.Call) or not isinstance(site.node.func, ast.Attribute):
             return None
         found = idle_statement(self.source, site.node)
-        if found is None:
-            edit: Edit | None = self.replace(site.node, self.source.segment(site.node.func.value))
-        else:
-            edit = removal(self.source, *found)
+        edit = without_last(self.source, site.node) if found is None else removal(self.source, *found)
         message = f"Remove `.{site.node.func.attr}()`"
         # what was so in one run need not be so in the next
         applicability = Applicability.SAFE if site.measured is None else Applicability.UNSAFE
