@@ -58,7 +58,8 @@ class Operand:
 
     ``many`` says whether it surely has (``True``) or surely lacks (``False``) dimensions: a 0-dim CPU tensor may meet
     an accelerator.  ``certain`` says that it is proven to be a tensor.  ``factory`` is the torch function that made
-    it on the default device, in the same function and with no device asked for.  ``attribute`` is the assignment of
+    it on the default device, in the same function and with no device asked for, ``blended`` are the other creations of
+    what it was computed from: they have to move with it.  ``attribute`` is the assignment of
     the plain attribute of a module through which it came.  ``role`` is the parameter it is passed to, where that
     matters.  ``derived`` says that it came out of a call that could not be followed, so that its device is only
     likely the one of what went in; ``near`` is that device, where it is no argument's.  ``grad`` is "parameter" or
@@ -73,6 +74,7 @@ class Operand:
     story: tuple[Step, ...] = ()
     factory: str = ""
     factory_node: ast.AST | None = None
+    blended: tuple[tuple[str, ast.AST], ...] = ()
     attribute: Step | None = None
     role: str = ""
     derived: bool = False

@@ -186,6 +186,7 @@ class Frame:
             story=self._story(value, tensor),
             factory=tensor.factory,
             factory_node=tensor.factory_node,
+            blended=tensor.blended,
             attribute=tensor.attribute,
             role=role,
             derived=tensor.derived,

@@ -124,9 +124,24 @@ def blend(*values: Value) -> Tensor:
         story=source.story if source else (),
         factory=fresh.factory if fresh else "",
         factory_node=fresh.factory_node if fresh else None,
+        blended=_creations(tensors, fresh) if fresh else (),
         grad="graph" if any(t.grad for t in tensors) else "",
         near=next((t.near for t in tensors if t.near.known), device.UNKNOWN),
     )
+
+
+def tied(tensor: Tensor, call: Call) -> Tensor:
+    """The result of a call, which cannot be had elsewhere unless its generator is there, too."""
+    if "generator" not in call.keywords or not tensor.factory:
+        return tensor
+    return replace(tensor, blended=(*tensor.blended, ("generator", call.node)))
+
+
+def _creations(tensors: list[Tensor], told: Tensor) -> tuple[tuple[str, ast.AST], ...]:
+    """What has to be created elsewhere together with what was created for one of the operands."""
+    own = [(t.factory, t.factory_node) for t in tensors if t.factory_node is not None]
+    found = dict.fromkeys([*own, *(creation for t in tensors for creation in t.blended)])
+    return tuple(creation for creation in found if creation[1] is not told.factory_node)
 
 
 def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:

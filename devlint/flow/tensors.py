@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.flow import factories, literals, mentions, misuse, table, transfers
 from devlint.flow.evidence import TENSOR_ONLY
-from devlint.flow.operations import blend, derived, is_tensor, meet, stranded
+from devlint.flow.operations import blend, derived, is_tensor, meet, stranded, tied
 from devlint.flow.values import (
     ITEMS,
     UNKNOWN,
@@ -91,6 +91,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     kind = "accumulator" if name == "copy_" else "operands"
     clash = meet(frame, call.node, f".{name}()", kind, operands if name == "copy_" and tensor.factory else reacts)
     result = tensor if name.endswith("_") else blend(*deciding(operands, entry))
+    result = tied(result, call)
     if clash and kind != "accumulator":
         result = stranded(result)
     return shaped(call, name, result, tensor)

@@ -131,7 +131,7 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
         definite = [met[1] for met in operands[:1] if isinstance(met[1], Opaque) and name not in _TAKES_NUMBERS]
     if not definite:
         return UNKNOWN
-    result = operations.stranded(blend(*definite)) if clash else blend(*definite)
+    result = operations.stranded(blend(*definite)) if clash else operations.tied(blend(*definite), call)
     if path.startswith("torch.nn.utils.rnn.pad_packed"):
         return Sequence((result, Tensor(device.CPU, many=True)), UNKNOWN)
     if name.endswith("_loss") or name in (

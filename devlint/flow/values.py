@@ -134,8 +134,9 @@ class Tensor(Value):
     """A tensor: where it lives, whether it has dimensions, and its story.
 
     ``rank`` is the number of dimensions where known, ``many`` whether there surely are some (or surely none).
-    ``factory`` is the torch function that made it on the default device without being asked for one.
-    ``attribute`` is the assignment of the plain module attribute that it was read from, ``batch`` its loader.
+    ``factory`` is the torch function that made it on the default device without being asked for one, ``blended`` are
+    the creations of what else it was computed from.  ``attribute`` is the assignment of the plain module attribute that
+    it was read from, ``batch`` its loader.
     """
 
     device: Device
@@ -145,6 +146,7 @@ class Tensor(Value):
     story: tuple[Step, ...] = ()
     factory: str = ""
     factory_node: ast.AST | None = None
+    blended: tuple[tuple[str, ast.AST], ...] = ()
     attribute: Step | None = None
     attribute_of: tuple[str, str] | None = None
     batch: int = 0

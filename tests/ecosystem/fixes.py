@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devlint.check.engine import check_paths
+from devlint.check.engine import check_paths, check_source
 from devlint.check.source import decode, split_lines
 from devlint.config import Config, Selection
 from devlint.finding import Applicability, Finding, Span
@@ -113,8 +113,21 @@ def _judge(original: bytes, fixed: bytes, before: Sequence[Finding], after: Sequ
         if first == last and all(_IMPORT.fullmatch(line) for line in new):
             continue
         strange = [row for row in range(first + 1, last + 1) if row not in reported]
-        if strange or (first == last and not reported & {first, first + 1}):
+        alone = first == last and not reported & {first, first + 1}
+        if (strange or alone) and not _reported_once_the_rest_is_fixed(original, fixed, (first, last)):
             yield f"{(strange or [first + 1])[0]}: changed, but not reported: {new[:1]}"
+
+
+def _reported_once_the_rest_is_fixed(original: bytes, fixed: bytes, place: tuple[int, int]) -> bool:
+    """Whether a change was for a finding that only other fixes brought to light: without it, there is that finding."""
+    old, new = _lines(original), _lines(fixed)
+    pieces, rows = [], range(0)
+    for kind, first, last, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind != "equal" and (first, last) == place:
+            rows = range(len(pieces) + 1, len(pieces) + last - first + 2)
+        pieces += old[first:last] if (first, last) == place else new[start:end]
+    found = [finding for finding in check_source("\n".join(pieces), config=EVERY_RULE) if finding.fix]
+    return any(span.row in rows or span.end_row in rows for finding in found for span in _places(finding))
 
 
 def _places(finding: Finding) -> Iterator[Span]:

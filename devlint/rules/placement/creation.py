@@ -17,9 +17,14 @@ def takes_device(factory: str) -> bool:
 
 def placeable(meeting: Meeting) -> bool:
     """Whether ``device=`` can be added to the creation: nothing else in the call says where it creates."""
-    keywords = meeting.creation.keywords if isinstance(meeting.creation, ast.Call) else []
+    return meeting.stray.role != MODULE and can_be_told(meeting.stray.factory, meeting.creation)
+
+
+def can_be_told(factory: str, node: ast.AST | None) -> bool:
+    """Whether ``device=`` can be added to a call of a torch function."""
+    keywords = node.keywords if isinstance(node, ast.Call) else []
     tied = any(keyword.arg in (None, "device", "generator", "out") for keyword in keywords)
-    return not tied and meeting.stray.role != MODULE and takes_device(meeting.stray.factory)
+    return not tied and takes_device(factory)
 
 
 def advice(meeting: Meeting, target: str) -> str:

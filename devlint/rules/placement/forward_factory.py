@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from devlint.device import Role
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
 from devlint.rules.edits import code, parsed, with_keyword
-from devlint.rules.placement.creation import advice, placeable
+from devlint.rules.placement.creation import advice, can_be_told, placeable
 from devlint.rules.placement.meeting import Meeting, beside, meetings, shown
 from devlint.sites import Forward, Operand, Operation, Site, Step
 
@@ -71,8 +72,9 @@ class ForwardFactory(Rule):
 
     ## Fix safety
     Adding `device=` is unsafe: random numbers are drawn from another generator on the accelerator, and everything
-    else that the tensor meets has to be there too. There is no fix for constructors without `device=`
-    (`torch.FloatTensor`, `from_numpy`), nor where `generator=` ties the call to the CPU.
+    else that the tensor meets has to be there too. What it was computed with on the way is told the device in the same
+    fix. There is no fix for constructors without `device=` (`torch.FloatTensor`, `from_numpy`), nor where `generator=`
+    ties the call to the CPU, and none if that is so for anything that would have to come along.
 
     ## References
     - [CUDA semantics: device-agnostic code](https://docs.pytorch.org/docs/stable/notes/cuda.html#device-agnostic-code)
@@ -106,14 +108,23 @@ class ForwardFactory(Rule):
             )
 
     def _fix(self, meeting: Meeting, target: str) -> Fix | None:
+        if meeting.creation is None or not target or not placeable(meeting):
+            return None
+        here = function_at(self.source, meeting.creation)
+        edits = [self._told(meeting.creation, target)]
+        for factory, node in meeting.stray.blended:
+            told = can_be_told(factory, node) and function_at(self.source, node) is here
+            edits.append(self._told(node, target) if told else None)
+        complete = tuple(edit for edit in edits if edit is not None)
+        if len(complete) < len(edits):
+            return None
+        return Fix(f"Add `device={target}`", complete, Applicability.UNSAFE)
+
+    def _told(self, node: ast.AST, target: str) -> Edit | None:
         import libcst as cst
 
-        node = meeting.creation
-        call = parsed(self.source, node) if node is not None and target and placeable(meeting) else None
-        if node is None or not isinstance(call, cst.Call):
-            return None
-        edit = self.replace(node, code(with_keyword(call, "device", target)))
-        return Fix(f"Add `device={target}`", (edit,), Applicability.UNSAFE)
+        call = parsed(self.source, node)
+        return self.replace(node, code(with_keyword(call, "device", target))) if isinstance(call, cst.Call) else None
 
 
 def _party(operand: Operand) -> str:

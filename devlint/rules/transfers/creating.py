@@ -49,7 +49,7 @@ class _Asked:
 def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
     """The creation with ``device=``, and no move; ``None`` where something else would have to come along."""
     node = site.node
-    creation = told(source, site, made)
+    creation = None if site.value.blended else told(source, site, made)
     leaving = leave_out(source, node) if isinstance(node, ast.Call) else None
     if creation is None or leaving is None:
         return None

@@ -1,0 +1,149 @@
+"""Changes of device code that broke real projects when tools made them: `--fix --unsafe-fixes` must not.
+
+Each piece is fixed under all rules, and what it was and what it became is run, on the CPU and with arguments elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from devlint.check.engine import check_source
+from devlint.check.fixes.mend import mend
+from devlint.config import Config, Selection
+
+torch = pytest.importorskip("torch", reason="the fixed code is run")
+
+EVERY_RULE = Config(selections=(Selection(("ALL",)),))
+HEAD = "import torch\nfrom torch import nn\n\n\n"
+
+
+def fixed(code: str) -> str:
+    result = mend((HEAD + code).encode(), "file.py", EVERY_RULE, unsafe=True)
+    assert result.failure is None
+    return result.data.decode().removeprefix(HEAD)
+
+
+def results(code: str, device: str) -> Any:
+    space: dict[str, Any] = {}
+    exec(compile(HEAD + code, "file.py", "exec"), space)
+    x = torch.ones(3, device=device)
+    return space["f"](x, torch.device(device))
+
+
+def assert_it_works(code: str) -> None:
+    """On the CPU as before, and elsewhere too."""
+    torch.testing.assert_close(results(code, "cpu"), results(fixed(code), "cpu"))
+    assert results(fixed(code), "meta").device.type == "meta"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "torch.FloatTensor([1, 2, 3])",
+        "torch.LongTensor([1, 2, 3])",
+        "torch.Tensor([1, 2, 3])",
+        "torch.FloatTensor(range(3))",
+        "torch.FloatTensor(values)",
+        "torch.ByteTensor([1, 0, 1]).bool()",
+        "torch.HalfTensor([1, 2, 3]).unsqueeze(0)",
+        "(torch.FloatTensor([1, 2, 3]) + torch.ones(3))",
+        "torch.from_numpy(torch.ones(3).numpy())",
+    ],
+)
+@pytest.mark.parametrize("move", ["{}.to(device)", "{}.to(x.device)", "{}.to(device=device, non_blocking=True)"])
+def test_constructors_by_type_take_no_device(made: str, move: str) -> None:
+    code = f"def f(x, device):\n    values = [1.0, 2.0, 3.0]\n    y = {move.format(made)}\n    return x * y\n"
+    assert "Tensor(" not in fixed(code) or "device=device)" not in fixed(code).partition("Tensor(")[2][:30]
+    assert_it_works(code)
+
+
+@pytest.mark.parametrize("length", ["len(x)", "3"])
+def test_constructors_by_size_are_as_long_as_before(length: str) -> None:
+    code = f"def f(x, device):\n    y = torch.FloatTensor({length}).to(device)\n    return x * y.zero_()\n"
+    assert_it_works(code)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "torch.randn(3, generator=g).to(device)",
+        "torch.rand(3, generator=g).to(device) + torch.randperm(3, generator=g).to(device)",
+        "torch.randn(3, generator=g) .to(x.device)",
+        "torch.empty(3).normal_(generator=g).to(device)",
+        "torch.empty(3).uniform_(0, 1, generator=g).to(device)",
+        "torch.normal(0.0, 1.0, (3,), generator=g).to(device)",
+        "torch.bernoulli(torch.ones(3), generator=g).to(device)",
+        "torch.multinomial(torch.ones(3), 3, generator=g).to(device)",
+    ],
+)
+def test_a_generator_of_the_cpu_draws_on_the_cpu(draw: str) -> None:
+    code = f"def f(x, device):\n    g = torch.Generator()\n    g.manual_seed(0)\n    return x + {draw}\n"
+    assert_it_works(code)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "torch.randn(3, generator=g)",
+        "torch.bernoulli(torch.full((3,), 0.5), generator=g)",
+        "torch.full((3,), 0.5).bernoulli(generator=g)",
+        "torch.multinomial(torch.ones(3), 3, generator=g) * torch.ones(3)",
+    ],
+)
+def test_a_generator_keeps_a_creation_where_it_is(draw: str) -> None:
+    code = (
+        "class M(nn.Module):\n    def forward(self, x):\n        g = torch.Generator()\n"
+        f"        y = {draw}\n        return x.clamp(0, 1) + y\n"
+    )
+    assert [finding.code for finding in check_source(HEAD + code)] == ["DVL103"]
+    assert fixed(code) == code
+
+
+TOGETHER = {
+    "in one expression": "return x.clamp(0, 1) + a * b\n",
+    "in two": "c = a * b\n        return x.clamp(0, 1) + c\n",
+    "through a third": (
+        "c = (a + 1) * b.clamp(0, 1)\n        d = c - torch.full((3,), 2.0)\n        return x.clamp(0, 1) * d\n"
+    ),
+    "twice": "return x.clamp(0, 1) + a * b + a * a\n",
+}
+MODULE = (
+    "class M(nn.Module):\n    def forward(self, x):\n        a = {}\n        b = {}\n        {}\n"
+    "\ndef f(x, device):\n    return M()(x)\n"
+)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_operands_move_together(name: str) -> None:
+    code = MODULE.format("torch.arange(3)", "torch.ones(3)", TOGETHER[name])
+    (finding,) = check_source(HEAD + code)
+    assert finding.fix is not None
+    assert len(finding.fix.edits) >= 2, "one fix moves them all, or none"
+    assert_it_works(code)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.parametrize("stays", ["torch.FloatTensor([1, 2, 3])", "torch.rand(3, generator=torch.Generator())"])
+@pytest.mark.parametrize("first", [True, False])
+def test_where_one_operand_has_to_stay_none_moves(name: str, stays: str, first: bool) -> None:
+    pair = (stays, "torch.ones(3)") if first else ("torch.ones(3)", stays)
+    code = MODULE.format(*pair, TOGETHER[name])
+    assert "DVL103" in [finding.code for finding in check_source(HEAD + code)]
+    assert fixed(code) == code
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "w = torch.zeros(3)\n    t = w + torch.ones(3)\n    w = w.to(device)\n    return x * w + t.to(device)\n",
+        "w = torch.zeros(3)\n    w = w + torch.FloatTensor([1, 2, 3])\n    return x * w.to(device)\n",
+        "return x * (torch.zeros(3) + torch.FloatTensor([1, 2, 3])).to(device)\n",
+        "w = torch.cat([torch.zeros(1), torch.FloatTensor([1, 2])]).to(device)\n    return x * w\n",
+        "w = torch.ones(3)\n    w[torch.tensor([0, 1])] = torch.zeros(2)\n    return x * w.to(device)\n",
+        "w = torch.ones(3)\n    w = w.to(device) if len(w) > 2 else w\n    return x * w\n",
+    ],
+)
+def test_what_meets_on_the_cpu_goes_on_meeting_there(body: str) -> None:
+    assert_it_works(f"def f(x, device):\n    {body}")
