@@ -49,7 +49,7 @@ class _Asked:
 def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
     """The creation with ``device=``, and no move; ``None`` where something else would have to come along."""
     node = site.node
-    creation = None if site.value.blended else told(source, site, made)
+    creation = told(source, site, made)
     leaving = leave_out(source, node) if isinstance(node, ast.Call) else None
     if creation is None or leaving is None:
         return None
@@ -61,7 +61,9 @@ def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
 def told(source: SourceText, site: Transfer, made: Creation) -> tuple[Edit, str, bool] | None:
     """The edit that tells a creation where a move goes, that device, and whether the values stay the same."""
     node = site.node
-    if made.helper or made.generator or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    if made.helper or made.generator or site.value.blended:
+        return None
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     asked = _asked(source, site, node)
     steps = _steps(node.func.value, made.node) if asked else None
