@@ -78,7 +78,7 @@ def _say_silenced(result: Result) -> None:
     from devlint.report.base import plural
 
     where = f" in {plural(len(result.silenced), 'file')}" if result.silenced else ""
-    click.echo(f"Added suppressions for {plural(sum(result.silenced), 'problem')}{where}.", err=True)
+    _note(f"Added suppressions for {plural(sum(result.silenced), 'problem')}{where}.")
 
 
 def _narrowing(options: Options, config: Config) -> Narrowing:
@@ -128,7 +128,7 @@ def _check_files(options: Options, resolver: Resolver, task: Task | None, narrow
     if not discovery.targets and not discovery.errors and not options.quiet:
         _say("warning", "no Python files found under the given paths")
     elif discovery.targets and not targets and not options.quiet:
-        click.echo(f"No Python file has changed since {options.since}.", err=True)
+        _note(f"No Python file has changed since {options.since}.")
     with Progress(enabled=not options.quiet and sys.stderr.isatty()) as progress:
         result = check_targets(targets, options.jobs, progress, task)
     result.errors[:0] = discovery.errors
@@ -224,9 +224,14 @@ def _open_streams() -> None:
 
 
 def _say(kind: str, text: str) -> None:
+    _note(f"{kind}: {text}")
+
+
+def _note(line: str) -> None:
+    """One line on the standard error, which is not part of the report."""
     from devlint.report.base import one_line, silence
 
     try:
-        click.echo(f"{kind}: {one_line(text)}", err=True)
+        click.echo(one_line(line), err=True)
     except OSError:  # nobody listens, but the exit code still tells
         silence(sys.stderr)
