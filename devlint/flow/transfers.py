@@ -77,7 +77,8 @@ def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Ta
     given = call.argument(0, "device")
     node = call.argument_node(0, "device")
     place: Device | None
-    if given is None or (isinstance(given, Const) and given.value is None):
+    if given is None or (isinstance(given, Const) and (given.value is None or isinstance(given.value, bool))):
+        # a boolean is meant for another parameter
         place = device.accelerator(name)
     elif isinstance(given, Const) and isinstance(given.value, int) and not isinstance(given.value, bool):
         frame.machine.choosing.number(frame, call.node, given.value, f".{name}({given.value})")

@@ -25,7 +25,9 @@ class BlockingPinnedCopy(Rule):
 
     ## What it does
     Reports `.to(device)` and `.cuda()` without `non_blocking=True` on the batches of a loader with `pin_memory=True`,
-    in a loop. In an audit also copies by accelerate and transformers, which can be told not to wait.
+    or on what the code itself has pinned, in a loop or in a function that a loop of steps calls; also `.cuda(True)`,
+    which takes the flag for a device. In an audit also copies by accelerate and transformers, which can be told not to
+    wait.
 
     ## Why it matters
     Pinning is half of it: a copy from pinned memory can run while Python goes on, but only if the code does not ask to
@@ -92,6 +94,15 @@ class BlockingPinnedCopy(Rule):
             return
         self._told.add(site.node)
         text = short(site.value.text, "")
+        if _misplaced(site):
+            yield Report(
+                site.node,
+                f"`True` lands on the device of `.{site.spelled}()`, and does not let the copy of pinned memory go on",
+                label="asks for a device called `True`",
+                steps=() if site.pinned_by is None else (site.pinned_by,),
+                help=f"name the argument: `.{site.spelled}(non_blocking=True)`",
+            )
+            return
         what = "its batches" if site.via else f"`{text}`" if text else "the tensor"
         place = f"in `{site.via}`, " if site.via else ""
         yield Report(
@@ -109,6 +120,12 @@ class BlockingPinnedCopy(Rule):
             return None
         applicability = Applicability.SAFE if released_safely(self, site) else Applicability.UNSAFE
         return Fix("Add `non_blocking=True`", (edit,), applicability)
+
+
+def _misplaced(site: Transfer) -> bool:
+    """Whether the flag is given where the device is expected."""
+    given = site.node.args[:1] if isinstance(site.node, ast.Call) and site.spelled != "to" else []
+    return any(isinstance(argument, ast.Constant) and argument.value is True for argument in given)
 
 
 def _can_change(site: Transfer) -> bool:
