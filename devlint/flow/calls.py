@@ -20,7 +20,6 @@ from devlint.flow import (
     names,
     operations,
     syncs,
-    table,
     tensors,
     torch_calls,
     transfers,
@@ -45,6 +44,7 @@ from devlint.flow.values import (
     Sequence,
     Stateful,
     Tensor,
+    Unknown,
     Value,
     add_item,
     as_tensor,
@@ -169,7 +169,7 @@ def _note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Non
 def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribute) -> Value | None:
     """A method of something that shows itself to be a tensor, a device or a module; ``None`` of anything else."""
     name = node.attr
-    proven = tensors.is_tensor_method(name) or ("dim" in call.keywords and table.method(name) is not None)
+    proven = tensors.proves(call, name)
     if receiver.hint == "tensor" or ((receiver.role is Role.INPUT or receiver.near.known) and proven):
         return tensors.method(frame, call, replace(receiver, hint="tensor"), node)
     if receiver.hint == "device":
@@ -196,7 +196,11 @@ def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) ->
     frame.machine.queue.unseen(frame, call.node)
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
-    return operations.derive(frame, call, receiver)
+    result = operations.derive(frame, call, receiver)
+    if isinstance(result, Unknown) and isinstance(receiver, (Opaque, Unknown)) and tensors.proves(call, node.attr):
+        # it is a tensor, wherever that is
+        return tensors.method(frame, call, Tensor(UNKNOWN_DEVICE), node)
+    return result
 
 
 def _class_method(frame: Frame, call: Call, receiver: Class, name: str) -> Value:

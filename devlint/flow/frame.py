@@ -58,6 +58,12 @@ class Loop:
     """How many branches the loop itself stands in."""
     encloses: bool = False
     """Whether a loop inside of it runs the steps."""
+    chances: int = 0
+    """How many of those branches some rounds take and others do not."""
+    skips: bool = False
+    """Whether some rounds go on to the next one before their end."""
+    changes: frozenset[str] | None = None
+    """The dotted names that the rounds assign, once somebody has asked."""
     continues: list[State] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
 
@@ -78,6 +84,8 @@ class Frame:
     loops: list[Loop] = field(default_factory=list)
     branches: int = 0
     """How many branches around the code that runs depend on a condition which is not known."""
+    chances: int = 0
+    """How many of them depend on what the innermost loop changes."""
     handler: bool = False
     tried: bool = False
     """Whether a failure of the code is caught."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.device import LOOP
-from devlint.flow import graphs, guards, leads, mentions, names, nodes, syncs
+from devlint.flow import graphs, guards, leads, mentions, names, nodes, syncs, timing
 from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, evaluate_test, operate
 from devlint.flow.frame import Frame, Loop
@@ -179,6 +179,7 @@ def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
     if frame.loops:
         loop = frame.loops[-1]
         (loop.breaks if isinstance(node, ast.Break) else loop.continues).append(frame.state.copy())
+        loop.skips = loop.skips or (isinstance(node, ast.Continue) and frame.chances > loop.chances)
     frame.state.dead = True
 
 
@@ -194,7 +195,9 @@ def _if(frame: Frame, node: ast.If) -> None:
         return
     before = frame.state
     then, other = before.copy(), before.copy()
+    chance = timing.varies(frame, node.test)
     frame.branches += 1
+    frame.chances += chance
     frame.state = then
     then.assume(flag, True)
     guards.refine(frame, node.test, True)
@@ -205,6 +208,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     guards.refine(frame, node.test, False)
     run_body(frame, node.orelse)
     frame.branches -= 1
+    frame.chances -= chance
     other = frame.state
     leads.branches(frame, node, before, then, other)
     first, second = (then, other) if flag.positive else (other, then)
@@ -266,6 +270,7 @@ def _match(frame: Frame, node: ast.Match) -> None:
     before = frame.state
     joined = before.copy()
     frame.branches += 1
+    frame.chances += 1
     for position, case in enumerate(node.cases):
         frame.state = before.copy()
         for part in ast.walk(case.pattern):
@@ -277,6 +282,7 @@ def _match(frame: Frame, node: ast.Match) -> None:
         run_body(frame, case.body)
         joined = merge(frame.state, joined, f"case {node.lineno}:{position}")
     frame.branches -= 1
+    frame.chances -= 1
     frame.state = joined
 
 
@@ -316,12 +322,12 @@ def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callabl
     start = entry
     for outer in frame.loops if step else ():
         outer.encloses = True
-    loop = Loop(node, step, frame.branches)
+    loop = Loop(node, step, frame.branches, chances=frame.chances)
     if not machine.muted:
         machine.muted += 1
         once = _iteration(frame, node, start.copy(), begin, loop)
         machine.muted -= 1
-        loop = Loop(node, step, frame.branches, loop.encloses)
+        loop = Loop(node, step, frame.branches, loop.encloses, frame.chances)
         start = merge(once, entry.copy(), guard)
         start.facts = dict(entry.facts)
         start.dead = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind
@@ -78,16 +79,24 @@ def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled
         # perhaps this is where the tensor has to go on
         region = ""
     if region:
-        frame.emit(Sync(node, frame.scope(), spelled, frame.operand(read_node, value), region))
+        scope = replace(frame.scope(), sometimes=_is_seldom(frame))
+        frame.emit(Sync(node, scope, spelled, frame.operand(read_node, value), region))
+
+
+def _is_seldom(frame: Frame) -> bool:
+    """Whether only some rounds of the loop come here; a setting that no round changes holds for all of them."""
+    loop = frame.loops[-1] if frame.loops else None
+    return loop is not None and (frame.chances > loop.chances or loop.skips)
 
 
 def _region(frame: Frame, node: ast.expr, value: Value) -> str:
     """How often the host waits here, empty where that is unknown, or no more often than it has to."""
     step = next((loop for loop in reversed(frame.loops) if loop.step and not loop.encloses), None)
-    proven = surely_tensor(value) and as_tensor(value).certain and as_tensor(value).device.kind is not Kind.UNKNOWN
+    placed = as_tensor(value).device.kind is not Kind.UNKNOWN or bool(frame.info and frame.info.device_aware)
+    proven = surely_tensor(value) and as_tensor(value).certain and placed
     if step is not None:
         if any(_is_backward(inner) for inner in nodes.walk(step.node)):
-            return "train" if proven or _maywait(value, node, step) else ""
+            return "train" if proven or _may_wait(value, node, step) else ""
         # an evaluation has to read its results, but not one by one, and not what never changes
         parts = step is not frame.loops[-1] or timing.invariant(frame, node, None)
         return "element" if parts and proven else ""
@@ -100,7 +109,7 @@ def _region(frame: Frame, node: ast.expr, value: Value) -> str:
     return "forward" if always and frame.info is not None and frame.info.name == "forward" else ""
 
 
-def _maywait(receiver: Value, node: ast.expr, loop: Loop) -> bool:
+def _may_wait(receiver: Value, node: ast.expr, loop: Loop) -> bool:
     """Whether the receiver is a tensor; a loss is one by its ``backward()``."""
     if isinstance(receiver, (Tensor, Batches)):
         return True

@@ -53,9 +53,9 @@ _UNDIFFERENTIATED = frozenset(
 _PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue", "cummax", "cummin"})
 
 
-def is_tensor_method(name: str) -> bool:
-    """Whether nothing but a tensor has the method."""
-    return name in TENSOR_ONLY
+def proves(call: Call, name: str) -> bool:
+    """Whether nothing but a tensor has the method, or takes it by ``dim=``."""
+    return name in TENSOR_ONLY or ("dim" in call.keywords and table.method(name) is not None)
 
 
 def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:

@@ -37,6 +37,21 @@ def unchanged(frame: Frame, *expressions: ast.AST) -> bool:
     return loop is not None and named.isdisjoint(changed(loop))
 
 
+def varies(frame: Frame, test: ast.expr) -> bool:
+    """Whether the rounds of the innermost loop may differ in a condition: it calls something, or they change it."""
+    if not frame.loops:
+        return True
+    loop = frame.loops[-1]
+    if loop.changes is None:
+        loop.changes = frozenset(changed(loop.node))
+    for node in nodes.walk(test):
+        if isinstance(node, (ast.Call, ast.NamedExpr)):
+            return True
+        if isinstance(node, (ast.Name, ast.Attribute)) and names.dotted(node) in loop.changes:
+            return True
+    return False
+
+
 def changed(loop: ast.AST) -> Iterator[str]:
     """The dotted names that a loop assigns, or writes to."""
     for node in nodes.walk(loop):
