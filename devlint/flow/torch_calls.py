@@ -95,12 +95,17 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
     return UNKNOWN
 
 
+_SIZED = {"torch.nn.functional.one_hot": "num_classes"}
+"""Functions that wait only to learn how large their result is, each with the argument that tells."""
+
+
 def _worked(frame: Frame, call: Call, path: str, entry: table.Function, result: Value) -> Value:
     """The result of a function of torch, which the device where it lives has to compute."""
     place = as_tensor(result).device
     first = call.argument(0, "input")
     node = call.argument_node(0, "input")
-    if entry.sync == "always" and first is not None and node is not None:
+    sized = path in _SIZED and call.argument(1, _SIZED[path]) is not None
+    if entry.sync == "always" and not sized and first is not None and node is not None:
         syncs.wait(frame, call.node, node, first, path.rpartition(".")[2])
     elif entry.rule == "same_as_input" and place.known:
         frame.machine.queue.work(frame, call.node, place)
