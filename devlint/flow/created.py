@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devlint.device import Role
-from devlint.flow import names, nodes, table
-from devlint.flow.values import Batches, Opaque, Tensor
+from devlint.flow import factories, names, nodes, table
+from devlint.flow.values import Batches, Const, Opaque, Tensor
 from devlint.sites import Creation
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
     """The factory call behind what ``move`` moves, where this move is all that becomes of it on the CPU."""
     made = tensor.factory_node
     if not tensor.factory or not isinstance(made, ast.Call) or frame.machine.muted or frame.inlined:
+        return None
+    if factories.is_legacy(tensor.factory) and not _counts(frame, made):
         return None
     inside = frame.info.nodes if frame.info else nodes.own(frame.machine.tree)
     helper = None if any(node is made for node in inside) else _helper(frame, made)
@@ -252,6 +254,15 @@ def _helper(frame: Frame, made: ast.Call) -> FunctionInfo | None:
             if hasattr(statement, "body") or not _goes_on(trail, statement):
                 return None
     return None
+
+
+def _counts(frame: Frame, made: ast.Call) -> bool:
+    """Whether a constructor by type is given numbers or a display of values, and not values from somewhere."""
+    given = made.args[0] if len(made.args) == 1 else None
+    if isinstance(given, ast.Name):
+        value = frame.lookup(given.id)
+        return isinstance(value, Const) or (isinstance(value, Opaque) and value.hint == "number")
+    return not isinstance(given, (ast.Call, ast.Attribute, ast.Subscript, ast.BinOp))
 
 
 def _generator(frame: Frame, made: ast.Call) -> str:

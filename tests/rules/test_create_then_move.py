@@ -83,11 +83,11 @@ def test_a_fix_that_may_change_values_is_unsafe(line: str, after: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "torch.FloatTensor(x.tolist()).to(device)",  # FloatTensor takes no accelerator, and tensor() reads no sizes
+        "torch.FloatTensor([1, 2]).to(device, torch.float64)",  # the values pass through another dtype
         "torch.cat([torch.zeros(n), torch.ones(n)]).to(device)",  # one operand would stay behind
         "torch.zeros(n).to(device, copy=True)",
         "torch.zeros(n).to(device=device, memory_format=torch.contiguous_format)",
-        "torch.zeros(n).half().to(device, torch.float64)",  # the values pass through another dtype
+        "torch.zeros(n).half().to(device, torch.float64)",
         "torch.zeros(n)  # why\n    .to(device)",
     ],
 )
