@@ -165,6 +165,10 @@ class Forward(Site):
     inputs: tuple[Operand, ...]
 
 
+LEADS = frozenset({"alternative", "collective"})
+"""The kinds of operations that are worth a hint: a tensor of the default device, and what speaks against it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation(Site):
     """An operation that needs its operands on one device.

@@ -31,6 +31,8 @@ _FLAT = frozenset(
     {"arange", "range", "linspace", "logspace", "randperm", "eye", "tril_indices", "triu_indices", "cartesian_prod"}
 )
 _DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor", "Tensor"})
+_COUNTS = frozenset({"item", "numel", "nelement", "dim", "ndimension"})
+"""Methods of tensors that return one number."""
 _LEGACY = frozenset(
     {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"}
 )
@@ -101,7 +103,7 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
         return device.UNKNOWN, False
     if data is not None:
         return data.device, False
-    if rule == "data_or_default" and call.positional and _may_be_tensor(frame, call.positional[0]):
+    if rule == "data_or_default" and call.positional and _may_be_tensor(frame, call.positional[0], _is_count(call)):
         return device.UNKNOWN, False
     if rule in ("cpu", "arg_tensor_or_cpu"):
         return device.IMPLIED_CPU, False
@@ -112,10 +114,16 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
     return device.IMPLIED_CPU, False
 
 
-def _may_be_tensor(frame: Frame, data: Value) -> bool:
+def _is_count(call: Call) -> bool:
+    """Whether the data is what a method of tensors counts."""
+    node = call.nodes[0] if call.nodes else None
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COUNTS
+
+
+def _may_be_tensor(frame: Frame, data: Value, counted: bool) -> bool:
     """Whether data may be a tensor already: nothing says that it is not."""
     if not isinstance(data, Opaque) or data.hint in ("host", "number"):
-        return isinstance(data, Unknown)
+        return isinstance(data, Unknown) and not counted
     tests = (f"torch.is_tensor({data.key})", f"builtins.isinstance({data.key}, torch.Tensor)")
     return all(frame.state.facts.get(test) is not False for test in tests)
 
@@ -143,6 +151,8 @@ def _data_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
         return True, None if nested or isinstance(first.item, (Opaque, Unknown)) else 1
     if name in _LEGACY:
         return True, None
+    if _is_count(call):
+        return False, 0
     node = call.nodes[0] if call.nodes else None
     if isinstance(node, ast.Attribute) and node.attr == "shape":
         return True, 1

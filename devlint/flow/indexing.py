@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
-from devlint.flow import choosing
+from devlint.flow import choosing, leads
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded
 from devlint.flow.values import (
     ITEMS,
@@ -173,6 +173,7 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         else:
             frame.state.env[name] = Mapping(base.items, value if base.other is UNKNOWN and not base.items else UNKNOWN)
     elif isinstance(base, Sequence) and name:
+        leads.filled(frame, target, base.item, value)
         frame.state.env[name] = Sequence(None, add_item(base.item, value), True)
     elif isinstance(base, Batches) and name and isinstance(value, Tensor):
         # batch["x"] = batch["x"].to(device): some of the batch has moved, the rest is no longer known

@@ -51,6 +51,14 @@ def either(frame: Frame, node: ast.IfExp, first: Value, second: Value) -> None:
                 _alternative(frame, place, frame.machine.text(place), fresh, beside)
 
 
+def filled(frame: Frame, target: ast.Subscript, held: Value, value: Value) -> None:
+    """An item of a list takes the place of a new tensor: those that are not replaced stay on the CPU."""
+    if frame.inlined or frame.machine.muted or not isinstance(held, Tensor) or held.many is False:
+        return
+    if any(leaf.implied for leaf in held.device.leaves()):
+        _alternative(frame, target, frame.machine.text(target), held, value)
+
+
 def is_fresh(value: Value | None) -> bool:
     """Whether it is a tensor which a factory made on the default device, and nothing else."""
     return (

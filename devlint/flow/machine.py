@@ -46,7 +46,7 @@ from devlint.flow.values import (
 )
 from devlint.flow.waits import Queue
 from devlint.placing import HostRead
-from devlint.sites import Forward, Literal, Operation, Site, Step
+from devlint.sites import LEADS, Forward, Literal, Operation, Site, Step
 
 _DEEPEST_CALL = 4
 _CALLS_PER_FUNCTION = 12
@@ -124,7 +124,8 @@ class Machine:
         if self.muted or (frame.inlined and not claim) or (frame.silent and claim):
             return
         self._steps.made(frame, site)
-        if claim and frame.info is not None and frame.info.private and not frame.inlined:
+        lead = isinstance(site, Operation) and site.kind in LEADS
+        if claim and not lead and frame.info is not None and frame.info.private and not frame.inlined:
             # what the callers in this file pass says more than arguments of which nothing is known
             self._alone.setdefault(frame.info, []).append(site)
         else:

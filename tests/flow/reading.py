@@ -23,8 +23,8 @@ from _pytest.mark import ParameterSet
 
 from devlint.device import Device
 from devlint.flow import analyze
-from devlint.rules.placement.meeting import LEADS, meetings
-from devlint.sites import Attribute, Forward, Operand, Operation, Site, Transfer
+from devlint.rules.placement.meeting import meetings
+from devlint.sites import LEADS, Attribute, Forward, Operand, Operation, Site, Transfer
 
 ROOT = Path(__file__).resolve().parents[2]
 PRELUDE = "import torch; from torch import nn; import torch.nn.functional as F\n"

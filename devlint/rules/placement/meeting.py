@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 
 from devlint.device import LOOP, Device, Kind, Role
 from devlint.finding import Severity
-from devlint.sites import Forward, Operand, Operation, Scope
+from devlint.sites import LEADS, Forward, Operand, Operation, Scope
 
-LEADS = frozenset({"alternative", "collective"})
-"""The kinds of operations that are worth a hint: a tensor of the default device, and what speaks against it."""
 MODULE = "module"
 """The role of the operand that is the called module itself."""
 _LONGEST_TEXT = 60

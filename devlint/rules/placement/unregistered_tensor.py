@@ -144,7 +144,8 @@ def _registrable(site: Attribute, statement: ast.stmt, function: ast.FunctionDef
         isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == site.name
         for node in before
     )
-    return function.name == "__init__" and made and not named and site.value.many is True
+    sure = site.value.many is True and site.value.device.kind is Kind.CPU
+    return function.name == "__init__" and made and not named and sure
 
 
 def _copied_each_time(site: Attribute) -> Iterable[Report]:
