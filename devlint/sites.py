@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN, Device
 from devlint.measurement import Measurement
+
+if TYPE_CHECKING:
+    from devlint.loader_sites import Training
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,8 @@ class Load(Site):
 
     ``keywords`` maps the keyword arguments to their nodes; ``open`` says that more arguments may come in through
     ``**``.  ``batches`` is where the batches are made, ``escapes`` says that the loader leaves the code that can be
-    seen.  ``pinned`` says whether it pins them, ``workers`` how many processes make them.
+    seen.  ``pinned`` says whether it pins them, ``workers`` how many processes make them, and
+    ``training`` what trains with them.
     """
 
     loader: str
@@ -223,48 +228,7 @@ class Load(Site):
     escapes: bool = False
     pinned: bool | None = None
     workers: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Draw(Site):
-    """A random order is drawn: the numbers on the device ``default``, with a generator on the device ``place``.
-
-    ``generator`` is the argument that gives it, ``None`` where ``drawer`` brings its own; ``default_by`` is where the
-    default device was set.
-    """
-
-    drawer: str
-    generator: ast.AST | None
-    place: Device
-    default: Device
-    default_by: Step | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """A loader at ``node`` as the owner of worker processes: how many (``None``: not known), and how they start.
-
-    ``context`` is "fork" where the code says nothing, and empty where it cannot be told; ``open`` says that more
-    arguments may come in through ``**``.
-    """
-
-    node: ast.AST
-    workers: int | None
-    context: str
-    open: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SampleWork(Site):
-    """Code that makes samples or batches puts something on a device.
-
-    ``role`` is what runs it: "__getitem__", "__iter__", "collate_fn", "transform", "worker_init_fn"; ``loaders`` are
-    those of the file that do, none where they are elsewhere.
-    """
-
-    role: str
-    place: Device
-    loaders: tuple[Worker, ...]
+    training: Training | None = None
 
 
 @dataclass(frozen=True, slots=True)

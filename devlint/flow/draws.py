@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device
 from devlint.flow.values import Const, DeviceValue, Named, Stateful, Value, named_place
-from devlint.sites import Draw, Step
+from devlint.loader_sites import Draw
+from devlint.sites import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

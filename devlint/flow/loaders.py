@@ -11,6 +11,7 @@ from devlint import device
 from devlint.device import Device
 from devlint.flow import names
 from devlint.flow.evidence import DEVICE_NAME
+from devlint.flow.sharing import Sharing
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import (
     Batches,
@@ -54,7 +55,8 @@ _MANAGERS = frozenset({"prepare", "prepare_data_loader", "setup_dataloaders", "f
 class Loaders:
     """The loaders of a file, followed from their construction to the transfers of their batches."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self.sharing = Sharing(text)
         self._by_oid: dict[int, _Known] = {}
         self._by_node: dict[ast.AST, int] = {}
 
@@ -69,6 +71,7 @@ class Loaders:
             managed = _is_managed(frame)
             self._by_oid[oid] = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
         frame.machine.samples.loader(frame, call, _workers(call))
+        self.sharing.make(frame, call, oid)
         tensors = isinstance(dataset, Stateful) and bool(dataset.tensors)
         if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
             # whoever makes the batches may put them anywhere
@@ -123,7 +126,7 @@ class Loaders:
 
     def sites(self) -> Iterator[Load]:
         """A site for each loader whose batches are the code's own business."""
-        for known in self._by_oid.values():
+        for oid, known in self._by_oid.items():
             if known.managed:
                 continue
             yield Load(
@@ -137,7 +140,8 @@ class Loaders:
                 known.custom,
                 known.escapes,
                 _literal(known.call.keywords.get("pin_memory"), bool),
-                _literal(known.call.keywords.get("num_workers"), int),
+                _workers(known.call),
+                self.sharing.training(oid),
             )
 
 

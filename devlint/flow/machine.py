@@ -69,7 +69,7 @@ class Machine:
         self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
         self.test = test
         self.default_device: object = None
-        self.loaders = Loaders()
+        self.loaders = Loaders(text)
         self.samples = Samples(text)
         self.groups = Groups(text)
         self.attributes = Attributes()

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from devlint.device import Device, Kind
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import Const, Function, Instance, Sequence, Stateful, Value, placement
-from devlint.sites import SampleWork, Scope, Worker
+from devlint.loader_sites import SampleWork, Worker
+from devlint.sites import Scope
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -294,6 +294,7 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     item = iterate(iterated)
     if item is ELEMENT:
         return
+    frame.machine.loaders.sharing.loop(frame, node, item)
 
     def begin() -> None:
         for value in item.items or () if isinstance(item, Sequence) else (item,):

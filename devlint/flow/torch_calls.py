@@ -20,6 +20,7 @@ from devlint.flow import (
     modules,
     nodes,
     operations,
+    sharing,
     syncs,
     table,
     tensors,
@@ -328,6 +329,11 @@ def _compiled(frame: Frame, call: Call, path: str) -> Value:
     return first if isinstance(first, (Module, Opaque, Batches)) else UNKNOWN
 
 
+def _sampler(frame: Frame, call: Call, path: str) -> Value:
+    draws.note(frame, call, path)
+    return frame.machine.loaders.sharing.sampler(call, path)
+
+
 def _note_group(frame: Frame, call: Call, path: str) -> None:
     frame.machine.groups.note(frame, call, path)
 
@@ -348,6 +354,7 @@ _SPECIAL: dict[str, Callable[[Frame, Call, str], Value]] = {
     "torch.autograd.Variable": _variable,
     "torch.utils.data.TensorDataset": _tensor_dataset,
     "torch.utils.data.Subset": _subset,
+    sharing.SAMPLER: _sampler,
     "torch.utils.data.random_split": _subset,
     "torch.cuda.is_available": _available,
     "torch.cuda.device_count": _available,

@@ -270,7 +270,8 @@ def join(first: Value, second: Value, guard: str) -> Value:
     for one, two in ((first, second), (second, first)):
         if isinstance(one, Sequence) and isinstance(two, Opaque) and one.items and two.role is device.Role.INPUT:
             return _join_parts(one, two, guard)
-        if isinstance(one, Sequence) and isinstance(two, Const) and two.value is None:
+        sampler = isinstance(one, Stateful) and one.path.endswith("Sampler")
+        if (sampler or isinstance(one, Sequence)) and isinstance(two, Const) and two.value is None:
             return one
         if isinstance(one, Tensor) and is_host(two):
             return replace(one, optional=True)

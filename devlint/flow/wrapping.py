@@ -52,6 +52,8 @@ def wrap(frame: Frame, call: Call, path: str) -> Value:
         last = ids.items[-1]
         spelled = f"device_ids={frame.machine.text(call.argument_node(1, 'device_ids') or call.node)}"
         frame.machine.choosing.number(frame, call.node, last.value if isinstance(last, Const) else None, spelled)
+    if path == DISTRIBUTED:
+        frame.machine.loaders.sharing.wrap(frame, call.node)
     given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
     if path.endswith("data_parallel"):
         return UNKNOWN

@@ -1,0 +1,66 @@
+"""The vocabulary of data loaders: what makes their samples, who draws their order, what trains with their batches."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from devlint.device import Device
+from devlint.sites import Site, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What a loader is to a loop that trains with its batches.
+
+    ``at_hand`` says that the samples are in memory, ``whole`` that each process gets all of them where the model is
+    ``wrapped`` for several.  ``sampler`` shuffles alike in each of the ``epochs``, which nobody tells it of.
+    """
+
+    at_hand: bool
+    epochs: Step | None
+    wrapped: Step | None
+    sampler: Step | None
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A loader at ``node`` as the owner of worker processes: how many (``None``: not known), and how they start.
+
+    ``context`` is "fork" where the code says nothing, and empty where it cannot be told; ``open`` says that more
+    arguments may come in through ``**``.
+    """
+
+    node: ast.AST
+    workers: int | None
+    context: str
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SampleWork(Site):
+    """Code that makes samples or batches puts something on a device.
+
+    ``role`` is what runs it: "__getitem__", "__iter__", "collate_fn", "transform", "worker_init_fn"; ``loaders`` are
+    those of the file that do, none where they are elsewhere.
+    """
+
+    role: str
+    place: Device
+    loaders: tuple[Worker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw(Site):
+    """A random order is drawn: the numbers on the device ``default``, with a generator on the device ``place``.
+
+    ``generator`` is the argument that gives it, ``None`` where ``drawer`` brings its own; ``default_by`` is where the
+    default device was set.
+    """
+
+    drawer: str
+    generator: ast.AST | None
+    place: Device
+    default: Device
+    default_by: Step | None = None
