@@ -358,10 +358,13 @@ class Literal(Site):
     """A string that names an accelerator, where it decides about a placement.
 
     ``role`` is what it is passed to: ".to", "device", "torch.device", "map_location", "autocast", "parameter", ...
+    "rank" is a device of CUDA whose index is computed, "autocast off" one that is left out of mixed precision.
+    ``revised`` says that it overrides the CPU, on purpose, or is itself replaced further down where CUDA is missing.
     """
 
     text: str
     role: str
+    revised: bool = False
 
 
 def is_test_file(filename: str) -> bool:

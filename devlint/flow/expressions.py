@@ -222,7 +222,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
         flag = guards.condition(frame, part)
         # what follows is evaluated only where this holds, or does not
         frame.shim = frame.shim or mentions.is_gate(flag.key)
-        if isinstance(node.op, ast.And) and guards.accelerates(flag):
+        if guards.accelerates(flag if isinstance(node.op, ast.And) else flag.negated()):
             frame.state.accelerated = True
     frame.state.accelerated, frame.shim = accelerated, shim
     if isinstance(node.op, ast.Or):

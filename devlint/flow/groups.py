@@ -58,6 +58,9 @@ class Groups:
             if "device_id" in call.keywords or call.open:
                 self._chosen = True
             backend = call.argument(0, "backend")
+            if backend == Const("nccl") and not frame.state.accelerated:
+                # NCCL needs CUDA
+                frame.state.required = True
             name = backend.value if isinstance(backend, Const) and isinstance(backend.value, str) else ""
             self._made.setdefault(call.node, _Made(call.node, frame.scope(), name, frame.info))
         elif self._waits is None and "device" not in call.keywords and "device_ids" not in call.keywords:

@@ -34,8 +34,11 @@ _AVAILABLE = re.compile(
     r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"
 )
 _ACCELERATED_NAME = re.compile(
-    r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*)(?:_|$)", re.IGNORECASE
+    r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*|rocm|model_parallel)(?:_|$)",
+    re.IGNORECASE,
 )
+_MEMBER = re.compile(r"(?:[A-Z]+_)?(?:CUDA|GPU|XPU|NPU|MLU|HPU|MPS|MUSA)")
+"""A member of an enumeration which stands for an accelerator, such as ``RNGType.CUDA``."""
 _NEGATIVE_NAME = re.compile(r"(?:^|_)(?:no|disable|without|cpu|not)_", re.IGNORECASE)
 _AVAILABLE_NAME = re.compile(
     r"cuda_is_available|is_(?:torch_)?(?:cuda|gpu|xpu|npu)_available|cuda_available|has_cuda|gpu_available",
@@ -76,10 +79,11 @@ def truth(frame: Frame, flag: Flag) -> bool | None:
 
 def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
     parts = [condition(frame, value) for value in node.values]
+    every = isinstance(node.op, ast.Or) and all(map(accelerates, parts))
     if isinstance(node.op, ast.Or):
         # De Morgan: either of two holds unless neither does
         parts = [part.negated() for part in parts]
-    accelerated = 1 if any(accelerates(part) for part in parts) else 0
+    accelerated = -1 if every else 1 if any(map(accelerates, parts)) else 0
     key = " and ".join(part.key if part.positive else f"not {part.key}" for part in parts)
     for part in parts:
         frame.state.wholes.setdefault((part.key, part.positive), set()).add(key)
@@ -207,9 +211,11 @@ def names_accelerator(node: ast.expr) -> bool:
     """Whether a literal (or each of several) names an accelerator."""
     options = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
     texts = [option.value for option in options if isinstance(option, ast.Constant) and isinstance(option.value, str)]
-    places = [device.parse(text) for text in texts]
+    places = [device.parse(text.rstrip(":")) for text in texts]
     if any(text in ("gpu", "nccl") for text in texts):
         return True
+    if all(isinstance(option, ast.Attribute) and _MEMBER.fullmatch(option.attr) for option in options):
+        return bool(options)
     return bool(places) and all(place is not None and place.kind is Kind.ACCELERATOR for place in places)
 
 

@@ -44,8 +44,26 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
         place = device.parse(node.value)
         if place is not None and place.kind is Kind.ACCELERATOR:
             if not frame.comparing:
-                frame.emit(Literal(node, frame.scope(), node.value, role))
+                frame.emit(Literal(node, frame.scope(), node.value, role, frame.state.hosted or _revised(frame, node)))
                 if role != "parameter":
                     frame.machine.choosing.number(frame, node, place.index, node.value)
             return node.value
     return ""
+
+
+def _revised(frame: Frame, node: ast.Constant) -> bool:
+    """Whether the function asks for CUDA further down, and decides there what is to become of what it was given."""
+    if frame.info is None or frame.machine.muted:
+        return False
+    later = (inner for inner in frame.info.nodes if isinstance(inner, ast.If) and inner.lineno > node.lineno)
+    return any(_asks(inner.test) and _says_cuda(inner.test) for inner in later)
+
+
+def _asks(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == "is_available" for node in ast.walk(test))
+
+
+def _says_cuda(test: ast.expr) -> bool:
+    """Whether a test compares something with CUDA."""
+    named = (node for node in ast.walk(test) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return any("cuda" in str(node.value) for node in named)

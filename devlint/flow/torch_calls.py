@@ -220,8 +220,9 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
     misuse.note_argument(frame, call, node, given, "torch.device")
     frame.machine.choosing.wrap(call)
     frame.machine.choosing.use(frame, given, call.node)
-    if text := literals.literal(frame, node, "torch.device"):
-        index = call.argument(1, "index")
+    index = call.argument(1, "index")
+    computed = index is not None and not isinstance(index, Const)
+    if text := literals.literal(frame, node, "rank" if computed else "torch.device"):
         place = device.parse(text)
         if place is not None and index is not None:
             number = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
@@ -260,7 +261,9 @@ def _set_default_type(frame: Frame, call: Call, path: str) -> Value:
 def _autocast(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device_type")
     if node is not None:
-        literals.literal(frame, node, "autocast")
+        enabled = call.keywords.get("enabled")
+        off = isinstance(enabled, Const) and enabled.value is False
+        literals.literal(frame, node, "autocast off" if off else "autocast")
         misuse.note_argument(frame, call, node, call.argument(0, "device_type"), "autocast")
     return UNKNOWN
 

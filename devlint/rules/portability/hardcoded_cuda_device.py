@@ -19,9 +19,12 @@ _MESSAGES = {
     "set_default_device": "`set_default_device({text})` succeeds anywhere: the first tensor after it "
     "fails where CUDA is not available",
     "parameter": f"the default `{{text}}` {_FAILS}, for every caller that names no device",
+    "rank": "`{text}` is written into the device of this process: it " + _FAILS,
+    "autocast off": "`autocast({text}, enabled=False)` leaves mixed precision switched on for every other accelerator",
     "autocast": "`autocast({text})` is switched off, with a warning, where CUDA is not available, "
     "and does not cover other accelerators",
 }
+_MILD = frozenset({"autocast", "autocast off", "parameter", "rank"})
 _REPLACED = frozenset({".to", "device", "map_location"})
 _CHOICE = '"cuda" if torch.cuda.is_available() else "cpu"'
 
@@ -59,8 +62,11 @@ class HardcodedCudaDevice(Rule):
     - Comparisons, such as `device.type == "cuda"`, and the choices of a command line.
     - `torch.amp.GradScaler("cuda")`, which switches itself off.
     - The fallback in an `except` handler.
-    - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`.
-    - It is an info only in tests.
+    - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`, and in functions,
+      classes and files that are about CUDA by their names, such as `CUDAAccelerator`.
+    - It is an info only in tests; for the device of one process of many, `torch.device("cuda", rank)`; where it
+      overrides the CPU on purpose, `if device.type == "cpu": device = "cuda"`; and where the function asks further down
+      whether CUDA is there.
 
     ## Fix safety
     Where the code has a device at hand, `.to("cuda")`, `device="cuda"` and `map_location="cuda"` name it instead:
@@ -83,9 +89,9 @@ class HardcodedCudaDevice(Rule):
         """A report for every literal CUDA device which nothing guards."""
         if not isinstance(site, Literal) or site.text.partition(":")[0] != "cuda" or site.role not in _MESSAGES:
             return
-        if site.scope.guarded or site.scope.handler or edits.moves_to_cuda_by_name(site.scope.function):
+        if site.scope.guarded or site.scope.handler or edits.is_about_cuda(self.source, site.scope):
             return
-        mild = site.role in ("autocast", "parameter") or edits.in_test(self.source, site.scope)
+        mild = site.revised or site.role in _MILD or edits.in_test(self.source, site.scope)
         device = edits.device_at_hand(site.scope)
         yield Report(
             site.node,
@@ -103,7 +109,7 @@ class HardcodedCudaDevice(Rule):
 
 
 def _help(role: str, device: str) -> str:
-    if role == "autocast":
+    if role.startswith("autocast"):
         return "pass the type of the device in use, `device.type`"
     if role == "parameter":
         return "leave the default out, or make it `None` and choose the device inside the function"
@@ -111,6 +117,6 @@ def _help(role: str, device: str) -> str:
         return f"use `{device}`"
     if role == "map_location":
         return 'load to the CPU, `map_location="cpu"`, and move the module afterwards'
-    if role in ("torch.device", "variable", "set_default_device"):
+    if role in ("torch.device", "variable", "set_default_device", "rank"):
         return f"choose what the machine has: `{_CHOICE}`"
     return f"choose once, `device = torch.device({_CHOICE})`, and name `device` here"

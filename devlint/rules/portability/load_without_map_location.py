@@ -107,7 +107,13 @@ def _from_here(source: SourceText, node: ast.AST) -> bool:
     if isinstance(file, ast.Call):
         return ast.unparse(file.func).endswith("BytesIO")
     path, body = ast.dump(file), edits.around(source, node)
-    earlier = (call for call in ast.walk(body) if isinstance(call, ast.Call) and call.lineno < node.lineno)
+    if ast.unparse(file).startswith("self."):
+        # what an object keeps is one file, whichever of its methods saves it
+        classes = (found for found in ast.walk(source.tree) if isinstance(found, ast.ClassDef))
+        body = next((found for found in classes if found.lineno <= node.lineno <= (found.end_lineno or 0)), body)
+        earlier = [call for call in ast.walk(body) if isinstance(call, ast.Call) and call is not node]
+    else:
+        earlier = [call for call in ast.walk(body) if isinstance(call, ast.Call) and call.lineno < node.lineno]
     return any(
         len(call.args) > 1 and ast.unparse(call.func).endswith("save") and ast.dump(call.args[1]) == path
         for call in earlier
