@@ -34,7 +34,7 @@ _AVAILABLE = re.compile(
     r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"
 )
 _ACCELERATED_NAME = re.compile(
-    r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*|rocm|model_parallel)(?:_|$)",
+    r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*|rocm|accel|model_parallel)(?:_|$)",
     re.IGNORECASE,
 )
 _MEMBER = re.compile(r"(?:[A-Z]+_)?(?:CUDA|GPU|XPU|NPU|MLU|HPU|MPS|MUSA)")
