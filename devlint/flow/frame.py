@@ -62,8 +62,6 @@ class Loop:
     """How many of those branches some rounds take and others do not."""
     skips: bool = False
     """Whether some rounds go on to the next one before their end."""
-    changes: frozenset[str] | None = None
-    """The dotted names that the rounds assign, once somebody has asked."""
     continues: list[State] = field(default_factory=list)
     breaks: list[State] = field(default_factory=list)
 

@@ -25,8 +25,8 @@ _CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def kept(frame: Frame, loop: ast.For | ast.AsyncFor | ast.While) -> None:
     """Sites for the losses that the rounds of a training loop leave behind."""
-    inside = nodes.walk(loop)
-    losses = _losses(inside)
+    rounds = frame.machine.rounds(loop)
+    losses = _losses(rounds.inside) if rounds.trains else {}
     if not losses:
         return
     for statement, certain in _statements(loop.body):

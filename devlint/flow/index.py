@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import ast
 import bisect
-import functools
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from devlint import torch_api
-from devlint.flow import evidence, names, nodes, table
+from devlint.flow import evidence, names, nodes, table, triggers
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-
-_TRIGGER = re.compile(
-    r"""cuda|device|\.to\(|\.cpu\(|type_as\(|xpu\(|DataLoader|DataParallel|data_parallel|\bload\(|load_url|state_dict_from_url|register_buffer
-    |empty_cache|gc\.collect|\.backward\(|Sampler\(|random_split\(|init_process_group|set_device|_VISIBLE_
-    |\.numpy\(|pin_memory\(|pack_padded_sequence\(|self\.\w+\ *(?::[^=\n]+)?=\ *[\[({]
-    |\b(?:zeros|ones|full|empty|eye|arange|range|linspace|logspace|rand|randn|randint|randperm|tensor|as_tensor|from_numpy
-    |tril_indices|triu_indices|\w*Tensor)\(|_window\(|square_subsequent_mask|\)\(""",
-    re.VERBOSE,
-)
-"""What a definition must mention before the interpreter enters it unasked."""
 
 _MODULE_ROOTS = {
     "pytorch_lightning.LightningModule",
@@ -63,6 +52,11 @@ class FunctionInfo:
         return nodes.walk(self.node)
 
     @cached_property
+    def own(self) -> list[ast.AST]:
+        """Every node of the function that belongs to no function or class inside it."""
+        return nodes.own(self.node)
+
+    @cached_property
     def qualname(self) -> str:
         """The name with its class, and the line, which makes it unique in a file."""
         prefix = f"{self.owner.node.name}." if self.owner else ""
@@ -90,12 +84,12 @@ class FunctionInfo:
     @cached_property
     def is_generator(self) -> bool:
         """Whether a call makes a generator instead of running the body."""
-        return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes.own(self.node))
+        return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in self.own)
 
     @cached_property
     def device_aware(self) -> bool:
         """Whether the function itself says where something is to live."""
-        for node in nodes.own(self.node):
+        for node in self.own:
             if isinstance(node, ast.keyword) and node.arg == "device":
                 return True
             if isinstance(node, ast.Attribute) and node.attr in ("device", "is_cuda", "cuda", "type_as"):
@@ -118,7 +112,7 @@ class FunctionInfo:
 
     @cached_property
     def _nonlocal(self) -> frozenset[str]:
-        own = (node.names for node in nodes.own(self.node) if isinstance(node, ast.Nonlocal))
+        own = (node.names for node in self.own if isinstance(node, ast.Nonlocal))
         return frozenset(name for names_ in own for name in names_)
 
     @property
@@ -151,7 +145,13 @@ class ClassInfo:
     @cached_property
     def nodes(self) -> list[ast.AST]:
         """Every node of the class."""
-        return nodes.walk(self.node)
+        found: list[ast.AST] = [self.node]
+        for item in ast.iter_child_nodes(self.node):
+            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                found += self.index.function(item, self).nodes
+            else:
+                found += nodes.walk(item)
+        return found
 
     def parents(self) -> Iterator[ClassInfo]:
         """The bases that the same file defines."""
@@ -304,12 +304,11 @@ class Index:
         self.functions: dict[ast.AST, FunctionInfo] = {}
         self._star = False
         self.star_modules: list[str] = []
-        self.rebound = set(re.findall(r"^\s+(?:global|nonlocal)\s+(.*)$", text, re.MULTILINE))
-        self.rebound = {name.strip() for names_ in self.rebound for name in names_.split("#")[0].split(",")}
+        self.rebound = _rebound(text)
         self._text = text
         self._triggers: list[int] = []
         self._starts = [0]
-        self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n", text))
+        self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n" if "\r" in text else "\n", text))
         self.host_functions = set(re.findall(r"(?:collate_fn|worker_init_fn)\s*=\s*(?:self\.)?(\w+)", text))
         for node in _top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -320,31 +319,13 @@ class Index:
         if self._star:
             # what a star brings in cannot be seen, but these names have one meaning
             self.imports = {**_BY_STAR, **self.imports}
-        self._triggers = self._rows(_TRIGGER)
-        self._trigger_aliases()
+        mentioned = itertools.chain(triggers.places(text), triggers.aliases(self.imports.items(), text))
+        self._triggers = sorted(self._rows(mentioned))
         self._collect(tree.body)
         self._trigger_callers()
 
-    def _rows(self, pattern: re.Pattern[str]) -> list[int]:
-        return sorted({bisect.bisect_right(self._starts, match.start()) for match in pattern.finditer(self._text)})
-
-    def _trigger_aliases(self) -> None:
-        """What matters under its own name matters under the one that an import gives it."""
-        aliases = [
-            re.escape(name) for name, path in self.imports.items() if path != name and _TRIGGER.search(f"{path}(")
-        ]
-        patterns = [rf"(?<![\w.])(?:{'|'.join(aliases)})\(" if aliases else ""]
-        # what the tables of torch's names know matters without a call, too
-        known = [
-            re.escape(name)
-            for name, path in self.imports.items()
-            if torch_api.matters(path) or torch_api.matters(f"{path}.")
-        ]
-        patterns.append(rf"(?<![\w.])(?:{'|'.join(known)})\b" if known else "")
-        words = [word for word in _known_words() if f".{word}" in self._text]
-        patterns.append(rf"\.(?:{'|'.join(words)})\b" if words else "")
-        for pattern in filter(None, patterns):
-            self._triggers = sorted({*self._triggers, *self._rows(re.compile(pattern))})
+    def _rows(self, places: Iterable[int]) -> set[int]:
+        return {bisect.bisect_right(self._starts, place) for place in places}
 
     def _trigger_callers(self) -> None:
         """What calls a function that mentions something is worth entering, too."""
@@ -358,7 +339,8 @@ class Index:
         patterns = [rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(named)))})\(" if named else ""]
         patterns.append(rf"self\.(?:{'|'.join(map(re.escape, sorted(called)))})\(" if called else "")
         for pattern in filter(None, patterns):
-            self._triggers = sorted({*self._triggers, *self._rows(re.compile(pattern))})
+            found = (match.start() for match in re.finditer(pattern, self._text))
+            self._triggers = sorted({*self._triggers, *self._rows(found)})
         for info in self.functions.values():
             info.triggered = info.triggered or self.triggered(info.node)
 
@@ -412,10 +394,12 @@ class Index:
                 self.function(node)
 
 
-@functools.cache
-def _known_words() -> tuple[str, ...]:
-    """What a name of torch's tables ends with, where that alone is not reason enough to enter a definition."""
-    return tuple(word for word in sorted(torch_api.words()) if not _TRIGGER.search(f"{word}("))
+def _rebound(text: str) -> set[str]:
+    """The names that functions assign as ``global`` or ``nonlocal``."""
+    if "global" not in text and "nonlocal" not in text:
+        return set()
+    found = re.findall(r"^\s+(?:global|nonlocal)\s+(.*)$", text, re.MULTILINE)
+    return {name.strip() for listed in found for name in listed.split("#")[0].split(",")}
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -22,6 +22,7 @@ from devlint.flow.groups import Groups
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
 from devlint.flow.optimizers import Optimizers
+from devlint.flow.rounds import Rounds
 from devlint.flow.samples import Samples
 from devlint.flow.selections import Selections
 from devlint.flow.state import ARGUMENTS, DEVICE, HeapKey, State
@@ -80,6 +81,7 @@ class Machine:
         self.choosing = Choosing(text)
         self.shims: set[str] = set()
         self.queue = Queue()
+        self._rounds: dict[ast.AST, Rounds] = {}
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._entered: dict[FunctionInfo, int] = {}
         self._alone: dict[FunctionInfo, list[Site]] = {}
@@ -113,6 +115,13 @@ class Machine:
         yield from self.optimizers.sites()
         yield from self.selections.sites()
         yield from self.choosing.sites()
+
+    def rounds(self, loop: ast.AST) -> Rounds:
+        """What the text of a loop says."""
+        found = self._rounds.get(loop)
+        if found is None:
+            found = self._rounds[loop] = Rounds(loop)
+        return found
 
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame."""

@@ -109,9 +109,9 @@ def _left_alone(frame: Frame, call: ast.Call) -> bool:
         return False
     bound = [
         names.dotted(target)
-        for node in nodes.walk(loop)
+        for node in frame.machine.rounds(loop).inside
         if isinstance(node, ast.Assign) and _begins_with(node.value, call)
         for target in node.targets
     ]
-    changes = Counter(timing.changed(loop))
+    changes = Counter(frame.machine.rounds(loop).assigned)
     return all(bound) and all(changes[name] <= 1 for name in bound)

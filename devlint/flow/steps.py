@@ -21,7 +21,7 @@ def is_step_loop(frame: Frame, node: ast.AST, iterated: Value) -> bool:
     """Whether a loop runs training or evaluation steps."""
     if isinstance(iterated, Loader):
         return True
-    inside = nodes.walk(node)
+    inside = frame.machine.rounds(node).inside
     if any(isinstance(inner, ast.Attribute) and inner.attr in _TRAINS for inner in inside):
         return True
     return isinstance(node, (ast.For, ast.AsyncFor)) and _evaluates(frame, node, inside)

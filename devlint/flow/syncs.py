@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind
-from devlint.flow import nodes, table, timing
+from devlint.flow import table, timing
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Unknown, Value, as_tensor, placement, surely_tensor
 from devlint.sites import Sync
 
@@ -95,8 +95,8 @@ def _region(frame: Frame, node: ast.expr, value: Value) -> str:
     placed = as_tensor(value).device.kind is not Kind.UNKNOWN or bool(frame.info and frame.info.device_aware)
     proven = surely_tensor(value) and as_tensor(value).certain and placed
     if step is not None:
-        if any(_is_backward(inner) for inner in nodes.walk(step.node)):
-            return "train" if proven or _may_wait(value, node, step) else ""
+        if frame.machine.rounds(step.node).trains:
+            return "train" if proven or _may_wait(frame, value, node, step) else ""
         # an evaluation has to read its results, but not one by one, and not what never changes
         parts = step is not frame.loops[-1] or timing.invariant(frame, node, None)
         return "element" if parts and proven else ""
@@ -109,16 +109,16 @@ def _region(frame: Frame, node: ast.expr, value: Value) -> str:
     return "forward" if always and frame.info is not None and frame.info.name == "forward" else ""
 
 
-def _may_wait(receiver: Value, node: ast.expr, loop: Loop) -> bool:
+def _may_wait(frame: Frame, receiver: Value, node: ast.expr, loop: Loop) -> bool:
     """Whether the receiver is a tensor; a loss is one by its ``backward()``."""
     if isinstance(receiver, (Tensor, Batches)):
         return True
     name = node.id if isinstance(node, ast.Name) else ""
-    return bool(name) and any(_is_backward(inner, name) for inner in nodes.walk(loop.node))
+    return bool(name) and any(_is_backward(inner, name) for inner in frame.machine.rounds(loop.node).inside)
 
 
-def _is_backward(node: ast.AST, name: str = "") -> bool:
-    """Whether a node is ``name.backward``, of whatever name where none is given."""
+def _is_backward(node: ast.AST, name: str) -> bool:
+    """Whether a node is ``name.backward``."""
     if not isinstance(node, ast.Attribute) or node.attr != "backward":
         return False
-    return not name or (isinstance(node.value, ast.Name) and node.value.id == name)
+    return isinstance(node.value, ast.Name) and node.value.id == name

@@ -34,39 +34,20 @@ def unchanged(frame: Frame, *expressions: ast.AST) -> bool:
         for node in nodes.walk(expression)
         if isinstance(node, (ast.Name, ast.Attribute))
     }
-    return loop is not None and named.isdisjoint(changed(loop))
+    return loop is not None and named.isdisjoint(frame.machine.rounds(loop).changes)
 
 
 def varies(frame: Frame, test: ast.expr) -> bool:
     """Whether the rounds of the innermost loop may differ in a condition: it calls something, or they change it."""
     if not frame.loops:
         return True
-    loop = frame.loops[-1]
-    if loop.changes is None:
-        loop.changes = frozenset(changed(loop.node))
+    changes = frame.machine.rounds(frame.loops[-1].node).changes
     for node in nodes.walk(test):
         if isinstance(node, (ast.Call, ast.NamedExpr)):
             return True
-        if isinstance(node, (ast.Name, ast.Attribute)) and names.dotted(node) in loop.changes:
+        if isinstance(node, (ast.Name, ast.Attribute)) and names.dotted(node) in changes:
             return True
     return False
-
-
-def changed(loop: ast.AST) -> Iterator[str]:
-    """The dotted names that a loop assigns, or writes to."""
-    for node in nodes.walk(loop):
-        if isinstance(node, (ast.Name, ast.Attribute)) and not isinstance(node.ctx, ast.Load):
-            yield names.dotted(node)
-        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            yield names.dotted(node.value)
-        elif isinstance(node, ast.AugAssign):
-            yield names.dotted(node.target)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            method = node.func.attr
-            if (method.endswith("_") and not method.endswith("__")) or method in ("append", "pop", "update"):
-                yield names.dotted(node.func.value)
-        elif isinstance(node, ast.keyword) and node.arg == "out":
-            yield names.dotted(node.value)
 
 
 def read_early(frame: Frame, call: ast.Call) -> Step | None:

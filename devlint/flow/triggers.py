@@ -1,0 +1,74 @@
+"""What a definition must mention before the interpreter enters it unasked.
+
+Every file is searched for these words, so they are searched one by one: for a plain string, Python skips through a text
+several times as fast as an expression with many alternatives does.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+
+from devlint import torch_api
+
+_ANYWHERE = (
+    *("cuda", "device", ".to(", ".cpu(", "type_as(", "xpu(", "DataLoader", "DataParallel", "data_parallel"),
+    *("load_url", "state_dict_from_url", "register_buffer", "empty_cache", "gc.collect", ".backward(", "Sampler("),
+    *("random_split(", "init_process_group", "_VISIBLE_", ".numpy(", "pin_memory(", "pack_padded_sequence("),
+    *("Tensor(", "_window(", "square_subsequent_mask", ")("),
+)
+"""Words that matter wherever they stand."""
+_WHOLE = (
+    *("load(", "zeros(", "ones(", "full(", "empty(", "eye(", "arange(", "range(", "linspace(", "logspace(", "rand("),
+    *("randn(", "randint(", "randperm(", "tensor(", "as_tensor(", "from_numpy(", "tril_indices(", "triu_indices("),
+)
+"""Calls that matter where nothing stands before the name."""
+_CONTAINER = re.compile(r"self\.\w+ *(?::[^=\n]+)?= *[\[({]")
+"""An attribute that is given a list, a tuple or a dict."""
+
+
+def places(text: str) -> Iterator[int]:
+    """Where a text mentions something that matters, in no particular order."""
+    for word in _ANYWHERE:
+        yield from _each(text, word)
+    for word in _WHOLE:
+        yield from (at for at in _each(text, word) if not at or not _continues(text[at - 1]))
+    yield from (match.start() for match in _CONTAINER.finditer(text))
+    for word in _names_of_torch():
+        end = len(word)
+        yield from (at for at in _each(text, word) if not _continues(text[at + end : at + end + 1]))
+
+
+def aliases(imports: Iterable[tuple[str, str]], text: str) -> Iterator[int]:
+    """Where a text uses, under the name that an import gives it, what matters under its own."""
+    called = [re.escape(name) for name, path in imports if path != name and _matters(f"{path}(")]
+    # what the tables of torch's names know matters without a call, too
+    known = [re.escape(name) for name, path in imports if torch_api.matters(path) or torch_api.matters(f"{path}.")]
+    for found, end in ((called, r"\("), (known, r"\b")):
+        if found:
+            yield from (match.start() for match in re.finditer(rf"(?<![\w.])(?:{'|'.join(found)}){end}", text))
+
+
+@functools.lru_cache(maxsize=4096)
+def _matters(text: str) -> bool:
+    return next(places(text), None) is not None
+
+
+def _each(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + len(word))
+
+
+def _continues(character: str) -> bool:
+    """Whether a character goes on with the name beside it."""
+    return character == "_" or character.isalnum()
+
+
+@functools.cache
+def _names_of_torch() -> tuple[str, ...]:
+    """What a name of torch's tables ends with, where that alone is not reason enough to enter a definition."""
+    plain = re.compile("|".join(map(re.escape, (*_ANYWHERE, *_WHOLE))))
+    return tuple(f".{word}" for word in sorted(torch_api.words()) if not plain.search(f"{word}("))
