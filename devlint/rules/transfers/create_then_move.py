@@ -11,9 +11,10 @@ from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.creating import creating
 from devlint.sites import Creation, Site, Step, Transfer
 
-_FROM_DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor"})
-"""They read values of the host, which are copied in any case."""
-_NEEDS_THE_HOST = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
+_NEEDS_THE_HOST = frozenset(
+    {"tensor", "as_tensor", "asarray", "scalar_tensor", "from_numpy", "frombuffer", "from_file", "from_dlpack", "load"}
+)
+"""They read values of the host, which are copied whoever is told the device."""
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""
 
@@ -24,8 +25,7 @@ class CreateThenMove(Rule):
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU. It is a
-    warning in a loop and in the code of a module, elsewhere a hint, and a hint for `torch.tensor` of literals, which
-    has to be copied anyway.
+    warning in a loop and in the code of a module, elsewhere a hint.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
@@ -50,16 +50,17 @@ class CreateThenMove(Rule):
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
     - `generator=` is given, for which the numbers are drawn on the CPU, unless the function takes any generator from
       its caller: then a hint, since a generator of the accelerator makes the call raise.
-    - `torch.tensor` and its like read values that were computed, which are copied from the host in any case.
-    - `pin_memory=True`, which prepares a copy; `requires_grad=True`, which DVL106 reports; `torch.from_numpy`, for
-      which `torch.as_tensor(array, device=...)` saves no copy.
+    - `torch.tensor([1.0, 2.0])`, `torch.FloatTensor([1.0, 2.0])`, `torch.from_numpy(array)` and their like read values
+      of the host, which are copied in any case: with `device=`, torch builds on the CPU and copies, too.
+    - `.type_as(x)` in a module, which follows `x` in a trace of it, where `device=x.device` becomes a constant.
+    - `pin_memory=True`, which prepares a copy; `requires_grad=True`, which DVL106 reports.
     - Where the tensor goes is not known, or is the CPU.
 
     ## Fix safety
     Safe where the values are the same on every device: `zeros`, `ones`, `full`, `empty`, `eye`, `arange` of whole
-    numbers, `tensor` of literals. Unsafe for random numbers, which the device draws from a stream of its own, for
-    `linspace` and `arange` of fractions, whose last digit may differ, and for the constructors by type, such as
-    `torch.FloatTensor`, which take no accelerator and become `torch.tensor(...)` or `torch.empty(...)`.
+    numbers. Unsafe for random numbers, which the device draws from a stream of its own, for `linspace` and `arange` of
+    fractions, whose last digit may differ, and for the constructors by type, such as `torch.FloatTensor`, which take no
+    accelerator and become `torch.tensor(...)` or `torch.empty(...)`.
 
     ## References
     - [Create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)
@@ -81,8 +82,7 @@ class CreateThenMove(Rule):
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
-        needed = made.function.rpartition(".")[2] in _NEEDS_THE_HOST or _staged(made.node) or _computed(made, site)
-        if needed or not _goes_away(site):
+        if _needed(made) or _traced(site) or not _goes_away(site):
             return
         yield Report(
             site.node,
@@ -112,7 +112,7 @@ class CreateThenMove(Rule):
         """Whether the copy is avoidable, and happens again and again."""
         name = made.function.rpartition(".")[2]
         often = (site.repeated or site.scope.module) and not site.scope.sometimes
-        avoidable = name not in _FROM_DATA and name.islower() and not made.helper and not made.generator
+        avoidable = site.spelled != "type_as" and name.islower() and not made.helper and not made.generator
         return often and avoidable and not in_test(self.source, site.scope)
 
 
@@ -120,7 +120,7 @@ def _message(made: Creation, site: Transfer, goal: str) -> str:
     name = made.function
     if made.generator:
         return f"`{name}` draws on the CPU, so it raises for a generator of the accelerator, and copies for none"
-    if name.rpartition(".")[2] in _FROM_DATA:
+    if _by_type(made):
         return f"`{name}` builds on the CPU, and `.{site.spelled}()` moves the result to {goal}"
     inside = f", in `{made.helper}`," if made.helper else ""
     return f"`{name}` creates on the CPU{inside} only to be copied to {goal}"
@@ -134,8 +134,6 @@ def _advice(made: Creation, site: Transfer) -> str:
         return f"hand the device over to `{made.helper}`, for `{name}(..., device=...)`"
     if not name.rpartition(".")[2].islower():
         return "it takes no accelerator: `torch.tensor(..., device=...)` or `torch.empty(..., device=...)` do"
-    if name.rpartition(".")[2] in _FROM_DATA:
-        return f"one call does both: `{name}(..., device=...)`"
     return f"create it there: `{name}(..., device=...)`"
 
 
@@ -148,20 +146,23 @@ def _goes_away(site: Transfer) -> bool:
     return site.target.accelerates() is not False if site.target.known else named
 
 
-def _computed(made: Creation, site: Transfer) -> bool:
-    """Whether a creation reads values that were computed on the host: they are copied from there in any case."""
-    name = made.function.rpartition(".")[2]
-    data = made.node.args[:1] or [keyword.value for keyword in made.node.keywords if keyword.arg == "data"]
-    typed = not name.islower() and len(made.node.args) == 1
-    if typed and site.spelled == "type_as" and not isinstance(data[0], ast.Constant):
-        # another call would have to be told the device and the type, and copies as well
-        return True
-    reads = name in _FROM_DATA or (typed and isinstance(data[0], _DISPLAYS))
-    return reads and not all(isinstance(node, _LITERAL) for part in data for node in ast.walk(part))
+def _needed(made: Creation) -> bool:
+    """Whether a creation reads values of the host, or is on the CPU for a purpose."""
+    reads = made.function.rpartition(".")[2] in _NEEDS_THE_HOST
+    return reads or (_by_type(made) and isinstance(made.node.args[0], _DISPLAYS)) or _staged(made.node)
+
+
+def _by_type(made: Creation) -> bool:
+    """Whether a constructor by type may be given values, as `torch.Tensor(values)`; several numbers are sizes."""
+    return not made.function.rpartition(".")[2].islower() and len(made.node.args) == 1
+
+
+def _traced(site: Transfer) -> bool:
+    """Whether a move follows another tensor at run time even in a trace of the module."""
+    return site.spelled == "type_as" and site.scope.module
 
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
-_LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
 
 
 def _staged(call: ast.Call) -> bool:
