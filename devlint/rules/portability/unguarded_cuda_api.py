@@ -23,6 +23,9 @@ class UnguardedCudaApi(Rule):
     and memory that is pinned by hand (`x.pin_memory()`, `torch.empty(n, pin_memory=True)`), where nothing asks for an
     accelerator. Of several in a row the first is reported: without CUDA the others are not reached.
 
+    The rule is off, since much code is only called where CUDA was chosen, which the code itself does not say. A project
+    that is to run without CUDA, too, switches it on.
+
     ## Why it matters
     On a machine without CUDA they raise "Torch not compiled with CUDA enabled" and the like, often only for the sake of
     a time or a name that is to be printed. Their neighbours `torch.cuda.empty_cache()`, `memory_allocated()`,
@@ -61,6 +64,7 @@ class UnguardedCudaApi(Rule):
     code = "DVL605"
     name = "unguarded-cuda-api"
     severity = Severity.INFO
+    default = False
     sites = (Mention,)
 
     def judge(self, site: Site) -> Iterable[Report]:
