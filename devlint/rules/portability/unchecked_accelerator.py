@@ -51,7 +51,8 @@ class UncheckedAccelerator(Rule):
       nothing.
 
     ## Fix safety
-    `... or torch.device("cpu")` is safe: where there is an accelerator, nothing changes.
+    `... or torch.device("cpu")` is safe: where there is an accelerator, nothing changes. `check_available` came with
+    torch 2.7: for an older `target-torch` the fix asks `torch.accelerator.is_available()` instead.
 
     ## References
     - [torch.accelerator.current_accelerator](https://docs.pytorch.org/docs/stable/generated/torch.accelerator.current_accelerator.html)
