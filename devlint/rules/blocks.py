@@ -62,14 +62,20 @@ def simple_statement_at(source: SourceText, node: ast.AST) -> ast.stmt | None:
     return _landmarks(source.tree).simple.get(int(getattr(node, "lineno", 0)))
 
 
-def idle_statement(source: SourceText, call: ast.Call) -> tuple[ast.stmt, list[ast.stmt]] | None:
-    """The statement, with its block, that would do nothing without ``call``: ``model.to(d)`` or ``x = x.to(d)``."""
+def idle_statement(
+    source: SourceText, call: ast.Call, rest: ast.expr | None = None
+) -> tuple[ast.stmt, list[ast.stmt]] | None:
+    """The statement, with its block, that would do nothing without ``call``: ``model.to(d)`` or ``x = x.to(d)``.
+
+    ``rest`` is what would be left of the call, if that is not its receiver: the ``x`` of ``x = f(x)``.
+    """
     found = statement_of(source, call)
     if found is None:
         return None
-    receiver = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    if rest is None and isinstance(call.func, ast.Attribute):
+        rest = call.func.value
     names = [ast.unparse(target) for target in getattr(found[0], "targets", ())]
-    return found if isinstance(found[0], ast.Expr) or names == [receiver] else None
+    return found if isinstance(found[0], ast.Expr) or (rest is not None and names == [ast.unparse(rest)]) else None
 
 
 def in_format(source: SourceText, span: Span) -> bool:

@@ -103,6 +103,24 @@ def test_a_variable_of_something_that_may_have_a_graph_is_left_to_a_person() -> 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
+        ("x = Variable(x)\n    y = x + 1", "y = x + 1"),
+        ("x = Variable(x, requires_grad=False)  # as it was\n    return x", "return x"),
+        ("y = Variable(x)\n    return y", "y = x\n    return y"),
+        ("x, y = Variable(x), Variable(y)\n    return x", "x, y = x, y\n    return x"),
+        ("x = Variable(x, requires_grad=True)\n    return x", "x = x.detach().requires_grad_()\n    return x"),
+        ("x = Variable(x)", "x = x"),
+    ],
+)
+def test_a_variable_under_the_name_of_its_tensor_leaves_no_assignment_of_it(before: str, after: str) -> None:
+    head = "from torch.autograd import Variable\ndef f(x, y):\n    "
+    text = f"{head}{before}\n"
+    edits = {edit for finding in told(text) if finding.fix is not None for edit in finding.fix.edits}
+    assert apply(text, edits) == f"{head}{after}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
         ("torch.cuda.FloatTensor([1, 2])", "torch.tensor([1, 2], dtype=torch.float32, device=device)"),
         ("torch.cuda.LongTensor(2, 3)", "torch.empty(2, 3, dtype=torch.int64, device=device)"),
         ("x.type('torch.cuda.HalfTensor')", "x.to(device, torch.float16)"),

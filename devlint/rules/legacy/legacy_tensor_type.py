@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import idle_statement, removal
 from devlint.rules.imports import importing
 from devlint.rules.legacy import deprecation
 from devlint.sites import Mention, Site
@@ -169,7 +170,11 @@ class LegacyCudaTensorType(Rule):
         if grad:
             text += ".requires_grad_()" if fresh else ".detach().requires_grad_()"
         applicability = Applicability.SAFE if fresh or grad else Applicability.UNSAFE
-        return Fix(f"Use `{edits.short(text, 'the tensor itself')}`", (self.replace(call, text),), applicability)
+        found = idle_statement(self.source, call, given) if isinstance(given, ast.Name) and not grad else None
+        # `x = Variable(x)` would leave `x = x`
+        removed = None if found is None else removal(self.source, *found)
+        edit = removed or self.replace(call, text)
+        return Fix(f"Use `{edits.short(text, 'the tensor itself')}`", (edit,), applicability)
 
 
 def _is_method(call: ast.Call) -> bool:
