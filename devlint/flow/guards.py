@@ -330,7 +330,7 @@ def _fingerprint(value: Value | None) -> str:
 
 
 def decorate(frame: Frame, info: FunctionInfo) -> None:
-    """What the decorators of a function and of its class say: a test, or only where there is an accelerator."""
+    """What speaks of a function beside its body: decorators, for a test or an accelerator, and what is imported."""
     decorators = list(info.decorators)
     if info.owner is not None:
         nodes = info.owner.node.decorator_list
@@ -338,6 +338,9 @@ def decorate(frame: Frame, info: FunctionInfo) -> None:
     if any(_SKIP.search(name) for name in decorators):
         frame.state.accelerated = True
         frame.state.facts.setdefault(AVAILABLE, True)
+    index = frame.machine.index
+    if index.dedicates and (index.dedicated or info.dedicated):
+        frame.state.accelerated = True
     if info.name.startswith("test_") or (info.owner is not None and info.owner.name.startswith("Test")):
         frame.test = True
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from devlint.flow import evidence, names, nodes, table, triggers
+from devlint.flow import dedicated, evidence, names, nodes, table, triggers
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -95,6 +95,11 @@ class FunctionInfo:
             if isinstance(node, ast.Attribute) and node.attr in ("device", "is_cuda", "cuda", "type_as"):
                 return True
         return False
+
+    @cached_property
+    def dedicated(self) -> bool:
+        """Whether it imports what needs CUDA."""
+        return dedicated.needs_cuda(self.nodes)
 
     @cached_property
     def initialises(self) -> bool:
@@ -302,6 +307,8 @@ class Index:
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
+        self.dedicates = dedicated.speaks(text)
+        self.dedicated = self.dedicates and dedicated.needs_cuda(tree.body)
         self._star = False
         self.star_modules: list[str] = []
         self.rebound = _rebound(text)

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind
-from devlint.flow import misuse
+from devlint.flow import misuse, names
 from devlint.sites import Literal
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
+    from devlint.flow.index import FunctionInfo
 
 _NO_LITERAL = frozenset(
     {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}
 )
 AUTOCAST = "torch.amp.autocast"
 """The canonical name of the context manager for mixed precision."""
+_ANSWERS = _NO_LITERAL | {AUTOCAST, "torch.get_autocast_dtype", "torch.is_autocast_enabled"}
+"""What may be asked for any type of device, and places nothing."""
 
 
 def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
@@ -49,6 +52,29 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
                     frame.machine.choosing.number(frame, node, place.index, node.value)
             return node.value
     return ""
+
+
+def default(frame: Frame, info: FunctionInfo, name: str, node: ast.expr, text: str) -> None:
+    """A site for the literal default of a parameter, if the function may place something by it."""
+    if not frame.machine.muted and not _places_nothing(frame, info, name):
+        frame.emit(Literal(node, frame.scope(), text, "parameter"))
+
+
+def _places_nothing(frame: Frame, info: FunctionInfo, name: str) -> bool:
+    """Whether a function only compares a parameter, or asks about mixed precision with it."""
+    used, harmless = 0, 0
+    for node in info.nodes:
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            used += 1
+        elif isinstance(node, ast.Compare):
+            harmless += _named(name, [node.left, *node.comparators])
+        elif isinstance(node, ast.Call) and frame.machine.index.resolve(names.dotted(node.func)) in _ANSWERS:
+            harmless += _named(name, [*node.args, *(keyword.value for keyword in node.keywords)])
+    return 0 < used == harmless
+
+
+def _named(name: str, parts: list[ast.expr]) -> int:
+    return sum(isinstance(part, ast.Name) and part.id == name for part in parts)
 
 
 def _revised(frame: Frame, node: ast.Constant) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from devlint import device
 from devlint.device import Device, Role
-from devlint.flow import draws, expressions, guards, mentions, statements
+from devlint.flow import draws, expressions, guards, literals, mentions, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.choosing import Choosing
 from devlint.flow.evidence import DEVICE_NAME
@@ -47,7 +47,7 @@ from devlint.flow.values import (
 )
 from devlint.flow.waits import Queue
 from devlint.placing import HostRead
-from devlint.sites import LEADS, Forward, Literal, Operation, Site, Step
+from devlint.sites import LEADS, Forward, Operation, Site, Step
 
 _DEEPEST_CALL = 4
 _CALLS_PER_FUNCTION = 12
@@ -325,7 +325,7 @@ class Machine:
         if isinstance(literal, str) and (place := device.parse(literal)) is not None:
             hint = "device"
             if place.kind is device.Kind.ACCELERATOR and default is not None:
-                frame.emit(Literal(default, frame.scope(), literal, "parameter"))
+                literals.default(frame, info, name, default, literal)
         elif isinstance(literal, (int, float)) or _is_numbers(default):
             hint = "number"
         elif not hint and DEVICE_NAME.search(name):

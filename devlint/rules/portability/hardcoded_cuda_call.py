@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,14 @@ from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import function_at
 from devlint.sites import Site, Transfer
 
 if TYPE_CHECKING:
     import libcst as cst
+
+_OTHERS = re.compile(r"\b(?:torch\.(?:xpu|mps|npu|hpu|mlu|backends\.mps|accelerator)\.|[\"'](?:xpu|mps|npu|hpu|mlu)\b)")
+"""How code names the accelerators that are not CUDA's."""
 
 
 class HardcodedCudaCall(Rule):
@@ -46,6 +51,7 @@ class HardcodedCudaCall(Rule):
     ## When it stays silent
     - Functions of `torch.cuda`, such as `torch.cuda.synchronize()`.
     - Inside functions that are a `.cuda()` themselves, such as `cuda`, `to`, `_apply` or `move_to_cuda`.
+    - Where the code runs only if CUDA is available, and the function speaks of other accelerators, too: of `torch.xpu`.
     - The receiver is known to be something else than a tensor or a module.
     - It is an info only where the code runs only if CUDA is available, and in tests.
 
@@ -69,7 +75,7 @@ class HardcodedCudaCall(Rule):
         """A report for every `.cuda()` that may meet a tensor or a module."""
         if not isinstance(site, Transfer) or site.spelled != "cuda" or site.foreign:
             return
-        if edits.moves_to_cuda_by_name(site.scope.function):
+        if edits.moves_to_cuda_by_name(site.scope.function) or (site.scope.guarded and self._serves_others(site)):
             return
         device = edits.device_at_hand(site.scope, site.value.text)
         given, safe = _given_device(site)
@@ -89,6 +95,12 @@ class HardcodedCudaCall(Rule):
             help=_help(given or device),
             fix=self._fix(site, given or device, safe) if given or site.target_node is None else None,
         )
+
+    def _serves_others(self, site: Transfer) -> bool:
+        """Whether the function has other accelerators in mind as well."""
+        around = function_at(self.source, site.node)
+        lines = [self.source.segment(around)] if around is not None else self.source.lines
+        return any(map(_OTHERS.search, lines))
 
     def _fix(self, site: Transfer, device: str, safe: bool = False) -> Fix | None:
         import libcst as cst

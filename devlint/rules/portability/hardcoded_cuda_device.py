@@ -18,7 +18,8 @@ _MESSAGES = {
     "map_location": "`map_location={text}` fails where CUDA is not available",
     "set_default_device": "`set_default_device({text})` succeeds anywhere: the first tensor after it "
     "fails where CUDA is not available",
-    "parameter": f"the default `{{text}}` {_FAILS}, for every caller that names no device",
+    "parameter": "callers that name no device get `{text}`, also where CUDA is not available, and never MPS, XPU or "
+    "another accelerator",
     "rank": "`{text}` is written into the device of this process: it " + _FAILS,
     "autocast off": "`autocast({text}, enabled=False)` leaves mixed precision switched on for every other accelerator",
     "autocast": "`autocast({text})` is switched off, with a warning, where CUDA is not available, "
@@ -60,7 +61,9 @@ class HardcodedCudaDevice(Rule):
     ## When it stays silent
     - The code runs only where CUDA is available: `"cuda" if torch.cuda.is_available() else "cpu"`, an early exit.
     - Comparisons, such as `device.type == "cuda"`, and the choices of a command line.
-    - `torch.amp.GradScaler("cuda")`, which switches itself off.
+    - `torch.amp.GradScaler("cuda")`, which switches itself off, and defaults of parameters that only go there, or into
+      questions such as `torch.get_autocast_dtype(device)`.
+    - The function, or the top level of the file, imports a library that needs CUDA itself, such as `tensorrt`.
     - The fallback in an `except` handler.
     - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`, and in functions,
       classes and files that are about CUDA by their names, such as `CUDAAccelerator`.
