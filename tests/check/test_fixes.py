@@ -224,6 +224,19 @@ class TestDiff:
             b"--- p/f.py\n+++ p/f.py\n@@ -1,4 +1,4 @@\n a\n-b\r\n+x\r\n \xe9\n-c\n\\ No newline at end of file\n+c\n"
         )
 
+    @pytest.mark.parametrize(
+        ("name", "head"),
+        [
+            ("é.py", "é.py"),
+            ("a b.py", "a b.py\t"),
+            ("n\nl.py", '"n\\012l.py"'),
+            ('q"\t.py', '"q\\042\\011.py"'),
+            ("back\\slash.py", '"back\\134slash.py"'),
+        ],
+    )
+    def test_a_patch_finds_the_file(self, name: str, head: str) -> None:
+        assert unified(name, b"a\n", b"b\n").startswith(f"--- {head}\n+++ {head}\n@@ ".encode())
+
     def test_nothing_is_no_diff(self) -> None:
         assert unified("f.py", b"a", b"a") == b""
 
