@@ -48,12 +48,37 @@ def _in_one_line() -> Iterator[None]:
         raise _Refusal(text[:1].lower() + text[1:]) from None
 
 
+@contextmanager
+def _heard() -> Iterator[None]:
+    """What is printed may find no room, or a reader who has seen enough (`| head`)."""
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        from devlint.report.base import silence
+
+        silence(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            raise click.exceptions.Exit(0) from None
+        raise _Refusal(f"the output cannot be written: {error.strerror}") from None
+
+
+class _Command(click.Command):
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        """Read the options, of which some print and end."""
+        with _heard():
+            return super().make_context(*arguments, **more)
+
+
 class _Program(click.Group):
     """The commands; click's own complaints would take four lines."""
 
+    command_class = _Command
+
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
-        """Read the options before the command's name."""
-        with _in_one_line():
+        """Read the options before the command's name, of which some print and end."""
+        with _heard(), _in_one_line():
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -68,7 +93,7 @@ def main() -> None:
     """Find PyTorch device bugs: tensors on the wrong device, dropped moves, hidden copies and syncs."""
 
 
-class _Check(click.Command):
+class _Check(_Command):
     """With an option whose value, if there is one, stands behind `=`: what follows it may be a path."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -182,4 +207,6 @@ def rule(rule: str | None, every: bool, output_format: str) -> None:
 
     if every == (rule is not None):
         raise click.UsageError("give the code or the name of a rule, or --all")
-    sys.exit(explain(rule, output_format))
+    with _heard():
+        code = explain(rule, output_format)
+    sys.exit(code)

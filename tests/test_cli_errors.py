@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -62,3 +65,35 @@ def test_every_option_has_a_help_text() -> None:
             if isinstance(parameter, click.Option):
                 text = parameter.help or ""
                 assert text.endswith("."), f"{command.name} {parameter.opts}"
+
+
+PRINTING = [("rule", "--all"), ("rule", "DVL101"), ("--version",), ("check", "--help")]
+
+
+def printing(arguments: tuple[str, ...], **streams: object) -> tuple[int, str]:
+    root = str(Path(__file__).parents[1])
+    command = [sys.executable, "-m", "devlint", *arguments]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": root}, **streams)  # type: ignore[call-overload]  # whatever stream it is
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", PRINTING)
+def test_no_room_for_what_is_printed(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        assert printing(arguments, stdout=full) == (
+            2,
+            "error: the output cannot be written: No space left on device\n",
+        )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors of another kind")
+@pytest.mark.parametrize("arguments", PRINTING)
+def test_nobody_reads_what_is_printed(arguments: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert printing(arguments, stdout=writer) == (0, "")
+    finally:
+        os.close(writer)
+    assert printing(arguments, preexec_fn=lambda: os.close(1)) == (0, "")

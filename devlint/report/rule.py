@@ -34,7 +34,7 @@ def explain(wanted: str | None, output_format: str) -> int:
         return 2
     if output_format == "json":
         click.echo(json.dumps(_described(found[0]), indent=2))
-    elif sys.stdout.isatty():
+    elif sys.stdout is not None and sys.stdout.isatty():
         _print(found[0])
     else:
         click.echo(_markdown(found[0]))
@@ -51,7 +51,7 @@ def _list_all(every: list[type[Rule]], output_format: str) -> None:
         click.echo(json.dumps([_described(rule) for rule in every], indent=2))
         return
     width = max((len(rule.name) for rule in every), default=0)
-    columns = os.get_terminal_size().columns if sys.stdout.isatty() else None
+    columns = os.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
     for rule in every:
         severity = str(rule.severity) if rule.default else f"{rule.severity}, off"
         line = f"{rule.code}  {rule.name:<{width}}  {severity:<12}  {rule.summary()}"
