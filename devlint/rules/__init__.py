@@ -7,12 +7,14 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from devlint.finding import Finding, Fix, Place
+from devlint.finding import Applicability, Finding, Fix, Place
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import in_format
+from devlint.rules.comments import loses_comments
 
 if TYPE_CHECKING:
     from devlint.check.source import Source
@@ -93,9 +95,11 @@ def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST
 
 
 def _applicable(source: Source, fix: Fix | None) -> Fix | None:
-    """The fix, unless it would edit the inside of an f-string."""
+    """The fix, unless it would edit the inside of an f-string; it is not safe where a comment would be lost."""
     if fix is None or any(in_format(source, edit.span) for edit in fix.edits):
         return None
+    if fix.applicability is Applicability.SAFE and loses_comments(source, fix.edits):
+        return replace(fix, applicability=Applicability.UNSAFE)
     return fix
 
 
