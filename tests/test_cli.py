@@ -249,7 +249,7 @@ class TestRule:
         assert by_code.exit_code == 0
         assert by_code.stdout == by_name.stdout
         assert by_code.stdout.startswith(
-            "# DVL901 unused-suppression\n\nwarning, on by default, fix: safe\n\nA suppression comment"
+            "# DVL901 unused-suppression\n\nwarning, on by default, fix: safe or unsafe\n\nA suppression comment"
         )
         assert "## Why it matters" in by_code.stdout
 

@@ -44,25 +44,34 @@ class _Written:
     listed: tuple[int, int]
     words: tuple[str, ...]
 
-    def without(self, unused: set[str]) -> Fix:
+    def without(self, entries: Sequence[_Entry]) -> Fix | None:
         """The fix that takes selectors out or, if none would be left, all of it."""
+        unused = {entry.word for entry in entries}
+        known = rules()
+        # an audit may need what this run does not
+        audited = any(known[code].observed for entry in entries for code in entry.codes)
+        applicability = Applicability.UNSAFE if audited else Applicability.SAFE
         kept = [word for word in self.words if word not in unused]
         if kept:
             edit = self._edit(*self.listed, ", ".join(kept))
-            return Fix(f"Remove `{', '.join(sorted(unused))}`", (edit,), Applicability.SAFE)
+            return Fix(f"Remove `{', '.join(sorted(unused))}`", (edit,), applicability)
+        whole = self._edit_of_all()
+        return None if whole is None else Fix("Remove the comment", (whole,), applicability)
+
+    def _edit_of_all(self) -> Edit | None:
         line, (start, end) = self.lines[self.row - 1], self.whole
         before, after = line[:start], line[end:]
         if after.strip():
             # what follows is another comment, or becomes one
             end += len(after) - len(after.lstrip())
-            edit = self._edit(start, end, "" if after.lstrip().startswith("#") else "# ")
-        elif before.strip():
-            edit = self._edit(len(before.rstrip()), len(line), "")
-        elif self.row == len(self.lines):
-            edit = self._edit(0, len(line), "")
-        else:
-            edit = Edit(Span(self.row, 1, self.row + 1, 1), "")
-        return Fix("Remove the comment", (edit,), Applicability.SAFE)
+            return self._edit(start, end, "" if after.lstrip().startswith("#") else "# ")
+        if before.strip():
+            return self._edit(len(before.rstrip()), len(line), "")
+        if self.row > 1 and self.lines[self.row - 2].endswith("\\"):
+            return None  # the statement before would go on in what comes after
+        if self.row == len(self.lines):
+            return self._edit(0, len(line), "")
+        return Edit(Span(self.row, 1, self.row + 1, 1), "")
 
     def _edit(self, start: int, end: int, content: str) -> Edit:
         return Edit(Span(self.row, start + 1, self.row, end + 1), content)
@@ -108,7 +117,7 @@ class Suppressions:
         reports: list[tuple[Span, str, Fix | None]] = [(span, message, None) for span, message in self.problems]
         for comment in filter(attrgetter("reportable"), self.comments):
             unused = [entry for entry in comment.entries if not entry.used and _could_fire(entry.codes, active)]
-            fix = comment.written.without({entry.word for entry in unused})
+            fix = comment.written.without(unused) if unused else None
             reports += [(entry.span, f"{entry.text} silences nothing here", fix) for entry in unused]
         findings = [
             Finding(

@@ -10,6 +10,7 @@ import pytest
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import mend
 from devlint.config import Config, Selection
+from devlint.selection import rules
 
 pytestmark = pytest.mark.usefixtures("stub_rules")
 
@@ -180,9 +181,38 @@ def test_what_is_not_understood_silences_nothing_and_says_so(comment: str, words
     ],
 )
 def test_what_is_unused_can_be_removed(before: str, after: str) -> None:
-    mended = mend(before.encode(), "x.py", Config(), unsafe=False)
+    mended = mend(before.encode(), "x.py", Config(), unsafe=True)
     assert (mended.data.decode(), mended.failure) == (after, None)
     assert [finding for finding in mended.findings if finding.code == "DVL901"] == []
+
+
+@pytest.mark.parametrize(
+    ("comment", "unasked"),
+    [
+        ("# devlint: ignore[DVL102]", True),
+        ("# devlint: ignore[DVL102, DVL6] both", True),
+        ("# devlint: ignore", False),
+        ("# devlint: ignore[DVL101]", False),
+        ("# devlint: ignore[DVL1]", False),
+        ("# devlint: ignore[DVL102, DVL101]", False),
+        ("# noqa: DVL101", False),
+    ],
+)
+def test_what_an_audit_may_need_is_not_removed_unasked(
+    comment: str, unasked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules()["DVL101"], "observed", True)
+    text = f"x = 1  {comment}\n".encode()
+    assert mend(text, "x.py", Config(), unsafe=False).data == (b"x = 1\n" if unasked else text)
+    assert mend(text, "x.py", Config(), unsafe=True).data == b"x = 1\n"
+
+
+@pytest.mark.parametrize("rest", ["", "\n", "\ny = 2\n"])
+def test_a_line_that_ends_a_statement_with_a_backslash_stays(rest: str) -> None:
+    text = f"x = 1 \\\n# devlint: ignore[DVL102]{rest}".encode()
+    mended = mend(text, "x.py", Config(), unsafe=True)
+    assert (mended.data, mended.failure) == (text, None)
+    assert [finding.code for finding in mended.findings] == ["DVL901"]
 
 
 @pytest.mark.parametrize("comment", ["# devlint: ignore[DVL107]", "# devlint: disable", "# devlint: ignore[DVL102"])

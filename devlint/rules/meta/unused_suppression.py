@@ -33,9 +33,10 @@ class UnusedSuppression(Rule):
     - In a file that does not parse.
 
     ## Fix safety
-    The fix is safe: a comment changes nothing in a run. It takes out the codes that silence nothing or, where no other
-    is left, the comment with its reason. Other linters' codes stay. There is no fix for what devlint does not
-    understand.
+    A comment changes nothing in a run. The fix takes out the codes that silence nothing or, where no other is left, the
+    comment with its reason. Other linters' codes stay. It is unsafe where one of the rules judges also what
+    `devlint audit` observes: an audit may need the comment although this check does not. There is no fix for what
+    devlint does not understand.
 
     ## References
     - [ruff: unused-noqa](https://docs.astral.sh/ruff/rules/unused-noqa/)
@@ -44,4 +45,4 @@ class UnusedSuppression(Rule):
     code = "DVL901"
     name = "unused-suppression"
     severity = Severity.WARNING
-    fixes = (Applicability.SAFE,)
+    fixes = (Applicability.SAFE, Applicability.UNSAFE)
