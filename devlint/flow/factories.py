@@ -73,6 +73,7 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None, besi
         factory_node=call.node if fresh else source.factory_node if source else data.factory_node if data else None,
         grad="leaf" if is_true(call.keywords.get("requires_grad")) else "",
         pinned=Step(call.node, "pinned here") if is_true(call.keywords.get("pin_memory")) else None,
+        near=device.IMPLIED_CPU if name == "tensor" and not place.known and not chosen else device.UNKNOWN,
     )
 
 

@@ -149,4 +149,6 @@ def _away(frame: Frame, value: Value) -> bool:
         return False
     tensor = as_tensor(value)
     place = frame.state.settled(tensor.device)
-    return place.accelerates() is not False if place.known else tensor.near.known
+    if not place.known:
+        place = tensor.near
+    return place.known and place.accelerates() is not False

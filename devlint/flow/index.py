@@ -236,6 +236,11 @@ class ClassInfo:
         return any("Dataset" in root.rpartition(".")[2] for root in self.roots())
 
     @cached_property
+    def is_collator(self) -> bool:
+        """Whether it makes batches of samples, by its name or a base's: what a loader is given as ``collate_fn``."""
+        return any("Collat" in name for name in (self.name, *(base.name for base in self.ancestors()), *self.roots()))
+
+    @cached_property
     def has_state(self) -> bool | None:
         """Whether it has parameters or buffers; ``None`` where that cannot be seen."""
         answer: bool | None = False

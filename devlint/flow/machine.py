@@ -15,6 +15,7 @@ from devlint import device
 from devlint.device import Device, Role
 from devlint.flow import draws, expressions, guards, literals, mentions, statements
 from devlint.flow.attributes import Attributes
+from devlint.flow.callers import Callers
 from devlint.flow.choosing import Choosing
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.frame import Call, Frame
@@ -47,10 +48,9 @@ from devlint.flow.values import (
 )
 from devlint.flow.waits import Queue
 from devlint.placing import HostRead
-from devlint.sites import LEADS, Forward, Operation, Site, Step
+from devlint.sites import Forward, Operation, Site, Step
 
 _DEEPEST_CALL = 4
-_CALLS_PER_FUNCTION = 12
 _LONGEST_INLINED = 120
 _DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "DeviceContext")
 
@@ -83,8 +83,7 @@ class Machine:
         self.queue = Queue()
         self._rounds: dict[ast.AST, Rounds] = {}
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
-        self._entered: dict[FunctionInfo, int] = {}
-        self._alone: dict[FunctionInfo, list[Site]] = {}
+        self.callers = Callers()
         self._pending: list[tuple[FunctionInfo, tuple[Frame, ...]]] = []
 
     def run(self) -> Iterator[Site]:
@@ -103,10 +102,7 @@ class Machine:
         while self._pending:
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
-        yield from self._steps.told(self.sites)
-        for private, sites in self._alone.items():
-            if private not in self._entered:
-                yield from sites
+        yield from self._steps.told([*self.sites, *self.callers.sites()])
         yield from self.loaders.sites()
         yield from self.samples.sites(self.index)
         yield from self.groups.sites()
@@ -133,11 +129,7 @@ class Machine:
         if self.muted or (frame.inlined and not claim) or (frame.silent and claim):
             return
         self._steps.made(frame, site)
-        lead = isinstance(site, Operation) and site.kind in LEADS
-        if claim and not lead and frame.info is not None and frame.info.private and not frame.inlined:
-            # what the callers in this file pass says more than arguments of which nothing is known
-            self._alone.setdefault(frame.info, []).append(site)
-        else:
+        if not self.callers.holds_back(site, frame):
             self.sites.append(site)
 
     def text(self, node: ast.AST) -> str:
@@ -269,7 +261,7 @@ class Machine:
     def _on_the_host(self, info: FunctionInfo) -> bool:
         """Whether a function works before anything was moved: it makes batches, or sets up a module."""
         return info.name in self.index.host_functions or bool(
-            info.owner and (info.owner.is_dataset or info.initialises)
+            info.owner and (info.owner.is_dataset or info.owner.is_collator or info.initialises)
         )
 
     def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
@@ -345,22 +337,21 @@ class Machine:
             depth, outer = depth + 1, outer.caller
         self._steps.called(frame, info)
         length = (info.node.end_lineno or 0) - info.node.lineno
-        times = self._entered.get(info, 0)
         if (
             depth > _DEEPEST_CALL
-            or times >= _CALLS_PER_FUNCTION
+            or self.callers.exhausted(info)
             or (length > _LONGEST_INLINED and depth > 1)
             or info.is_generator
         ):
             self.loaders.escape(call.values())
             return UNKNOWN
-        self._entered[info] = times + 1
         heap = frame.state.heap
         state = State({}, dict(heap), dict(frame.state.facts), wholes=frame.state.wholes)
         if info.owner is not None and isinstance(function.bound, (Module, Instance)):
             for key, held in self.class_heap(info.owner).items():
                 state.heap.setdefault(key, held)
         inner = self._frame(info, state, function.closure, True, call, function.bound, frame)
+        self.callers.called(frame, info, inner.state.env)
         inner.default_device = frame.default_device
         inner.loops = list(frame.loops)
         statements.run_body(inner, info.node.body)

@@ -1,0 +1,77 @@
+"""What the callers in a file pass: it says more than arguments of which nothing is known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devlint.device import Kind, Role
+from devlint.flow.values import Tensor, Value
+from devlint.placing import HostRead
+from devlint.sites import LEADS, Forward, Operand, Operation, Site
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+    from devlint.flow.index import FunctionInfo
+
+_CALLS_PER_FUNCTION = 12
+
+
+class Callers:
+    """The calls of a file's functions, and the claims about their arguments that wait for these calls."""
+
+    def __init__(self) -> None:
+        self._times: dict[FunctionInfo, int] = {}
+        self._on_the_host: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
+        self._alone: dict[FunctionInfo, list[Site]] = {}
+
+    def exhausted(self, info: FunctionInfo) -> bool:
+        """Whether a function was entered so often that it is not worth doing it once more."""
+        return self._times.get(info, 0) >= _CALLS_PER_FUNCTION
+
+    def called(self, frame: Frame, info: FunctionInfo, arguments: dict[str, Value]) -> None:
+        """``info`` is called in ``frame`` with these arguments: what a script tries out at its end says little."""
+        self._times[info] = self._times.get(info, 0) + 1
+        if frame.info is not None and not frame.machine.muted:
+            self._on_the_host[info].append(frozenset(name for name, value in arguments.items() if _is_host(value)))
+
+    def holds_back(self, site: Site, frame: Frame) -> bool:
+        """Whether a claim about arguments of which nothing is known waits until all callers are known."""
+        lead = isinstance(site, Operation) and site.kind in LEADS
+        if frame.info is None or frame.inlined or lead or not isinstance(site, (Operation, Forward, HostRead)):
+            return False
+        self._alone.setdefault(frame.info, []).append(site)
+        return True
+
+    def sites(self) -> Iterator[Site]:
+        """The claims to which the callers say nothing."""
+        for info, sites in self._alone.items():
+            if not info.private:
+                calls = self._on_the_host.get(info)
+                host = frozenset.intersection(*calls) if calls else frozenset()
+                yield from (site for site in sites if not _is_about(site, host))
+            elif info not in self._times:
+                yield from sites
+
+
+def _is_host(value: Value) -> bool:
+    """Whether a tensor is on the CPU, or made of data which are probably no tensor yet."""
+    if not isinstance(value, Tensor):
+        return False
+    place = value.device if value.device.known or value.story else value.near
+    return place.kind is Kind.CPU
+
+
+def _is_about(site: Site, names: frozenset[str]) -> bool:
+    """Whether all that a claim says of places away from the CPU it says of these arguments."""
+    elsewhere = [leaf for operand in _operands(site) for leaf in operand.device.leaves() if leaf.kind is not Kind.CPU]
+    return bool(elsewhere) and all(leaf.role is Role.INPUT and leaf.text in names for leaf in elsewhere)
+
+
+def _operands(site: Site) -> tuple[Operand, ...]:
+    if isinstance(site, Operation):
+        return site.operands
+    if isinstance(site, HostRead):
+        return site.values
+    return site.inputs if isinstance(site, Forward) and site.device.kind is Kind.CPU else ()
