@@ -27,8 +27,8 @@ from devlint.flow import (
 )
 from devlint.flow.indexing import item
 from devlint.flow.iteration import iterate
+from devlint.flow.joining import ITEMS, add_item, join
 from devlint.flow.values import (
-    ITEMS,
     UNKNOWN,
     Batches,
     Class,
@@ -46,10 +46,8 @@ from devlint.flow.values import (
     Tensor,
     Unknown,
     Value,
-    add_item,
     as_tensor,
     identity,
-    join,
 )
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from devlint.flow.binding import bind
 from devlint.flow.frame import Call, Frame
 from devlint.flow.indexing import subscript
 from devlint.flow.iteration import iterate
+from devlint.flow.joining import add_item, join
 from devlint.flow.lookup import attribute
 from devlint.flow.state import merge
 from devlint.flow.values import (
@@ -27,9 +28,7 @@ from devlint.flow.values import (
     Tensor,
     Unknown,
     Value,
-    add_item,
     as_tensor,
-    join,
 )
 
 _LONGEST_LIST = 256

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Role
 from devlint.flow import choosing, leads
+from devlint.flow.joining import ITEMS, add_item
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded
 from devlint.flow.values import (
-    ITEMS,
     UNKNOWN,
     Batches,
     Const,
@@ -22,7 +22,6 @@ from devlint.flow.values import (
     Sequence,
     Tensor,
     Value,
-    add_item,
     as_tensor,
     surely_tensor,
 )

@@ -21,6 +21,7 @@ from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.frame import Call, Frame
 from devlint.flow.groups import Groups
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
+from devlint.flow.joining import join
 from devlint.flow.loaders import Loaders
 from devlint.flow.optimizers import Optimizers
 from devlint.flow.rounds import Rounds
@@ -44,7 +45,6 @@ from devlint.flow.values import (
     Unknown,
     Value,
     identity,
-    join,
 )
 from devlint.flow.waits import Queue
 from devlint.placing import HostRead

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from devlint import device
 from devlint.device import AVAILABLE, Device
+from devlint.flow.joining import join
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -14,7 +15,6 @@ from devlint.flow.values import (
     Opaque,
     Tensor,
     Value,
-    join,
 )
 from devlint.sites import Step
 

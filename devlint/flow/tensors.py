@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.flow import factories, literals, mentions, misuse, table, transfers
 from devlint.flow.evidence import TENSOR_ONLY
+from devlint.flow.joining import ITEMS
 from devlint.flow.operations import blend, derived, is_tensor, meet, stranded, tied
 from devlint.flow.values import (
-    ITEMS,
     UNKNOWN,
     Batches,
     Const,

@@ -1,0 +1,158 @@
+"""What a value is where two paths meet, and what any one item is of a list that was filled from several sources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from devlint import device
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    DeviceValue,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+    is_host,
+    placement,
+)
+from devlint.sites import Step
+
+ITEMS = "one of several items"
+"""The guard of what a list holds, where it was filled from several sources."""
+
+
+def join(first: Value, second: Value, guard: str) -> Value:
+    """What a name is after a branch: ``first`` where ``guard`` held, else ``second``."""
+    if first is second or first == second:
+        return first
+    if isinstance(first, (Tensor, Opaque)) and isinstance(second, (Tensor, Opaque)):
+        return _join_values(first, second, guard)
+    for one, two in ((first, second), (second, first)):
+        if isinstance(one, Sequence) and isinstance(two, Opaque) and one.items and two.role is device.Role.INPUT:
+            return _join_parts(one, two, guard)
+        sampler = isinstance(one, Stateful) and one.path.endswith("Sampler")
+        if (sampler or isinstance(one, Sequence)) and isinstance(two, Const) and two.value is None:
+            return one
+        if isinstance(one, Tensor) and is_host(two):
+            return replace(one, optional=True)
+        if isinstance(one, Module) and one.wraps is not None and (one.wraps is two or one.wraps == two):
+            return replace(one, spread=True, perhaps=True)
+        if isinstance(one, Named) and (is_host(two) or isinstance(two, Unknown)):
+            # a module that may fail to be imported is there where it is used
+            return one
+    one_place, two_place = placement(first), placement(second)
+    if one_place is not None and two_place is not None:
+        origins = {_origin(first), _origin(second)}
+        origin = origins.pop() if len(origins) == 1 else ""
+        return DeviceValue(device.choice(guard, one_place, two_place), getattr(first, "node", None), origin=origin)
+    if isinstance(first, Sequence) and isinstance(second, Sequence):
+        return _join_sequences(first, second, guard)
+    if isinstance(first, Batches) and isinstance(second, Batches) and first.loader == second.loader:
+        return replace(first, device=device.choice(guard, first.device, second.device))
+    return UNKNOWN
+
+
+def _origin(value: Value) -> str:
+    """What is known of the type of a value that names a device."""
+    if isinstance(value, DeviceValue):
+        return value.origin
+    return "text" if isinstance(value, Const) else ""
+
+
+def _join_values(first: Tensor | Opaque, second: Tensor | Opaque, guard: str) -> Value:
+    """A tensor or argument on both paths."""
+    if isinstance(first, Opaque) and isinstance(second, Opaque):
+        if placement(first) is not None and placement(second) is not None:
+            return DeviceValue(
+                device.choice(guard, placement(first) or device.UNKNOWN, placement(second) or device.UNKNOWN)
+            )
+        if first.role is second.role is device.Role.INPUT:
+            hint = first.hint if first.hint == second.hint else ""
+            derived = first.derived or second.derived
+            key = first.key if first.key == second.key else f"{first.key}|{second.key}"
+            return replace(first, key=key, hint=hint, derived=derived)
+        return UNKNOWN
+    joined = _join_tensors(as_tensor(first), as_tensor(second), guard)
+    # an argument of which nothing is known may be None as well
+    argument = first if isinstance(first, Opaque) else second
+    optional = isinstance(argument, Opaque) and (argument.optional or argument.hint != "tensor")
+    return replace(joined, optional=joined.optional or optional)
+
+
+def _join_parts(known: Sequence, argument: Opaque, guard: str) -> Sequence:
+    """A tuple on one path, an argument on the other: each place holds the one or a part of the other."""
+    items = tuple(
+        join(item, replace(argument, key=f"{argument.key}[{place}]", text=f"{argument.text}[{place}]", hint=""), guard)
+        for place, item in enumerate(known.items or ())
+    )
+    return replace(known, items=items, item=UNKNOWN)
+
+
+def _join_sequences(first: Sequence, second: Sequence, guard: str) -> Sequence:
+    if first.items is not None and second.items is not None and len(first.items) == len(second.items):
+        pairs = zip(first.items, second.items, strict=True)
+        items = tuple(join(one, two, guard) for one, two in pairs)
+        return replace(first, items=items, item=join(first.item, second.item, guard))
+    return Sequence(None, gather(first, second), first.mutable)
+
+
+def gather(first: Sequence, second: Sequence) -> Value:
+    """What any one item is of a list that was filled as ``first`` and as ``second``."""
+    # an empty list says nothing about what is put into it
+    if second.items == () or first.items == ():
+        return first.item if second.items == () else second.item
+    return add_item(first.item, second.item)
+
+
+def add_item(known: Value, added: Value) -> Value:
+    """What any one item is of a list of ``known`` things, when ``added`` is put into it."""
+    if isinstance(known, Tensor) and isinstance(added, Tensor):
+        if added.device in known.device.leaves():
+            return known
+        if known.device in added.device.leaves():
+            return added
+    return join(known, added, ITEMS)
+
+
+def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
+    moved = first if first.story else second
+    fresh = first if first.factory else second if second.factory else None
+    known = first.attribute or second.attribute
+    return Tensor(
+        device=first.device if first.device == second.device else device.choice(guard, first.device, second.device),
+        many=first.many
+        if first.many == second.many
+        else None
+        if False in (first.many, second.many)
+        else (first.many or second.many),
+        rank=first.rank if first.rank == second.rank else None,
+        certain=first.certain or second.certain,
+        story=first.story if first.story == second.story else _stories(moved.story, second.story),
+        factory=fresh.factory if fresh else "",
+        factory_node=fresh.factory_node if fresh else None,
+        attribute=known,
+        attribute_of=first.attribute_of or second.attribute_of,
+        batch=first.batch or second.batch,
+        buffer=first.buffer or second.buffer,
+        optional=first.optional or second.optional,
+        derived=first.derived or second.derived,
+        grad=first.grad if first.grad == second.grad else "graph",
+        near=first.near if first.near == second.near else device.UNKNOWN,
+        kept=first.kept if second.kept else None,
+        pinned=first.pinned if second.pinned else None,
+    )
+
+
+_LONGEST_STORY = 8
+
+
+def _stories(first: tuple[Step, ...], second: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Both stories, as far as a reader would follow them."""
+    return tuple(dict.fromkeys((*first, *second)))[:_LONGEST_STORY]
