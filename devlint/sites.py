@@ -169,7 +169,7 @@ class Forward(Site):
     inputs: tuple[Operand, ...]
 
 
-LEADS = frozenset({"alternative", "collective"})
+LEADS = frozenset({"alternative", "collective", "together"})
 """The kinds of operations that are worth a hint: a tensor of the default device, and what speaks against it."""
 
 
@@ -178,7 +178,8 @@ class Operation(Site):
     """An operation that needs its operands on one device.
 
     ``kind``: "operands", "loss target", "index", "assignment" (by a tensor index); "accumulator": a write into a part,
-    which copies between devices without raising; "alternative": the first operand on one path, the second on the other.
+    which copies between devices without raising; "alternative": the first operand on one path, the second on the other;
+    "together": both go into one call that cannot be followed.
     """
 
     operator: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Device, Kind
+from devlint.device import Device, Kind, Role
 from devlint.flow import repeats, table
 from devlint.flow.values import (
     Batches,
@@ -53,7 +54,7 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None, besi
     """The tensor that a factory makes; ``beside`` is the tensor whose method it is, as in ``x.new_zeros(3)``."""
     rule = entry.rule if entry else "cpu"
     name = path.rpartition(".")[2]
-    data = beside or _data_tensor(call, rule)
+    data = beside or _data_tensor(frame, call, rule)
     asked = call.argument(-1, "device")
     place, chosen = _place(frame, call, asked, data, rule)
     if chosen:
@@ -72,21 +73,30 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None, besi
         factory=path if fresh else source.factory if source else data.factory if data else "",
         factory_node=call.node if fresh else source.factory_node if source else data.factory_node if data else None,
         grad="leaf" if is_true(call.keywords.get("requires_grad")) else "",
+        derived=bool(data and data.derived and not chosen),
         pinned=Step(call.node, "pinned here") if is_true(call.keywords.get("pin_memory")) else None,
         near=device.IMPLIED_CPU if name == "tensor" and not place.known and not chosen else device.UNKNOWN,
     )
 
 
-def _data_tensor(call: Call, rule: str) -> Tensor | None:
+def _data_tensor(frame: Frame, call: Call, rule: str) -> Tensor | None:
     """The tensor among the arguments that decides where the result lives, for ``*_like`` and ``as_tensor``."""
     if rule not in ("like_input_or_kwarg", "data_or_default", "arg_tensor_or_cpu") or not call.positional:
         return None
     first = call.positional[0]
     if isinstance(first, Batches) or surely_tensor(first):
         return as_tensor(first)
-    if rule == "like_input_or_kwarg":
-        return as_tensor(first)
-    return None
+    return _followed(frame, call, first) if rule == "like_input_or_kwarg" else None
+
+
+def _followed(frame: Frame, call: Call, other: Value) -> Tensor:
+    """What ``zeros_like`` takes its device from: a tensor, or it would raise, wherever that may be."""
+    tensor = as_tensor(other)
+    strange = isinstance(other, Unknown) or (isinstance(other, Opaque) and other.hint == "")
+    if tensor.device.known or tensor.near.known or not strange:
+        return tensor
+    key = f"{frame.name}:like@{call.node.lineno}:{call.node.col_offset}"
+    return replace(tensor, device=device.symbol(key, frame.machine.text(call.nodes[0]), Role.INPUT), derived=True)
 
 
 def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, rule: str) -> tuple[Device, bool]:
@@ -127,6 +137,19 @@ def _may_be_tensor(frame: Frame, data: Value, counted: bool) -> bool:
         return isinstance(data, Unknown) and not counted
     tests = (f"torch.is_tensor({data.key})", f"builtins.isinstance({data.key}, torch.Tensor)")
     return all(frame.state.facts.get(test) is not False for test in tests)
+
+
+def makes_one(value: Value) -> bool:
+    """Whether a tensor was made of one value, or with dimensions of size one."""
+    made = value.factory_node if isinstance(value, Tensor) else None
+    if not isinstance(value, Tensor) or not isinstance(made, ast.Call) or not made.args:
+        return False
+    name = value.factory.rpartition(".")[2]
+    first = made.args[0]
+    if name in _DATA or name in _LEGACY:
+        return isinstance(first, (ast.List, ast.Tuple)) and len(first.elts) == 1
+    sizes = first.elts if isinstance(first, (ast.List, ast.Tuple)) else made.args
+    return name in _SIZED and all(isinstance(size, ast.Constant) and size.value == 1 for size in sizes)
 
 
 def _dimensions(call: Call, name: str, data: Tensor | None) -> tuple[bool | None, int | None]:

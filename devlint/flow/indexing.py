@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
-from devlint.flow import choosing, leads
+from devlint.flow import choosing, factories, leads
 from devlint.flow.joining import ITEMS, add_item
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded
 from devlint.flow.values import (
@@ -21,6 +21,7 @@ from devlint.flow.values import (
     Opaque,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     as_tensor,
     surely_tensor,
@@ -85,15 +86,19 @@ def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Val
     if isinstance(base, Mapping):
         if isinstance(index, Const):
             return next((value for key, value in reversed(base.items) if key == index.value), base.other)
-        return base.other if not base.items else UNKNOWN
+        return _any_item(base.other) if not base.items else UNKNOWN
     if isinstance(node.slice, ast.Slice):
         return replace(base, items=None)
     if isinstance(index, Const) and isinstance(index.value, int) and base.items is not None:
         return base.items[index.value] if -len(base.items) <= index.value < len(base.items) else UNKNOWN
-    if isinstance(base.item, Tensor) and base.item.device.guard == ITEMS:
-        # which of several kinds the item is cannot be told
-        return replace(base.item, device=device.UNKNOWN, factory="", factory_node=None)
-    return base.item
+    return _any_item(base.item)
+
+
+def _any_item(item: Value) -> Value:
+    """Any one item of a container: where it holds several kinds, which of them that is cannot be told."""
+    if isinstance(item, Tensor) and item.device.guard == ITEMS:
+        return replace(item, device=device.UNKNOWN, factory="", factory_node=None)
+    return item
 
 
 def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
@@ -146,9 +151,22 @@ def _write(
             meet(frame, target, "[] =", "index", ((target.value, base, ""), (part, index, "")))
     if not is_tensor(value):
         return
-    kind = "operands" if combined else "assignment" if by_tensor else "accumulator"
+    by_list = any(isinstance(index, Sequence) and index.mutable for _, index in indexes)
+    kind = "operands" if combined else "assignment" if by_tensor or by_list else "accumulator"
+    if kind == "assignment" and factories.makes_one(value):
+        # torch makes a number of it
+        return
     if kind != "accumulator" or base.factory:
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
+
+
+def _filled(mapping: Mapping, value: Value) -> Value:
+    """A dict with one more entry, under a key that is not known."""
+    if mapping.items:
+        return Mapping(mapping.items)
+    if isinstance(value, Unknown):
+        return UNKNOWN
+    return Mapping((), value if mapping.other is UNKNOWN else add_item(mapping.other, value))
 
 
 def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST, combined: bool = False) -> None:
@@ -170,7 +188,7 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
             kept = tuple(entry for entry in base.items if entry[0] != key)
             frame.state.env[name] = Mapping((*kept, (key, value)), base.other)
         else:
-            frame.state.env[name] = Mapping(base.items, value if base.other is UNKNOWN and not base.items else UNKNOWN)
+            frame.state.env[name] = _filled(base, value)
     elif isinstance(base, Sequence) and name:
         leads.filled(frame, target, base.item, value)
         frame.state.env[name] = Sequence(None, add_item(base.item, value), True)

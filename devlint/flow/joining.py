@@ -10,6 +10,7 @@ from devlint.flow.values import (
     Batches,
     Const,
     DeviceValue,
+    Mapping,
     Module,
     Named,
     Opaque,
@@ -52,8 +53,15 @@ def join(first: Value, second: Value, guard: str) -> Value:
         origins = {_origin(first), _origin(second)}
         origin = origins.pop() if len(origins) == 1 else ""
         return DeviceValue(device.choice(guard, one_place, two_place), getattr(first, "node", None), origin=origin)
+    return _join_containers(first, second, guard)
+
+
+def _join_containers(first: Value, second: Value, guard: str) -> Value:
+    """Two containers of one kind."""
     if isinstance(first, Sequence) and isinstance(second, Sequence):
         return _join_sequences(first, second, guard)
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return _join_mappings(first, second, guard)
     if isinstance(first, Batches) and isinstance(second, Batches) and first.loader == second.loader:
         return replace(first, device=device.choice(guard, first.device, second.device))
     return UNKNOWN
@@ -101,6 +109,17 @@ def _join_sequences(first: Sequence, second: Sequence, guard: str) -> Sequence:
         items = tuple(join(one, two, guard) for one, two in pairs)
         return replace(first, items=items, item=join(first.item, second.item, guard))
     return Sequence(None, gather(first, second), first.mutable)
+
+
+def _join_mappings(first: Mapping, second: Mapping, guard: str) -> Value:
+    """Two dicts with the same literal keys; one that is empty says nothing of what is put into it."""
+    if [key for key, _ in first.items] != [key for key, _ in second.items]:
+        return UNKNOWN
+    pairs = zip(first.items, second.items, strict=True)
+    items = tuple((key, join(one, two, guard)) for (key, one), (_, two) in pairs)
+    if first.items or first.other is not UNKNOWN is not second.other:
+        return Mapping(items, join(first.other, second.other, guard))
+    return Mapping((), second.other if first.other is UNKNOWN else first.other)
 
 
 def gather(first: Sequence, second: Sequence) -> Value:

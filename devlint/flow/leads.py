@@ -7,13 +7,14 @@ a tensor of the caller on the other, or a new tensor that goes where only an acc
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind, Role
 from devlint.flow.state import State
-from devlint.flow.values import Opaque, Tensor, Value, as_tensor
+from devlint.flow.values import Opaque, Tensor, Value, as_tensor, surely_tensor
 from devlint.sites import Operand, Operation
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _COLLECTIVES = frozenset(
     """all_reduce broadcast reduce all_gather all_gather_into_tensor gather reduce_scatter reduce_scatter_tensor
     all_to_all all_to_all_single send recv isend irecv""".split()
 )
+_LIBRARY = re.compile(r"(?:torch_\w+|torchvision\.ops|kornia|einops|pyg_lib|pytorch3d|xformers|flash_attn)\.")
+"""Packages whose functions compute with tensors where those are."""
 _NO_TENSOR = frozenset({"number", "device", "module", "host"})
 
 
@@ -90,11 +93,15 @@ def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
             return False
         # a tensor takes its place, so it is one; but what kind of function this is has to be seen
         return frame.after_init or (made.many is True and _takes_tensors(frame, value))
-    if not isinstance(value, Tensor) or not value.certain or value.derived:
-        return False
-    place = value.device
-    moved = any("moved" in step.label for step in value.story)
-    return place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE) and not moved
+    return isinstance(value, Tensor) and _lives_with_caller(value)
+
+
+def _lives_with_caller(tensor: Tensor) -> bool:
+    """Whether it is a tensor that nobody here moved to where it is."""
+    place = tensor.device
+    moved = any("moved" in step.label for step in tensor.story)
+    there = place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE)
+    return there and tensor.certain and not tensor.derived and not moved
 
 
 def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
@@ -105,6 +112,23 @@ def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
     return any(
         hint == "tensor" and name in arguments and name != beside.text for name, hint in frame.info.hints.items()
     )
+
+
+def together(frame: Frame, call: Call, path: str) -> None:
+    """A tensor of the default device and one of the caller go into a function of a library that works on tensors."""
+    aware = frame.after_init or bool(frame.info and frame.info.device_aware)
+    if not _LIBRARY.match(path) or not aware or frame.inlined or frame.machine.muted:
+        return
+    if not path.rpartition(".")[2].islower():
+        # a class, which may only keep them
+        return
+    given = list(zip(call.nodes, call.positional, strict=False))
+    given += [(node, call.keywords[name]) for name, node in call.keyword_nodes.items()]
+    beside = next((met for met in given if surely_tensor(met[1]) and _lives_with_caller(as_tensor(met[1]))), None)
+    for node, value in given:
+        if beside is not None and is_fresh(value) and as_tensor(value).many:
+            operands = (frame.operand(as_tensor(value).factory_node or node, value), frame.operand(*beside))
+            frame.emit(Operation(call.node, frame.scope(), path, "together", operands))
 
 
 def collective(frame: Frame, call: Call, path: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import literals, managed, names, steps, table, tensors, transfers, wrapping
+from devlint.flow import leads, literals, managed, names, steps, table, tensors, transfers, wrapping
 from devlint.flow.operations import blend, derive, is_tensor, meet, returned
 from devlint.flow.state import CHILDREN, DEVICE, FED
 from devlint.flow.values import (
@@ -141,6 +141,7 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
 def stranger(frame: Frame, call: Call, path: str) -> Value:
     """A call of something imported from elsewhere."""
     root = path.partition(".")[0]
+    leads.together(frame, call, path)
     if path.endswith(".from_pretrained"):
         literals.literal_devices(frame, call)
         return managed.loaded(frame, call, path)

@@ -22,6 +22,11 @@ _WORDS = {
         "stands beside",
         "what follows gets tensors of two devices",
     ),
+    "together": (
+        "the result goes into one call with",
+        "goes into one call with",
+        "functions of tensors raise when that is an accelerator",
+    ),
     "collective": ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
 }
 """What happens to the new tensor, by the kind of the operation: said of it, said of the place, and what comes of it."""
