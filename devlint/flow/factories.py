@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import repeats, table
+from devlint.flow import names, repeats, table
 from devlint.flow.values import (
     Batches,
     Const,
@@ -93,7 +93,9 @@ def _followed(frame: Frame, call: Call, other: Value) -> Tensor:
     """What ``zeros_like`` takes its device from: a tensor, or it would raise, wherever that may be."""
     tensor = as_tensor(other)
     strange = isinstance(other, Unknown) or (isinstance(other, Opaque) and other.hint == "")
-    if tensor.device.known or tensor.near.known or not strange:
+    named = names.dotted(call.node.func).endswith("_like")
+    if tensor.device.known or tensor.near.known or not strange or not named:
+        # what else follows its argument takes arrays as well
         return tensor
     key = f"{frame.name}:like@{call.node.lineno}:{call.node.col_offset}"
     return replace(tensor, device=device.symbol(key, frame.machine.text(call.nodes[0]), Role.INPUT), derived=True)

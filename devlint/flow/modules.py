@@ -338,7 +338,10 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         return transfers.move_module(frame, call, module, node)
     value = attribute()
     if isinstance(value, (Module, Function)):
-        return forward(frame, call, value) if isinstance(value, Module) else frame.machine.enter(frame, value, call)
+        if isinstance(value, Module):
+            return forward(frame, call, value)
+        _hand_over(frame, call, module, value)
+        return frame.machine.enter(frame, value, call)
     if name in _CHAINED:
         return module
     if name in ("register_buffer", "register_parameter"):
@@ -354,6 +357,45 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
     frame.machine.loaders.escape(call.values())
     frame.machine.queue.unseen(frame, call.node)
     return UNKNOWN
+
+
+def _hand_over(frame: Frame, call: Call, module: Module, function: Function) -> None:
+    """A method of a moved module: what it gives to the module's layers has to be where the module is."""
+    place, info = frame.place_of(module), module.cls
+    if info is None or module.text == "self" or not place.known or frame.machine.muted or module.perhaps:
+        return
+    given = [*zip(call.nodes, call.positional, strict=False)]
+    given += [(node, call.keywords[name]) for name, node in call.keyword_nodes.items()]
+    strays = [
+        (node, value)
+        for node, value in given
+        if isinstance(value, Tensor) and frame.state.settled(value.device).differs(place)
+    ]
+    if not strays or module.spread:
+        return
+    fed = _fed(frame, call, replace(function, bound=frame.machine.self_value(info)), [value for _, value in strays])
+    _check(frame, call, module, place, [(node, value, "") for node, value in strays if id(value) in fed])
+
+
+def _fed(frame: Frame, call: Call, function: Function, values: list[Value]) -> set[int]:
+    """Those of the arguments, by identity, that a method hands on to its module's layers as they are."""
+    probes = {
+        id(value): Opaque(f"{frame.name}:probe@{call.node.lineno}:{place}", "", "tensor", Role.INPUT)
+        for place, value in enumerate(values)
+    }
+    probing = replace(
+        call,
+        positional=tuple(probes.get(id(value), value) for value in call.positional),
+        keywords={name: probes.get(id(value), value) for name, value in call.keywords.items()},
+    )
+    frame.machine.muted += 1
+    outer = frame.state.heap
+    frame.state.heap = dict(outer)
+    frame.machine.enter(frame, function, probing)
+    found = {known for known, probe in probes.items() if (probe.key, FED) in frame.state.heap}
+    frame.state.heap = outer
+    frame.machine.muted -= 1
+    return found
 
 
 PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers", "state_dict"})
