@@ -195,6 +195,7 @@ class Attribute(Site):
     stands alone.  ``uses`` are the places where it meets the module's inputs or is moved to them; ``kept`` says that
     some use assigns the moved tensor back to the attribute.  ``registered`` says that its parameters are known to
     the module, or to an optimizer, in some other way; ``beside`` is where the module is.  ``open``: unknown bases.
+    ``copies`` are the calls that copy it to where the inputs are, each with the name of the method.
     """
 
     owner: str
@@ -208,6 +209,7 @@ class Attribute(Site):
     registered: bool = False
     beside: Device = UNKNOWN
     open: bool = False
+    copies: tuple[tuple[ast.AST, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

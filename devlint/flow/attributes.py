@@ -24,6 +24,7 @@ class _Kept:
     value: Operand
     scope: Scope
     uses: dict[ast.AST, Step] = field(default_factory=dict)
+    copies: dict[ast.AST, str] = field(default_factory=dict)
     moved: bool = False
     kept: bool = False
     open: bool = False
@@ -53,10 +54,12 @@ class Attributes:
         if kept is not None:
             kept.uses.setdefault(node, Step(node, label))
 
-    def move(self, value: Value, node: ast.AST, label: str, kept_again: bool) -> None:
+    def move(self, frame: Frame, value: Value, node: ast.AST, label: str, kept_again: bool) -> None:
         """The attribute is copied to where the inputs are."""
         kept = self._find(value)
         if kept is not None:
+            if not frame.machine.muted:
+                kept.copies.setdefault(node, frame.info.name if frame.info else "")
             kept.uses.setdefault(node, Step(node, label))
             kept.moved = True
             kept.kept = kept.kept or kept_again
@@ -68,7 +71,7 @@ class Attributes:
                 uses = tuple(sorted(kept.uses.values(), key=lambda step: getattr(step.node, "lineno", 0)))
                 yield Attribute(
                     kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept,
-                    open=kept.open,
+                    open=kept.open, copies=tuple(kept.copies.items()),
                 )  # fmt: skip
 
     def _find(self, value: Value) -> _Kept | None:

@@ -231,7 +231,7 @@ def _note_attribute(frame: Frame, node: ast.Attribute, receiver: Value, tensor: 
     body = frame.info.nodes if frame.info else ()
     statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
     kept = any(names.dotted(node.targets[0]) == attribute for node in statements)
-    frame.machine.attributes.move(receiver, call.node, "moved here, on every call", kept)
+    frame.machine.attributes.move(frame, receiver, call.node, "moved here, on every call", kept)
 
 
 def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:

@@ -9,7 +9,7 @@ from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.hoisting import created_before, hoisting, out_of_the_loop
-from devlint.sites import Site, Step, Transfer, Upload
+from devlint.sites import Attribute, Site, Step, Transfer, Upload
 
 
 class InvariantTransfer(Rule):
@@ -19,7 +19,8 @@ class InvariantTransfer(Rule):
     Reports `.to(device)` and `.cuda()` in the loop of the steps, or in a loop in a method of a module, on a tensor that
     was made on the CPU before the loop and that the loop does not change; a tensor of literals that is made on a device
     in every step; and a tensor which the constructor of an object leaves on the CPU, so that each call of a method
-    copies it to where the arguments are. In an audit: a line which copies unchanged memory at every step.
+    copies it to where the arguments are. Where that object is a module, DVL104 reports the attribute, and each of the
+    copies is a hint. In an audit: a line which copies unchanged memory at every step.
 
     ## Why it matters
     Each round pays for the copy, from pageable memory as a rule, so that the host waits for it. One copy before the
@@ -48,7 +49,6 @@ class InvariantTransfer(Rule):
     - Its device is not known to be the CPU, or the copy goes to different devices.
     - The loop does not run training or evaluation steps, and is not in a module's own code.
     - The tensor comes back to the host in the loop: then memory of the device is saved on purpose.
-    - It is a plain attribute of a module, which DVL104 reports.
     - It is an attribute that some method assigns anew, or of a class with a base from another file, of which DVL104
       hints at it.
 
@@ -66,7 +66,7 @@ class InvariantTransfer(Rule):
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True
-    sites = (Transfer, Upload)
+    sites = (Transfer, Upload, Attribute)
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where every round, or every call, copies the same."""
@@ -74,6 +74,8 @@ class InvariantTransfer(Rule):
             return
         if isinstance(site, Upload):
             yield self._upload(site)
+        elif isinstance(site, Attribute):
+            yield from _copied_by_a_module(site)
         if not isinstance(site, Transfer) or site.target is None or site.value.attribute is not None:
             return
         away = site.target.known and site.target.accelerates() is not False
@@ -113,4 +115,20 @@ class InvariantTransfer(Rule):
             label="the same copy each time",
             help="make the tensor once, before the loop",
             fix=out_of_the_loop(self.source, site.scope.loop, site.node),
+        )
+
+
+def _copied_by_a_module(site: Attribute) -> Iterable[Report]:
+    """Hints at the calls that copy what DVL104 reports, where none of them keeps the copy."""
+    stays = all(leaf.kind is Kind.CPU and leaf.implied for leaf in site.value.device.leaves())
+    if site.kind != "tensor" or site.open or site.kept or not stays or site.value.many is False:
+        return
+    for node, method in site.copies:
+        yield Report(
+            node,
+            f"`self.{site.name}` does not move with the module, so that it is copied here at each call of `{method}()`",
+            label="the same copy each time",
+            severity=Severity.INFO,
+            steps=(Step(site.value.node, "kept in a plain attribute here"),),
+            help="register it as a buffer, or keep one copy for each device",
         )
