@@ -12,6 +12,7 @@ from devlint.rules.blocks import function_at
 from devlint.rules.edits import code, parsed, with_keyword
 from devlint.rules.placement.creation import advice, can_be_told, placeable
 from devlint.rules.placement.meeting import Meeting, beside, meetings, shown
+from devlint.rules.standing import stands_at
 from devlint.sites import Forward, Operand, Operation, Site, Step
 
 _MET = ("the result meets", "meets", "this raises when that is an accelerator")
@@ -102,6 +103,8 @@ class ForwardFactory(Rule):
             # what the place of the meeting knows of devices is known at the creation only if both are in one function
             here = function_at(self.source, meeting.creation) is function_at(self.source, site.node)
             target = (_caller(site) or beside(meeting.other, site.scope)) if here else ""
+            if target and not stands_at(self.source, target, meeting.creation):
+                target = ""
             yield Report(
                 meeting.creation,
                 f"{shown(meeting.stray.factory)} creates on the CPU, but {happens} {_party(meeting.other)}; {raises}",
@@ -119,6 +122,7 @@ class ForwardFactory(Rule):
         edits = [self._told(meeting.creation, target)]
         for factory, node in meeting.stray.blended:
             told = can_be_told(factory, node) and function_at(self.source, node) is here
+            told = told and stands_at(self.source, target, node)
             edits.append(self._told(node, target) if told else None)
         complete = tuple(edit for edit in edits if edit is not None)
         if len(complete) < len(edits):

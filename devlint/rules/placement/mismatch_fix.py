@@ -12,6 +12,7 @@ from devlint.rules.blocks import function_at
 from devlint.rules.edits import code, parsed, with_keyword
 from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.meeting import MODULE, Meeting
+from devlint.rules.standing import stands_at
 from devlint.sites import Forward, Operand, Operation
 
 _PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
@@ -51,23 +52,15 @@ def _movable(site: Forward | Operation, stray: Operand) -> bool:
     return not (stray.role == "self" and isinstance(site, Operation) and site.operator.endswith("_()"))
 
 
-def _root(target: str) -> str:
-    """The name with which a device expression begins."""
-    return target.partition(".")[0].partition("[")[0].strip('"')
-
-
 def _surely_there(rule: Rule, site: Forward | Operation, stray: Operand, target: str) -> bool:
     """Whether the device has its name at the place, and the operand is another one in each round of a loop."""
     function = function_at(rule.source, site.node)
     if function is None or not stray.story:
         return False
-    root = _root(target)
-    names = {part.id for part in ast.walk(function) if isinstance(part, ast.Name)}
-    names |= {part.arg for part in ast.walk(function) if isinstance(part, ast.arg)}
     born = stray.story[0].node
     loop = site.scope.loop
     again = loop is None or loop.lineno <= getattr(born, "lineno", 0) <= (loop.end_lineno or 0)  # type: ignore[attr-defined]  # a statement
-    return again and (target.startswith('"') or root in names) and function_at(rule.source, born) is function
+    return again and stands_at(rule.source, target, site.node) and function_at(rule.source, born) is function
 
 
 def _moved(rule: Rule, stray: Operand, target: str) -> Edit | None:
@@ -75,7 +68,7 @@ def _moved(rule: Rule, stray: Operand, target: str) -> Edit | None:
     node = stray.node
     born = stray.factory_node
     if isinstance(born, ast.Call) and (born is node or _only_use(rule, born, node)):
-        return _created(rule, born, stray.factory, target) if _known_at(rule, born, target) else None
+        return _created(rule, born, stray.factory, target) if stands_at(rule.source, target, born) else None
     text = rule.source.segment(node)
     moved = text if isinstance(node, _PRIMARY) else f"({text})"
     return rule.replace(node, f"{moved}.to({target})")
@@ -113,18 +106,3 @@ def _chained(node: ast.expr, born: ast.Call) -> bool:
         function = isinstance(node.func.value, ast.Name) and bool(node.args)
         node = node.args[0] if function else node.func.value
     return True
-
-
-def _known_at(rule: Rule, born: ast.Call, target: str) -> bool:
-    """Whether the device has its name already where the tensor is created."""
-    root = _root(target)
-    function = function_at(rule.source, born)
-    if function is None or target.startswith('"'):
-        return target.startswith('"')
-    bound = [part.lineno for part in ast.walk(function) if isinstance(part, ast.arg) and part.arg == root]
-    bound += [
-        part.lineno
-        for part in ast.walk(function)
-        if isinstance(part, ast.Name) and part.id == root and isinstance(part.ctx, ast.Store)
-    ]
-    return not bound or min(bound) < born.lineno
