@@ -10,6 +10,8 @@ from devlint.finding import Finding, Severity
 FOLLOWED = {
     # A move that was dropped did nothing. Now that it is made, it can be said that it might be spared.
     ("DVL102", "DVL203"),
+    # A buffer moves with its module, and a tensor that takes its place on another path is on the CPU as before.
+    ("DVL104", "DVL103"),
     # The old name has CUDA in it, the new one takes it as an argument, and that is where DVL602 reads it.
     ("DVL701", "DVL602"),
 }

@@ -1,33 +1,48 @@
-"""Whether an expression that names a device has a value at another place of its function than where it was read."""
+"""What stands on the way to a place in a function: the conditions for it, and which names have a value there."""
 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import function_at
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.AsyncFor)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_TELLING = frozenset({"isinstance", "hasattr", "is_tensor", "is_torch_tensor"})
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+_Way: TypeAlias = list[tuple[ast.AST, ast.AST]]
+"""The nodes that lead to one, from the outside to the inside: each, and the one in it."""
 
 
 def stands_at(source: SourceText, expression: str, node: ast.AST) -> bool:
     """Whether all names of ``expression`` surely have a value at ``node``, and nothing on the way says it is None."""
     function = function_at(source, node) or source.tree
-    way = _way(function, node)
+    way, outer = _way(function, node), _way(source.tree, function)
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError:
         return False
     parts = {ast.unparse(part) for part in ast.walk(tree) if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript))}
     names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
-    return way is not None and all(_has_value(name, parts, function, way) for name in names)
+    return way is not None and all(_has_value(name, parts, function, way, outer or []) for name in names)
 
 
-def _way(parent: ast.AST, node: ast.AST) -> list[tuple[ast.AST, ast.AST]] | None:
+def conditions(source: SourceText, node: ast.AST) -> Iterator[ast.expr]:
+    """The conditions in the function of ``node`` on which it hangs, or the absence of which."""
+    for parent, child in _way(function_at(source, node) or source.tree, node) or ():
+        test = getattr(parent, "test", None)
+        if isinstance(test, ast.expr) and child is not test:
+            yield test
+
+
+def _way(parent: ast.AST, node: ast.AST) -> _Way | None:
     """The nodes from ``parent`` down to ``node``, each with the one that it stands in."""
     if parent is node:
         return []
@@ -40,21 +55,27 @@ def _way(parent: ast.AST, node: ast.AST) -> list[tuple[ast.AST, ast.AST]] | None
     return None
 
 
-def _has_value(name: str, parts: set[str], function: ast.AST, way: list[tuple[ast.AST, ast.AST]]) -> bool:
+def _has_value(name: str, parts: set[str], function: ast.AST, way: _Way, outer: _Way) -> bool:
     """Whether one of them has: the last thing on the way that is said of the name has the word."""
     for parent, child in reversed(way):
         for earlier in _earlier(parent, child):
             if _binds(earlier, name):
                 return True
-            if isinstance(earlier, ast.If) and _leaves(earlier.body) and _none_if(earlier.test, False, parts):
-                return False
+            if isinstance(earlier, ast.If) and _leaves(earlier.body):
+                said = _said(earlier.test, False, parts)
+                if said is not None:
+                    return said
         test = getattr(parent, "test", None)
-        if isinstance(test, ast.expr) and child is not test and _none_if(test, _holds(parent, child), parts):
-            return False
+        said = _said(test, _holds(parent, child), parts) if isinstance(test, ast.expr) and child is not test else None
+        if said is not None:
+            return said
         if parent is not function and name in _bound_by(parent, child):
             return True
-    bound_later = any(name in _stored(node) for node in ast.walk(function) if not isinstance(node, ast.Module))
-    return name in _parameters(function) or not bound_later
+    if name in _parameters(function):
+        return not any(_asks_for_none(node, parts) for node in ast.walk(function))
+    return name not in _bound_in(function) and (
+        hasattr(builtins, name) or any(name in _parameters(scope) | _bound_in(scope) for scope, _ in outer)
+    )
 
 
 def _earlier(parent: ast.AST, child: ast.AST) -> Iterator[ast.stmt]:
@@ -71,29 +92,38 @@ def _binds(statement: ast.AST, name: str) -> bool:
         ways = (statement.body, statement.orelse)
         if all(_leaves(block) or any(_binds(inner, name) for inner in block) for block in ways):
             return True
-        return any(name in _stored(part) for part in ast.walk(statement.test))
+        return name in _bound_in(statement.test)
     if isinstance(statement, (ast.With, ast.AsyncWith)):
         return name in _bound_by(statement, None) or any(_binds(inner, name) for inner in statement.body)
     if hasattr(statement, "body"):
         return getattr(statement, "name", None) == name
-    return any(name in _stored(part) for part in ast.walk(statement))
+    return name in _bound_in(statement)
 
 
 def _leaves(block: list[ast.stmt]) -> bool:
     return bool(block) and isinstance(block[-1], _LEAVING)
 
 
-def _none_if(test: ast.expr, holds: bool, parts: set[str]) -> bool:
-    """Whether one of ``parts`` is None, or no tensor, by a condition that holds or does not."""
+def _said(test: ast.expr, holds: bool, parts: set[str]) -> bool | None:
+    """What a condition that holds, or does not, says of ``parts``: that they have a value, or may be None."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _none_if(test.operand, not holds, parts)
+        return _said(test.operand, not holds, parts)
     if isinstance(test, ast.BoolOp):
-        return any(_none_if(value, holds, parts) for value in test.values)
-    if isinstance(test, ast.Compare) and ast.unparse(test.comparators[0]) == "None":
-        same = isinstance(test.ops[0], (ast.Is, ast.Eq))
-        return same == holds and ast.unparse(test.left) in parts
-    asked = test.args[0] if isinstance(test, ast.Call) and test.args else test
-    return not holds and ast.unparse(asked) in parts
+        said = [_said(value, holds, parts) for value in test.values]
+        together = isinstance(test.op, ast.And) == holds
+        return False if False in said else (True if together and True in said else None)
+    if _asks_for_none(test, parts):
+        return isinstance(test.ops[0], (ast.Is, ast.Eq)) != holds  # type: ignore[attr-defined]  # a comparison
+    if isinstance(test, ast.Call):
+        asked = ast.unparse(test.func).rpartition(".")[2] in _TELLING and bool(test.args)
+        return holds if asked and ast.unparse(test.args[0]) in parts else None
+    return holds if ast.unparse(test) in parts else None
+
+
+def _asks_for_none(node: ast.AST, parts: set[str]) -> bool:
+    if not isinstance(node, ast.Compare) or ast.unparse(node.comparators[0]) != "None":
+        return False
+    return ast.unparse(node.left) in parts
 
 
 def _holds(parent: ast.AST, child: ast.AST) -> bool:
@@ -118,6 +148,22 @@ def _bound_by(parent: ast.AST, child: ast.AST | None) -> set[str]:
 def _parameters(function: ast.AST) -> set[str]:
     arguments = function.args if isinstance(function, _FUNCTIONS) else None
     return {part.arg for part in ast.walk(arguments) if isinstance(part, ast.arg)} if arguments else set()
+
+
+def _bound_in(scope: ast.AST) -> set[str]:
+    """The names that what is inside of a node binds, without those that are seen only in a part of it."""
+    names: set[str] = set()
+    rest = list(ast.iter_child_nodes(scope))
+    while rest:
+        node = rest.pop()
+        names.update(_stored(node))
+        if isinstance(node, ast.alias):
+            names.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif not isinstance(node, _INNER):
+            rest += ast.iter_child_nodes(node)
+    return names
 
 
 def _stored(node: ast.AST) -> tuple[str, ...]:

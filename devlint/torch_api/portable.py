@@ -103,6 +103,14 @@ _MEMORY = (
         _same(name, f"torch.accelerator.{name}", (2, 9), raises=True, needs=True, parameters=_DEVICE)
         for name in ("reset_peak_memory_stats", "reset_accumulated_memory_stats")
     ),
+    *(
+        _same(name, "torch.accelerator.reset_peak_memory_stats", (2, 9), raises=True, needs=True, parameters=_DEVICE)
+        for name in ("reset_max_memory_allocated", "reset_max_memory_cached")
+    ),
+    *(
+        _same(old, f"torch.accelerator.{new}", (2, 9), needs=True, parameters=_DEVICE)
+        for old, new in (("memory_cached", "memory_reserved"), ("max_memory_cached", "max_memory_reserved"))
+    ),
     _same("mem_get_info", "torch.accelerator.get_memory_info", (2, 10), raises=True, needs=True, parameters=_DEVICE),
 )
 _SEEDS = (

@@ -18,7 +18,7 @@ from pathlib import Path
 from devlint.check.engine import check_paths, check_source
 from devlint.check.source import decode, split_lines
 from devlint.config import Config, Selection
-from devlint.finding import Applicability, Finding, Span
+from devlint.finding import Applicability, Finding
 from tests.followed import added, codes
 
 from .errors import EcosystemError
@@ -108,7 +108,7 @@ def _judge(original: bytes, fixed: bytes, before: Sequence[Finding], after: Sequ
         return
     if _parses(original) and not _parses(fixed):
         yield "1: does not parse any more"
-    reported = {row for finding in fixable for span in _places(finding) for row in range(span.row, span.end_row + 1)}
+    reported = {row for finding in fixable for first, last in _rows(finding) for row in range(first, last + 1)}
     for first, last, new in _changes(_lines(original), _lines(fixed)):
         if first == last and all(_IMPORT.fullmatch(line) for line in new):
             continue
@@ -127,13 +127,13 @@ def _reported_once_the_rest_is_fixed(original: bytes, fixed: bytes, place: tuple
             rows = range(len(pieces) + 1, len(pieces) + last - first + 2)
         pieces += old[first:last] if (first, last) == place else new[start:end]
     found = [finding for finding in check_source("\n".join(pieces), config=EVERY_RULE) if finding.fix]
-    return any(span.row in rows or span.end_row in rows for finding in found for span in _places(finding))
+    return any(first in rows or last in rows for finding in found for first, last in _rows(finding))
 
 
-def _places(finding: Finding) -> Iterator[Span]:
-    """All places that a finding shows in its own file."""
-    yield finding.span
-    yield from (place.span for place in finding.related if not place.filename)
+def _rows(finding: Finding) -> Iterator[tuple[int, int]]:
+    """First and last row of the statement that a finding is about, and of all places that it shows in its own file."""
+    yield (finding.span.row, finding.span.end_row) if finding.context is None else finding.context.rows
+    yield from ((place.span.row, place.span.end_row) for place in finding.related if not place.filename)
 
 
 def _changes(old: list[str], new: list[str]) -> Iterator[tuple[int, int, list[str]]]:

@@ -147,3 +147,60 @@ def test_where_one_operand_has_to_stay_none_moves(name: str, stays: str, first: 
 )
 def test_what_meets_on_the_cpu_goes_on_meeting_there(body: str) -> None:
     assert_it_works(f"def f(x, device):\n    {body}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if mask is None:\n            mask = torch.ones(3)\n        return x * mask\n",
+        "mask = mask if mask is not None else torch.ones(3)\n        return x * mask\n",
+        "total = torch.zeros(3)\n        for p in x.unbind():\n            total = total + p\n        return total\n",
+    ],
+)
+def test_no_device_is_asked_of_what_is_not_there_yet(body: str) -> None:
+    """Of a name that is None at the creation, or has no value there."""
+    code = "class M(nn.Module):\n    def forward(self, x, mask=None):\n        " + body
+    code += "\ndef f(x, device):\n    return M()(x)\n"
+    assert fixed(code) == code or "device=x.device" in fixed(code)
+    torch.testing.assert_close(results(code, "cpu"), results(fixed(code), "cpu"))
+
+
+def test_what_a_method_is_given_has_its_name_in_there() -> None:
+    """The caller's name for it says nothing in the method."""
+    code = (
+        "class M(nn.Module):\n    def forward(self, labels):\n        return self.shift(labels)\n\n"
+        "    def shift(self, ids):\n        return torch.cat([torch.zeros(1), ids])\n"
+        "\ndef f(x, device):\n    return M()(x)\n"
+    )
+    assert "labels.device)" not in fixed(code)
+    torch.testing.assert_close(results(code, "cpu"), results(fixed(code), "cpu"))
+
+
+def test_complex_numbers_are_no_buffer() -> None:
+    """`Module.to(dtype)` would make them real."""
+    code = (
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.turn = torch.polar(torch.ones(3), torch.ones(3))\n\n"
+        "    def forward(self, x):\n        return x * self.turn.to(x.device)\n"
+        "\ndef f(x, device):\n    return M().to(torch.float64)(x).abs()\n"
+    )
+    assert "DVL104" in [finding.code for finding in check_source(HEAD + code)]
+    assert_it_works(code)
+
+
+def test_a_copy_out_of_loops_goes_where_all_of_them_go() -> None:
+    code = (
+        "def f(x, device):\n    scale = torch.full((3,), 2.0)\n    y = x\n"
+        "    for _ in range(2):\n        x = x * scale.to(y.device)\n    y = torch.ones(3)\n"
+        "    for _ in range(2):\n        y = y * scale.to(y.device)\n    return x\n"
+    )
+    assert "scale.to(y.device)" in fixed(code)
+    assert_it_works(code)
+
+
+def test_a_tensor_that_is_moved_next_is_no_device_at_hand() -> None:
+    code = (
+        "def g(a, b):\n    print(b.device)\n    a = a.cuda()\n    b = b.cuda()\n    return a * b\n"
+        "\ndef f(x, device):\n    return x\n"
+    )
+    assert "a.to(b.device)" not in fixed(code)

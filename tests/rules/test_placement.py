@@ -254,8 +254,8 @@ def test_a_module_left_behind_is_to_be_moved() -> None:
     ],
 )
 def test_forward_factory_adds_a_device_where_the_call_takes_one(creation: str, fixed: str | None, advice: str) -> None:
-    file = source(creation)
-    node = file.tree.body[0].value  # type: ignore[attr-defined]  # an expression statement
+    file = source(f"x = y\n{creation}")
+    node = file.tree.body[1].value  # type: ignore[attr-defined]  # an expression statement
     stray = operand("mask", IMPLIED_CPU, factory=creation.partition("(")[0], factory_node=node)
     (report,) = ForwardFactory(file).judge(operation(stray, operand("x", INPUT), scope=METHOD))
     assert report.node is node

@@ -122,3 +122,19 @@ def test_an_equivalent_counts_from_the_torch_that_has_it(code: str, since: tuple
     text = f"import torch\n{code}\n"
     assert len(found(text, Config(CONFIG.selections, target_torch=since))) == 1
     assert not found(text, Config(CONFIG.selections, target_torch=(since[0], since[1] - 1)))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'if d.type == "cuda":\n        torch.cuda.synchronize()',
+        "if x.is_cuda:\n        torch.cuda.synchronize()",
+        "if torch.cuda.is_available():\n        torch.cuda.synchronize()\n    elif is_npu_available():\n        pass",
+        "return torch.cuda.device_count() > 1 or torch.xpu.device_count() > 1",
+        'if d.type != "mps":\n        torch.cuda.synchronize()',
+    ],
+)
+def test_a_branch_for_cuda_beside_others_is_reported_and_stays_one(body: str) -> None:
+    text = f"import torch\n\ndef f(x, d):\n    {body}\n"
+    assert found(text)
+    assert rewritten(text) == text

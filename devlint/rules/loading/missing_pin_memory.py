@@ -58,10 +58,10 @@ class MissingPinMemory(Rule):
 
     ## Fix safety
     The fix adds `pin_memory=True`, and `non_blocking=True` to the copies that can then go on by themselves. The first
-    changes no result where the batches are seen to be on the CPU; a dataset of accelerator tensors cannot be pinned.
-    The second is safe where the device is `cuda` or the CPU and the function does not write into the batch (see
-    DVL204). The fix is safe where both are. On a machine without an accelerator pinning adds a warning;
-    `pin_memory=torch.cuda.is_available()` does not.
+    changes no result where the batches are seen to be on the CPU, and no `collate_fn` decides what they are; a dataset
+    of accelerator tensors cannot be pinned. The second is safe where the device is `cuda` or the CPU and the function
+    does not write into the batch (see DVL204). The fix is safe where both are. On a machine without an accelerator
+    pinning adds a warning; `pin_memory=torch.cuda.is_available()` does not.
 
     ## References
     - [Memory pinning](https://docs.pytorch.org/docs/stable/data.html#memory-pinning)
@@ -109,7 +109,8 @@ class MissingPinMemory(Rule):
         pinned = self.replace(site.node, code(with_keyword(call, "pin_memory", "True")))
         waiting = [move for move in moves if not move.non_blocking and can_be_released(move)]
         released = tuple(edit for move in waiting if (edit := release(self, move)) is not None)
-        safe = site.batches.kind is Kind.CPU and all(released_safely(self, move) for move in waiting)
+        seen = site.batches.kind is Kind.CPU and "collate_fn" not in site.keywords
+        safe = seen and all(released_safely(self, move) for move in waiting)
         message = "Add `pin_memory=True`" + (" and `non_blocking=True`" if released else "")
         return Fix(message, (pinned, *released), Applicability.SAFE if safe else Applicability.UNSAFE)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from devlint.device import Kind
@@ -11,6 +12,10 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at, statement_of
 from devlint.rules.placement.meeting import shown
 from devlint.sites import Attribute, Site, Step
+
+_COMPLEX = re.compile(r"\.(?:polar|view_as_complex|complex(?:32|64|128)?|c(?:half|float|double)|fft\.\w+)\b")
+
+_MADE_REAL = "override `_apply` and move it there: `.to(torch.bfloat16)` makes a buffer of complex numbers real"
 
 
 class UnregisteredTensor(Rule):
@@ -65,7 +70,8 @@ class UnregisteredTensor(Rule):
     The fix puts `register_buffer` in the place of the assignment, which is unsafe: the attribute is now moved and
     converted with the module, as it should be. `persistent=False` keeps the keys of the state dict as they are. There
     is no fix for an assignment before `super().__init__()`, or for a name that is taken by then, since
-    `register_buffer` raises "attribute 'mask' already exists".
+    `register_buffer` raises "attribute 'mask' already exists"; and none in a file that makes complex numbers, of which
+    `Module.to(torch.bfloat16)` would leave the real part.
 
     ## References
     - [torch.nn.Module.register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer)
@@ -107,8 +113,8 @@ class UnregisteredTensor(Rule):
             label="a tensor, but neither a parameter nor a buffer",
             severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
             steps=site.uses,
-            help=_help(site),
-            fix=self._fix(site),
+            help=_MADE_REAL if self._complex() else _help(site),
+            fix=None if self._complex() else self._fix(site),
         )
 
     def _fix(self, site: Attribute) -> Fix | None:
@@ -129,6 +135,10 @@ class UnregisteredTensor(Rule):
         )
         tail = Edit(Span(value.end_row, value.end_column, value.end_row, value.end_column), ", persistent=False)")
         return Fix("Register it as a buffer", (head, tail), Applicability.UNSAFE)
+
+    def _complex(self) -> bool:
+        """Whether the file makes complex numbers: `Module.to(dtype)` makes a buffer of them real."""
+        return any(_COMPLEX.search(line) for line in self.source.lines)
 
 
 def _registrable(site: Attribute, statement: ast.stmt, function: ast.FunctionDef) -> bool:

@@ -52,8 +52,9 @@ class CudaOnlyApi(Rule):
     `torch.Event` and `torch.Stream` are other classes, `torch.manual_seed` seeds the CPU, too. `empty_cache()` and the
     functions that ask for memory do nothing without CUDA but raise without an accelerator: they are rewritten only
     where one is available, or get the question for it. `is_available()` and `device_count()` are rewritten last, where
-    nothing around them is bound to CUDA any more, so that no `"cuda"` is left to hang on any accelerator. No call
-    with arguments that the other name would not understand is rewritten.
+    nothing around them is bound to CUDA any more, so that no `"cuda"` is left to hang on any accelerator. Nothing is
+    rewritten in a function that names other accelerators, which has its branch for CUDA, in such a branch
+    (`if device.type == "cuda":`), or with arguments that the other name would not understand.
 
     ## References
     - [torch.accelerator](https://docs.pytorch.org/docs/stable/accelerator.html)

@@ -9,11 +9,14 @@ from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import function_at, statement_of
 from devlint.rules.imports import importing
+from devlint.rules.standing import conditions
 from devlint.sites import Mention
 from devlint.torch_api import Api, Kind
 
 # What only CUDA has, or what is named after it: a condition that this hangs on must go on asking for CUDA.
 _BOUND_TO_CUDA = re.compile(r"cuda|cudnn|nccl|nvtx|nvml|nvidia|triton|tensorrt|gpu|bf16|tf32", re.IGNORECASE)
+_OTHERS = re.compile(r"(?<![a-z])(?:xpu|mps|npu|mlu|musa|hpu|sdaa|neuron|xla|tpu|mtia)(?![a-z])", re.IGNORECASE)
+"""Accelerators of other kinds: code that names one tells them apart by itself, and has a branch for CUDA."""
 _ASKED = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
 _GUARD = "if torch.accelerator.is_available():"
 
@@ -23,7 +26,7 @@ def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] |
     call = site.call
     if call is None or not isinstance(site.node, ast.expr) or row.kind not in (Kind.RENAMED, Kind.BOUND):
         return None
-    if site.path in _ASKED and _decides_about_cuda(source, site):
+    if _tells_kinds_apart(source, site) or (site.path in _ASKED and _decides_about_cuda(source, site)):
         return None
     arguments = _arguments(source, call, row)
     name = _name(source, site, row)
@@ -108,8 +111,27 @@ def _guard(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
     return (Edit(point, f"{_GUARD}\n{indent}{step}"), *imports)
 
 
+def _tells_kinds_apart(source: SourceText, site: Mention) -> bool:
+    """Whether the function names accelerators of another kind, or comes here only if a device is one of CUDA."""
+    if function_at(source, site.node) is not None and any(map(_OTHERS.search, _lines_around(source, site))):
+        return True
+    return any(_is_about_type(part) for test in conditions(source, site.node) for part in ast.walk(test))
+
+
+def _is_about_type(node: ast.AST) -> bool:
+    """Whether a part of a condition asks for the kind of a device, and not for what there is."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.startswith("cuda")
+    return isinstance(node, ast.Attribute) and node.attr == "is_cuda"
+
+
 def _decides_about_cuda(source: SourceText, site: Mention) -> bool:
     """Whether anything beside the question itself is bound to CUDA, in the function or, outside of any, in the file."""
+    return any(map(_BOUND_TO_CUDA.search, _lines_around(source, site)))
+
+
+def _lines_around(source: SourceText, site: Mention) -> list[str]:
+    """The lines of the function, or outside of any, of the file, without the name itself."""
     around = function_at(source, site.node)
     first, last = (0, len(source.lines))
     if around is not None:
@@ -119,4 +141,4 @@ def _decides_about_cuda(source: SourceText, site: Mention) -> bool:
     row = span.row - 1 - first
     if span.row == span.end_row:
         lines[row] = lines[row][: span.column - 1] + lines[row][span.end_column - 1 :]
-    return any(_BOUND_TO_CUDA.search(line) for line in lines)
+    return lines

@@ -58,8 +58,13 @@ def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
     return Fix(f"Create with `device={device}`", (edit, leaving), safety)
 
 
-def told(source: SourceText, site: Transfer, made: Creation) -> tuple[Edit, str, bool] | None:
-    """The edit that tells a creation where a move goes, that device, and whether the values stay the same."""
+def told(
+    source: SourceText, site: Transfer, made: Creation, last: ast.AST | None = None
+) -> tuple[Edit, str, bool] | None:
+    """The edit that tells a creation where a move goes, that device, and whether the values stay the same.
+
+    ``last`` is the last of several moves to one device: up to there it has to be called the same.
+    """
     node = site.node
     if made.helper or made.generator or site.value.blended:
         return None
@@ -72,7 +77,7 @@ def told(source: SourceText, site: Transfer, made: Creation) -> tuple[Edit, str,
         steps = _held(source, node.func.value, made.node)
     if asked is None or steps is None or not steps <= _STEPS:
         return None
-    if held and not _stands(source, asked, made.node, node):
+    if held and not _stands(source, asked, made.node, last or node):
         return None
     if asked.dtype and (steps - _EXACT_STEPS or not _takes_dtype(made, steps)):
         return None

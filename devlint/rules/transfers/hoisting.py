@@ -23,8 +23,11 @@ def hoisting(source: SourceText, site: Transfer) -> Fix | None:
     if body is None or function_at(source, made) is not body:
         return None
     moves = _all_moves(body, node)
-    creation = told(source, site, Creation(made, site.value.factory))
-    if moves is None or creation is None:
+    if not moves:
+        return None
+    last = max(moves, key=lambda move: source.span(move))
+    creation = told(source, site, Creation(made, site.value.factory), last)
+    if creation is None:
         return None
     edits = [leave_out(source, move) for move in moves]
     if any(edit is None for edit in edits):
