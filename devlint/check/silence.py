@@ -58,7 +58,7 @@ def _outcome(silencing: Silencing, target: Target, data: bytes) -> Outcome:
         return Outcome(target.path, tuple(found), unfixed=f"no suppression was added: {error}")
     except OSError as error:
         return Outcome(target.path, tuple(found), unfixed=f"no suppression was added: {error.strerror or error}")
-    return Outcome(target.path, tuple(left), silenced=len(wanted))
+    return Outcome(target.path, tuple(left), silenced=len(found) - len(left))
 
 
 def silenced(
@@ -70,14 +70,17 @@ def silenced(
     """
     document = Document.read(data)
     page = _Page(document.text)
-    expected = Counter(finding.code for finding in found)
-    expected.subtract(finding.code for finding in wanted)
+    # a comment cannot tell the findings of a rule in one statement from each other
+    certain = page.apart(found, wanted)
+    expected = Counter(finding.code for finding in certain)
+    others = Counter(finding.code for finding in found)
+    others.subtract(finding.code for finding in wanted)
     for edits in (page.at_the_end(wanted, reason), page.before(wanted, reason)):
         after = document.changed(document.change(edit) for edit in edits)
         if _code(after.text) != page.code:
             continue
         left = check_source(after.data(), filename, config)
-        if Counter(finding.code for finding in left) == +expected:
+        if expected <= Counter(finding.code for finding in left) <= others:
             return after.data(), left
     raise UnfixableError("no place was found where they silence what they should; please report it")
 
@@ -108,6 +111,11 @@ class _Page:
             line = self._lines[row - 1]
             indent = line[: len(line) - len(line.lstrip())]
             yield Edit(Span(row, 1, row, 1), f"{indent}{_comment(codes, reason)}\n")
+
+    def apart(self, found: Iterable[Finding], wanted: Iterable[Finding]) -> list[Finding]:
+        """The findings that no comment for the wanted ones can silence."""
+        silent = {(finding.code, self._first_row(finding)) for finding in wanted}
+        return [finding for finding in found if (finding.code, self._first_row(finding)) not in silent]
 
     def _row(self, finding: Finding) -> int:
         """The line for a comment: where the finding begins, if there is room, or where it or its statement ends."""

@@ -178,3 +178,12 @@ def test_combinations_that_make_no_sense(tree, more: list[str]) -> None:
     result = run("--add-suppressions", *more)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert (root / "a.py").read_text() == "dropped()\n"
+
+
+def test_of_two_in_one_line_both_are_silenced_where_one_is_known(tree) -> None:
+    tree({"a.py": "def f():\n    dropped(1)\n"})
+    run("--baseline", "b.json", "--update-baseline")
+    tree({"a.py": "def f():\n    dropped(1); dropped(2)\n    dropped(3)\n", "b.json": Path("b.json").read_text()})
+    result = run("--baseline", "b.json", "--add-suppressions", "a.py")
+    assert result.exit_code == 0, result.output
+    assert Path("a.py").read_text() == f"def f():\n    dropped(1); dropped(2)  {C}\n    dropped(3)  {C}\n"
