@@ -28,6 +28,30 @@ def fixed(text: str, code: str = "DVL203") -> tuple[str, Finding]:
 
 
 @pytest.mark.parametrize(
+    ("line", "same"),
+    [
+        ("torch.zeros(n).expand(2, n).to(device)", False),
+        ("torch.zeros(n, n)[:, ::2].to(device)", False),
+        ("torch.zeros(n, n)[:, 1:].to(device)", False),
+        ("torch.zeros(n, n)[::2].to(device)", False),
+        ("torch.zeros(n, n)[1:].to(device)", True),
+        ("torch.zeros(n, n)[None].to(device)", True),
+        ("torch.zeros(n, n).t().to(device)", True),
+    ],
+)
+def test_a_view_that_the_copy_laid_out_anew_is_not_safe(line: str, same: bool) -> None:
+    after, finding = fixed(function(line))
+    assert finding.fix is not None
+    assert finding.fix.applicability is (Applicability.SAFE if same else Applicability.UNSAFE)
+    strides = []
+    for text in (function(line), after):
+        names: dict[str, object] = {}
+        exec(text, names)
+        strides.append(names["f"](torch.device("meta"), 4, None).stride())  # type: ignore[operator]  # the function f above
+    assert (strides[0] == strides[1]) is same
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "torch.zeros(n, 2).to(device)",

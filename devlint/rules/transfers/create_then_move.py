@@ -59,8 +59,9 @@ class CreateThenMove(Rule):
     ## Fix safety
     Safe where the values are the same on every device: `zeros`, `ones`, `full`, `empty`, `eye`, `arange` of whole
     numbers. Unsafe for random numbers, which the device draws from a stream of its own, for `linspace` and `arange` of
-    fractions, whose last digit may differ, and for the constructors by type, such as `torch.FloatTensor`, which take no
-    accelerator and become `torch.tensor(...)` or `torch.empty(...)`.
+    fractions, whose last digit may differ, for `expand` and columns, which the copy laid out anew, and for the
+    constructors by type, such as `torch.FloatTensor`, which take no accelerator and become `torch.tensor(...)` or
+    `torch.empty(...)`.
 
     ## References
     - [Create tensors directly on the target device](https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html)

@@ -23,12 +23,16 @@ _INEXACT = frozenset(
     bartlett_window kaiser_window fftfreq rfftfreq""".split()
 )
 _EXACT_STEPS = frozenset(
-    """view reshape flatten unsqueeze squeeze unsqueeze_ squeeze_ expand permute transpose t repeat tile contiguous
+    """view reshape flatten unsqueeze squeeze unsqueeze_ squeeze_ permute transpose t repeat tile contiguous
     clone detach long int float double half bool byte short flip roll zero_ fill_ tril triu""".split()
 )
 """Methods of which the same is true, and which take no tensor."""
-_STEPS = _EXACT_STEPS | frozenset(
-    "normal_ uniform_ random_ bernoulli_ neg abs exp log sin cos sqrt sum mean pow".split()
+_SCATTERED = frozenset({"expand", "[]"})
+"""Views with gaps, or with elements in one place: a copy to another device has room of its own for each element."""
+_STEPS = (
+    _EXACT_STEPS
+    | _SCATTERED
+    | frozenset("normal_ uniform_ random_ bernoulli_ neg abs exp log sin cos sqrt sum mean pow".split())
 )
 _LEGACY = {
     "Tensor": "", "FloatTensor": "torch.float32", "DoubleTensor": "torch.float64", "HalfTensor": "torch.float16",
@@ -79,7 +83,7 @@ def told(
         return None
     if held and not _stands(source, asked, made.node, last or node):
         return None
-    if asked.dtype and (steps - _EXACT_STEPS or not _takes_dtype(made, steps)):
+    if asked.dtype and (steps - _EXACT_STEPS - _SCATTERED or not _takes_dtype(made, steps)):
         return None
     creation = _created(source, made, asked)
     if creation is None:
@@ -131,6 +135,8 @@ def _steps(node: ast.expr, made: ast.Call) -> frozenset[str] | None:
             passed.add("neg")
             node = node.operand
         elif isinstance(node, ast.Subscript) and all(_is_slicing(part) for part in ast.walk(node.slice)):
+            if any(isinstance(part, ast.Tuple) or getattr(part, "step", None) for part in ast.walk(node.slice)):
+                passed.add("[]")
             node = node.value
         else:
             return None
