@@ -169,7 +169,7 @@ class Forward(Site):
     inputs: tuple[Operand, ...]
 
 
-LEADS = frozenset({"alternative", "collective", "together"})
+LEADS = frozenset({"alternative", "collective", "together", "row"})
 """The kinds of operations that are worth a hint: a tensor of the default device, and what speaks against it."""
 
 
@@ -179,7 +179,7 @@ class Operation(Site):
 
     ``kind``: "operands", "loss target", "index", "assignment" (by a tensor index); "accumulator": a write into a part,
     which copies between devices without raising; "alternative": the first operand on one path, the second on the other;
-    "together": both go into one call that cannot be followed.
+    "together": both go into one call that cannot be followed; "row": both are kept in one row of a list.
     """
 
     operator: str

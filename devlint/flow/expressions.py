@@ -284,10 +284,14 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
 
 def _sequence(frame: Frame, node: ast.Tuple | ast.List) -> Value:
     if any(isinstance(element, ast.Starred) for element in node.elts):
-        for element in node.elts:
-            evaluate(frame, element.value if isinstance(element, ast.Starred) else element)
+        held = [(element, evaluate(frame, element)) for element in node.elts]
+        leads.row(
+            frame, node, [(part, iterate(value) if isinstance(part, ast.Starred) else value) for part, value in held]
+        )
         return Sequence(None, UNKNOWN, isinstance(node, ast.List))
     items = tuple(evaluate(frame, element) for element in node.elts)
+    if isinstance(node, ast.Tuple) and len(items) > 1:
+        leads.row(frame, node, list(zip(node.elts, items, strict=True)))
     return Sequence(items, _common(items), isinstance(node, ast.List))
 
 

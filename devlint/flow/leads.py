@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind, Role
+from devlint.flow import names
 from devlint.flow.state import State
 from devlint.flow.values import Opaque, Tensor, Value, as_tensor, surely_tensor
 from devlint.sites import Operand, Operation
@@ -28,6 +29,7 @@ _COLLECTIVES = frozenset(
 )
 _LIBRARY = re.compile(r"(?:torch_\w+|torchvision\.ops|kornia|einops|pyg_lib|pytorch3d|xformers|flash_attn)\.")
 """Packages whose functions compute with tensors where those are."""
+_TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 _NO_TENSOR = frozenset({"number", "device", "module", "host"})
 
 
@@ -129,6 +131,43 @@ def together(frame: Frame, call: Call, path: str) -> None:
         if beside is not None and is_fresh(value) and as_tensor(value).many:
             operands = (frame.operand(as_tensor(value).factory_node or node, value), frame.operand(*beside))
             frame.emit(Operation(call.node, frame.scope(), path, "together", operands))
+
+
+def row(frame: Frame, node: ast.Tuple | ast.List, held: list[tuple[ast.expr, Value]]) -> None:
+    """One row of a list holds tensors of the default device beside one that the function made on a device."""
+    if frame.inlined or frame.machine.muted or frame.info is None:
+        return
+    fresh = [(part, as_tensor(value)) for part, value in held if is_fresh(value) and as_tensor(value).many]
+    beside = next(((part, value) for part, value in held if _made_there(value)), None)
+    if not fresh or beside is None or not _joined_by_column(frame.info.nodes, node):
+        return
+    for part, tensor in fresh:
+        operands = (frame.operand(tensor.factory_node or part, tensor), frame.operand(*beside))
+        frame.emit(Operation(node, frame.scope(), "row", "row", operands))
+
+
+def _made_there(value: Value) -> bool:
+    """Whether it is a tensor which was made on a device that the code chose."""
+    if not isinstance(value, Tensor) or not value.certain or value.derived or not value.device.known:
+        return False
+    asked = any(step.label.startswith("created on") for step in value.story)
+    return asked and not any(leaf.implied for leaf in value.device.leaves()) and value.device.accelerates() is not False
+
+
+def _joined_by_column(inside: list[ast.AST], row: ast.AST) -> bool:
+    """Whether a row is put into a list whose columns are taken, and of which no row is copied to the host."""
+    calls = [node for node in inside if isinstance(node, ast.Call)]
+    added = [node for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "append"]
+    kept = next((names.dotted(node.func)[: -len(".append")] for node in added if row in node.args), "")
+    columns = any(
+        isinstance(part, ast.Starred) and names.dotted(part.value) == kept
+        for node in calls
+        if names.dotted(node.func) == "zip"
+        for part in node.args
+    )
+    rows = [node for node in added if names.dotted(node.func) == f"{kept}.append"]
+    copied = any(isinstance(part, ast.Attribute) and part.attr in _TO_HOST for node in rows for part in ast.walk(node))
+    return bool(kept) and columns and not copied
 
 
 def collective(frame: Frame, call: Call, path: str) -> None:

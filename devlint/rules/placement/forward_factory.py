@@ -23,6 +23,7 @@ _WORDS = {
         "stands beside",
         "what follows gets tensors of two devices",
     ),
+    "row": ("the result is kept in one row with", "stands beside", "the rows' columns are joined later, on one device"),
     "together": (
         "the result goes into one call with",
         "goes into one call with",
