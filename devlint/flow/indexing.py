@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _ENVIRONMENT = Named("os.environ")
 
+ROUND = "[]"
+"""What the key of an argument's item ends with, where a loop goes through the argument."""
+
 
 def item(tensor: Tensor) -> Tensor:
     """One element along the first dimension."""
@@ -64,7 +67,9 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
             return held
         where = repr(key) if key is not None else f"{node.lineno}:{node.col_offset}"
         if base.role is Role.INPUT:
-            return replace(base, key=f"{base.key}[{where}]", text=frame.machine.text(node), hint=_item_hint(base))
+            # by its name, a part of a batch: from the host, as long as nobody moves it
+            hint = "host" if isinstance(key, str) and base.key.endswith(ROUND) else _item_hint(base)
+            return replace(base, key=f"{base.key}[{where}]", text=frame.machine.text(node), hint=hint)
         return part(base, where)
     return member(base) if isinstance(base, Module) and not isinstance(node.slice, ast.Slice) else UNKNOWN
 

@@ -125,6 +125,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
         return Meeting(stray, other, severity)
     aware = (scope.module or scope.device_aware) and not other.derived
     if stray.factory and stray.factory_node is not None:
+        if not aware and _cpu(other.device):
+            # what is on the CPU on one path is probably meant for it, and on the other the caller keeps it
+            return None
         return Meeting(stray, other, Severity.WARNING if aware else Severity.INFO, creation=stray.factory_node)
     # in a function that knows nothing of devices, an argument may well be meant to be on the CPU
     return Meeting(stray, other, severity) if aware else None
@@ -142,6 +145,8 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
         return None
     # copy_ as a whole is how one copies between devices
     costly = site.scope.module and not value.derived and site.operator.startswith("[]")
+    if not costly and _cpu(value.device):
+        return None
     severity = Severity.WARNING if costly else Severity.INFO
     return Meeting(target, value, severity, creation=target.factory_node)
 
