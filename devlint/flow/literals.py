@@ -19,8 +19,10 @@ _NO_LITERAL = frozenset(
 )
 AUTOCAST = "torch.amp.autocast"
 """The canonical name of the context manager for mixed precision."""
-_ANSWERS = _NO_LITERAL | {AUTOCAST, "torch.get_autocast_dtype", "torch.is_autocast_enabled"}
-"""What may be asked for any type of device, and places nothing."""
+_ANSWERS = _NO_LITERAL | {AUTOCAST, "torch.get_autocast_dtype", "torch.is_autocast_enabled", "dict"}
+"""What may be asked for any type of device, or only holds it, and places nothing."""
+_MOVERS = frozenset({"to", "to_empty"})
+_PLACES = frozenset({"device", "map_location"})
 
 
 def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
@@ -55,26 +57,28 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
 
 
 def default(frame: Frame, info: FunctionInfo, name: str, node: ast.expr, text: str) -> None:
-    """A site for the literal default of a parameter, if the function may place something by it."""
-    if not frame.machine.muted and not _places_nothing(frame, info, name):
+    """A site for the literal default of a parameter, if the function is seen to place something by it."""
+    if not frame.machine.muted and any(_places(frame, inner, name) for inner in info.nodes):
         frame.emit(Literal(node, frame.scope(), text, "parameter"))
 
 
-def _places_nothing(frame: Frame, info: FunctionInfo, name: str) -> bool:
-    """Whether a function only compares a parameter, or asks about mixed precision with it."""
-    used, harmless = 0, 0
-    for node in info.nodes:
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
-            used += 1
-        elif isinstance(node, ast.Compare):
-            harmless += _named(name, [node.left, *node.comparators])
-        elif isinstance(node, ast.Call) and frame.machine.index.resolve(names.dotted(node.func)) in _ANSWERS:
-            harmless += _named(name, [*node.args, *(keyword.value for keyword in node.keywords)])
-    return 0 < used == harmless
+def _places(frame: Frame, node: ast.AST, name: str) -> bool:
+    """Whether something is placed by a parameter here, or the parameter is kept, or handed on as a device."""
+    if isinstance(node, ast.Assign):
+        return _is(node.value, name) and isinstance(node.targets[0], ast.Attribute)
+    if not isinstance(node, ast.Call):
+        return False
+    path = frame.machine.index.resolve(names.dotted(node.func))
+    if path in _ANSWERS:
+        return False
+    mover = isinstance(node.func, ast.Attribute) and node.func.attr in _MOVERS
+    if (mover or path == "torch.device") and any(_is(argument, name) for argument in node.args):
+        return True
+    return any(keyword.arg in _PLACES and _is(keyword.value, name) for keyword in node.keywords)
 
 
-def _named(name: str, parts: list[ast.expr]) -> int:
-    return sum(isinstance(part, ast.Name) and part.id == name for part in parts)
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _revised(frame: Frame, node: ast.Constant) -> bool:

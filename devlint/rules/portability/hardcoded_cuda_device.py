@@ -61,8 +61,9 @@ class HardcodedCudaDevice(Rule):
     ## When it stays silent
     - The code runs only where CUDA is available: `"cuda" if torch.cuda.is_available() else "cpu"`, an early exit.
     - Comparisons, such as `device.type == "cuda"`, and the choices of a command line.
-    - `torch.amp.GradScaler("cuda")`, which switches itself off, and defaults of parameters that only go there, or into
-      questions such as `torch.get_autocast_dtype(device)`.
+    - `torch.amp.GradScaler("cuda")`, which switches itself off.
+    - Defaults of parameters by which the function is not seen to place anything: they only go there, are compared, or
+      answer questions such as `torch.get_autocast_dtype(device)`.
     - The function, or the top level of the file, imports a library that needs CUDA itself, such as `tensorrt`.
     - The fallback in an `except` handler.
     - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`, and in functions,
