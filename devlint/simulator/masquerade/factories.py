@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch.jit import _builtins
 from torch.utils import _device
+from torch.utils.data import dataset
 
 from devlint.auditor.patches import Patches
 from devlint.simulator import pinning
-from devlint.simulator.masquerade import devices
+from devlint.simulator.masquerade import devices, generators
 from devlint.simulator.masquerade.tensor_methods import with_device
 
 _jit: Any = _builtins
@@ -32,23 +33,24 @@ def _in_context(original: Callable[..., Any]) -> Callable[..., Any]:
     def torch_function(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in constructors and not (kwargs and kwargs.get("device") is not None):
             kwargs = {**(kwargs or {}), "device": devices.behind(self.device)}
+            _checked(kwargs.get("generator"), self.device)
         return original(self, func, types, args, kwargs)
 
     return torch_function
 
 
-def _checked(generator: torch.Generator, device: Any) -> None:
+def _checked(generator: torch.Generator | None, device: Any) -> None:
     """Raise as torch does where the generator is of another device than the tensor will be."""
-    wanted = "cpu" if devices.index_of(device or torch.get_default_device()) is None else "cuda"
-    if generator.device.type != wanted:
-        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{generator.device.type}'")
+    if generator is not None:
+        wanted = "cpu" if devices.index_of(device or torch.get_default_device()) is None else "cuda"
+        generators.check(generator, wanted)
 
 
-def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_options(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("generator") is not None:
-            _checked(kwargs["generator"], kwargs.get("device"))
+        if not name.endswith("_like"):
+            _checked(kwargs.get("generator"), kwargs.get("device"))
         if kwargs.get("pin_memory") and not kwargs.get("device"):
             del kwargs["pin_memory"]
             return pinning.mark(function(*args, **kwargs))
@@ -65,8 +67,9 @@ def install(patches: Patches) -> None:
         original = getattr(torch, name)
         replacement = with_device(original) if name in _MOVING else original
         if name in _WITH_OPTIONS:
-            replacement = _with_options(replacement)
+            replacement = _with_options(replacement, name)
         builtin = _jit._find_builtin(original)
         if builtin:
             _jit._register_builtin(replacement, builtin)  # so that scripted code finds it
         patches.set(torch, name, replacement)
+    patches.set(dataset, "randperm", torch.randperm)  # bound there before it was replaced

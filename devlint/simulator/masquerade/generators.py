@@ -18,6 +18,12 @@ from devlint.simulator import dispatch
 from devlint.simulator.masquerade import devices
 
 _Native: Any = torch._C.Generator
+_FILLING = (
+    "bernoulli bernoulli_ cauchy_ exponential_ geometric_ log_normal_ multinomial normal_ random_ uniform_".split()
+)
+"""Methods of tensors that draw random numbers where the tensor is."""
+_DRAWING = "bernoulli multinomial poisson rand_like randn_like randint_like".split()
+"""Functions of torch that draw random numbers where their first argument is."""
 
 
 class SimulatedGenerator(_Native):  # type: ignore[misc]  # torch's class is Any here
@@ -148,8 +154,31 @@ def defaults() -> tuple[DefaultGenerator, ...]:
     return tuple(_default(index) for index in range(devices.count()))
 
 
+def check(generator: torch.Generator, wanted: str) -> None:
+    """Raise as torch does where a generator is of another type of device than the tensor that is filled."""
+    if generator.device.type != wanted:
+        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{generator.device.type}'")
+
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which draws where the tensor is that it is given."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("generator") is not None and args and isinstance(args[0], torch.Tensor):
+            check(kwargs["generator"], args[0].device.type)
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
 def install(patches: Patches) -> None:
-    """Let `torch.Generator` make generators of simulated devices."""
+    """Let `torch.Generator` make generators of simulated devices, which draw numbers only there."""
     attributes = {"__doc__": _Native.__doc__, "__module__": "torch"}
     patches.set(dispatch, "random_numbers", _random_numbers)
     patches.set(torch, "Generator", _Kind("Generator", (_Native,), attributes))
+    tensor: Any = torch.Tensor
+    for name in _FILLING:
+        patches.set(tensor, name, _checked(getattr(tensor, name)))
+    for name in _DRAWING:
+        patches.set(torch, name, _checked(getattr(torch, name)))

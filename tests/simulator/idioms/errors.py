@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.data import DataLoader, random_split
 
 from tests.simulator.idioms import Table
 
@@ -205,6 +206,56 @@ def _() -> None:
 )
 def _() -> None:
     torch.randn(3, generator=torch.Generator(device=d))
+
+
+@idiom(
+    "generator of the device for a tensor of the CPU that is filled",
+    raises="Expected a 'cpu' device type for generator but found 'cuda'",
+)
+def _() -> None:
+    torch.empty(3).uniform_(generator=torch.Generator(device=d))
+
+
+@idiom(
+    "generator of the CPU for numbers drawn by probabilities on the device",
+    raises="Expected a 'cuda' device type for generator but found 'cpu'",
+)
+def _() -> None:
+    torch.bernoulli(torch.full((3,), 0.5, device=d), generator=torch.Generator())
+
+
+@idiom(
+    "loader in order, with a generator of the device, from which it draws the seed of its workers",
+    raises="Expected a 'cpu' device type for generator but found 'cuda'",
+)
+def _() -> None:
+    next(iter(DataLoader(range(4), generator=torch.Generator(device=d))))
+
+
+@idiom(
+    "loader with a generator of the CPU where the device is the default",
+    raises="Expected a 'cuda' device type for generator but found 'cpu'",
+)
+def _() -> None:
+    with torch.device(d):
+        next(iter(DataLoader(range(4), generator=torch.Generator())))
+
+
+@idiom(
+    "random_split where the device is the default",
+    raises="Expected a 'cuda' device type for generator but found 'cpu'",
+)
+def _() -> None:
+    with torch.device(d):
+        random_split(range(4), [2, 2])
+
+
+@idiom(
+    "random_split with a generator of the device",
+    raises="Expected a 'cpu' device type for generator but found 'cuda'",
+)
+def _() -> None:
+    random_split(range(4), [2, 2], generator=torch.Generator(device=d))
 
 
 @idiom("backward with a gradient on the CPU", raises="invalid gradient at index 0 - expected device cuda:0 but got cpu")

@@ -256,6 +256,8 @@ def _() -> None:
     a = torch.randn(3, device=d, generator=generator)
     generator.manual_seed(0)
     assert torch.equal(a, torch.randn(3, device=d, generator=generator))
+    assert torch.rand_like(a, generator=generator).is_cuda
+    assert a.uniform_(generator=generator).is_cuda
     assert isinstance(generator, torch.Generator)
     assert isinstance(torch.Generator(), torch.Generator)
     assert isinstance(torch.default_generator, torch.Generator)
