@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
-from devlint.flow import choosing, factories, leads
-from devlint.flow.joining import ITEMS, add_item
+from devlint.flow import choosing, factories, leads, names
+from devlint.flow.joining import ITEMS, add_item, join
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
     Const,
+    Loader,
     Mapping,
     Module,
     Named,
@@ -91,7 +93,7 @@ def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Val
     if isinstance(base, Mapping):
         if isinstance(index, Const):
             return next((value for key, value in reversed(base.items) if key == index.value), base.other)
-        return _any_item(base.other) if not base.items else UNKNOWN
+        return _any_item(base.other) if not base.items else _one_of(frame, node.slice, base)
     if isinstance(node.slice, ast.Slice):
         return replace(base, items=None)
     if isinstance(index, Const) and isinstance(index.value, int) and base.items is not None:
@@ -104,6 +106,25 @@ def _any_item(item: Value) -> Value:
     if isinstance(item, Tensor) and item.device.guard == ITEMS:
         return replace(item, device=device.UNKNOWN, factory="", factory_node=None)
     return item
+
+
+def _one_of(frame: Frame, index: ast.expr, base: Mapping) -> Value:
+    """The value of a key that is not known: one of the loaders, where a dict holds nothing else."""
+    keys = _keys(frame, index)
+    held = [value for key, value in base.items if keys is None or key in keys]
+    if not held or base.other is not UNKNOWN or not all(isinstance(value, Loader) for value in held):
+        return UNKNOWN
+    return functools.reduce(lambda one, other: join(one, other, ITEMS), held)
+
+
+def _keys(frame: Frame, index: ast.expr) -> list[object] | None:
+    """What a name stands for which a loop takes from a list of literals, ``None`` where it is anything else."""
+    for loop in reversed(frame.loops):
+        node = loop.node
+        if isinstance(node, ast.For) and isinstance(index, ast.Name) and names.dotted(node.target) == index.id:
+            listed = node.iter.elts if isinstance(node.iter, (ast.List, ast.Tuple)) else []
+            return [item.value for item in listed if isinstance(item, ast.Constant)] or None
+    return None
 
 
 def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:

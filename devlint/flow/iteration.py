@@ -15,7 +15,7 @@ ELEMENT = Const("no elements")
 def iterate(value: Value) -> Value:
     """What one round of ``for x in value`` binds."""
     if isinstance(value, Loader):
-        return Batches(value.oid, value.batches, value.certain)
+        return Batches(value.oids, value.batches, value.certain)
     if isinstance(value, Batches):
         return replace(value, part=True)
     if isinstance(value, Module):

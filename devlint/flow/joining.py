@@ -10,6 +10,7 @@ from devlint.flow.values import (
     Batches,
     Const,
     DeviceValue,
+    Loader,
     Mapping,
     Module,
     Named,
@@ -39,7 +40,7 @@ def join(first: Value, second: Value, guard: str) -> Value:
         if isinstance(one, Sequence) and isinstance(two, Opaque) and one.items and two.role is device.Role.INPUT:
             return _join_parts(one, two, guard)
         sampler = isinstance(one, Stateful) and one.path.endswith("Sampler")
-        if (sampler or isinstance(one, Sequence)) and isinstance(two, Const) and two.value is None:
+        if (sampler or isinstance(one, (Sequence, Loader))) and isinstance(two, Const) and two.value is None:
             return one
         if isinstance(one, Tensor) and is_host(two):
             return replace(one, optional=True)
@@ -62,8 +63,18 @@ def _join_containers(first: Value, second: Value, guard: str) -> Value:
         return _join_sequences(first, second, guard)
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         return _join_mappings(first, second, guard)
-    if isinstance(first, Batches) and isinstance(second, Batches) and first.loader == second.loader:
-        return replace(first, device=device.choice(guard, first.device, second.device))
+    return _join_loaded(first, second, guard)
+
+
+def _join_loaded(first: Value, second: Value, guard: str) -> Value:
+    """One of several loaders, or a batch of one of them."""
+    if isinstance(first, Batches) and isinstance(second, Batches):
+        loaders = tuple(dict.fromkeys((*first.loaders, *second.loaders)))
+        place = device.choice(guard, first.device, second.device)
+        return Batches(loaders, place, first.certain and second.certain, first.part or second.part)
+    if isinstance(first, Loader) and isinstance(second, Loader):
+        place = device.choice(guard, first.batches, second.batches)
+        return Loader(tuple(dict.fromkeys((*first.oids, *second.oids))), place, first.certain and second.certain)
     return UNKNOWN
 
 

@@ -75,41 +75,42 @@ class Loaders:
         tensors = isinstance(dataset, Stateful) and bool(dataset.tensors)
         if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
             # whoever makes the batches may put them anywhere
-            return Loader(oid, device.UNKNOWN)
-        return Loader(oid, batches, tensors)
+            return Loader((oid,), device.UNKNOWN)
+        return Loader((oid,), batches, tensors)
 
     def moving(self, transfer: Transfer, value: Value) -> None:
         """A transfer of (a part of) a batch."""
-        oid = value.loader if isinstance(value, Batches) else value.batch if isinstance(value, Tensor) else 0
-        known = self._by_oid.get(oid)
-        if known is not None:
+        oids = value.loaders if isinstance(value, Batches) else value.batch if isinstance(value, Tensor) else ()
+        for known in self._known(oids):
             known.moves.setdefault(transfer.node, transfer)
 
-    def moved(self, oid: int) -> bool:
-        """Whether some part of the loader's batches is moved: then the rest is tensors on the host, too."""
-        known = self._by_oid.get(oid)
-        return known is not None and bool(known.moves) and not known.custom
+    def moved(self, oids: tuple[int, ...]) -> bool:
+        """Whether some part of the loaders' batches is moved: then the rest is tensors on the host, too."""
+        return bool(oids) and all(known.moves and not known.custom for known in self._known(oids))
 
-    def collates(self, oid: int) -> bool:
-        """Whether torch itself makes the batches of the loader."""
-        known = self._by_oid.get(oid)
-        return (
-            known is not None and not known.custom and not known.call.open and "collate_fn" not in known.call.keywords
+    def collates(self, oids: tuple[int, ...]) -> bool:
+        """Whether torch itself makes the batches of the loaders."""
+        return all(
+            not known.custom and not known.call.open and "collate_fn" not in known.call.keywords
+            for known in self._known(oids)
         )
 
-    def pins(self, oid: int) -> Step | None:
-        """Where the loader is told to pin its batches, ``None`` where it is not, or not surely."""
-        known = self._by_oid.get(oid)
-        asked = known.call.keywords.get("pin_memory") if known is not None and self.collates(oid) else None
-        if known is None or not isinstance(asked, Const) or asked.value is not True:
+    def pins(self, oids: tuple[int, ...]) -> Step | None:
+        """Where the loaders are told to pin their batches, ``None`` where they are not, or not surely."""
+        asked = [known.call.keywords.get("pin_memory") for known in self._known(oids)]
+        if not self.collates(oids) or not all(isinstance(value, Const) and value.value is True for value in asked):
             return None
-        return Step(known.node, "pinned by this loader")
+        return next((Step(known.node, "pinned by this loader") for known in self._known(oids)), None)
+
+    def _known(self, oids: tuple[int, ...]) -> list[_Known]:
+        return [self._by_oid[oid] for oid in oids]
 
     def escape(self, values: Iterable[Value]) -> None:
         """Loaders among ``values`` go where they cannot be followed."""
         for value in values:
-            if isinstance(value, Loader) and value.oid in self._by_oid:
-                self._by_oid[value.oid].escapes = True
+            if isinstance(value, Loader):
+                for known in self._known(value.oids):
+                    known.escapes = True
             elif isinstance(value, Sequence) and value.items:
                 self.escape(value.items)
             elif isinstance(value, Mapping):
@@ -121,8 +122,8 @@ class Loaders:
         self.escape(given)
         if method in _MANAGERS:
             for value in given:
-                if isinstance(value, Loader) and value.oid in self._by_oid:
-                    self._by_oid[value.oid].managed = True
+                for known in self._known(value.oids) if isinstance(value, Loader) else ():
+                    known.managed = True
 
     def sites(self) -> Iterator[Load]:
         """A site for each loader whose batches are the code's own business."""

@@ -51,8 +51,10 @@ class Sharing:
 
     def loop(self, frame: Frame, node: ast.For | ast.AsyncFor, item: Value) -> None:
         """A loop gets items, perhaps the batches of a loader, and perhaps trains with them."""
-        made = self._made.get(_loader(item)) if self._made else None
-        if made is not None and "backward" in _identifiers(node):
+        loaders = _loaders(item) if self._made else ()
+        if not loaders or "backward" not in _identifiers(node):
+            return
+        for made in filter(None, map(self._made.get, loaders)):
             made.trains = True
             if frame.loops and made.epochs is None:
                 made.epochs = Step(frame.loops[-1].node, "every epoch comes here")
@@ -124,14 +126,12 @@ def _indexed(dataset: Value | None) -> bool:
     return isinstance(dataset, Stateful) and (bool(dataset.tensors) or ".datasets." in dataset.path)
 
 
-def _loader(item: Value) -> int:
-    """The loader of whose batches an item is made, 0 where there is none."""
+def _loaders(item: Value) -> tuple[int, ...]:
+    """The loader of whose batches an item is made, or those of which it is one; empty where there is none."""
     if isinstance(item, Batches):
-        return item.loader
-    for part in item.items or () if isinstance(item, Sequence) else ():
-        if found := _loader(part):
-            return found
-    return 0
+        return item.loaders
+    parts = map(_loaders, item.items or ()) if isinstance(item, Sequence) else ()
+    return next(filter(None, parts), ())
 
 
 def _root(frame: Frame) -> FunctionInfo | None:

@@ -118,7 +118,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     tensor = as_tensor(receiver)
     misuse.note_move(frame, call, tensor if isinstance(receiver, Opaque) else receiver, name)
     discarded = call.node in frame.discarded
-    collated = isinstance(receiver, Batches) and receiver.part and frame.machine.loaders.collates(receiver.loader)
+    collated = isinstance(receiver, Batches) and receiver.part and frame.machine.loaders.collates(receiver.loaders)
     if discarded and collated:
         # what torch itself puts into a batch, and has a .to, is a tensor
         tensor = replace(tensor, certain=True)
@@ -176,7 +176,7 @@ def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:
     if isinstance(receiver, Tensor) and receiver.device.kind is Kind.CPU and receiver.pinned is not None:
         return True, receiver.pinned
     on_host = isinstance(receiver, Batches) and receiver.device == device.CPU
-    by = frame.machine.loaders.pins(receiver.loader) if isinstance(receiver, Batches) and on_host else None
+    by = frame.machine.loaders.pins(receiver.loaders) if isinstance(receiver, Batches) and on_host else None
     return (None if by is None else True), by
 
 

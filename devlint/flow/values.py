@@ -136,7 +136,7 @@ class Tensor(Value):
     ``rank`` is the number of dimensions where known, ``many`` whether there surely are some (or surely none).
     ``factory`` is the torch function that made it on the default device without being asked for one, ``blended`` are
     the creations of what else it was computed from.  ``attribute`` is the assignment of the plain module attribute that
-    it was read from, ``batch`` its loader.
+    it was read from, ``batch`` its loader, or those of which one made it.
     """
 
     device: Device
@@ -149,7 +149,7 @@ class Tensor(Value):
     blended: tuple[tuple[str, ast.AST], ...] = ()
     attribute: Step | None = None
     attribute_of: tuple[str, str] | None = None
-    batch: int = 0
+    batch: tuple[int, ...] = ()
     buffer: bool = False
     optional: bool = False
     """Whether it may be ``None``, or no tensor at all."""
@@ -228,9 +228,12 @@ class Class(Value):
 
 @dataclass(frozen=True, slots=True)
 class Loader(Value):
-    """A ``DataLoader``: what was passed to it is kept by the interpreter under ``oid``."""
+    """A ``DataLoader``: what was passed to it is kept by the interpreter under its identity.
 
-    oid: int
+    ``oids`` are several where it is one of several loaders.
+    """
+
+    oids: tuple[int, ...]
     batches: Device
     certain: bool = False
     """Whether the batches are known to be made of tensors alone."""
@@ -240,7 +243,7 @@ class Loader(Value):
 class Batches(Value):
     """What iterating a loader yields, or a part of it: tensors whose layout is not known."""
 
-    loader: int
+    loaders: tuple[int, ...]
     device: Device
     certain: bool = False
     part: bool = False
@@ -283,7 +286,7 @@ def as_tensor(value: Value) -> Tensor:
             near=value.near,
         )
     if isinstance(value, Batches):
-        return Tensor(value.device, many=True, certain=value.certain, batch=value.loader)
+        return Tensor(value.device, many=True, certain=value.certain, batch=value.loaders)
     return Tensor(device.UNKNOWN, certain=False)
 
 
