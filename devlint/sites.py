@@ -219,7 +219,8 @@ class Load(Site):
     ``keywords`` maps the keyword arguments to their nodes; ``open`` says that more arguments may come in through
     ``**``.  ``batches`` is where the batches are made, ``escapes`` says that the loader leaves the code that can be
     seen.  ``pinned`` says whether it pins them, ``workers`` how many processes make them, and
-    ``training`` what trains with them.
+    ``training`` what trains with them.  ``put`` is the place where a function of the file, which makes the samples or
+    the batches, returns tensors that it has put on ``batches``.
     """
 
     loader: str
@@ -232,6 +233,7 @@ class Load(Site):
     pinned: bool | None = None
     workers: int | None = None
     training: Training | None = None
+    put: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)

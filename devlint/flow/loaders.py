@@ -30,6 +30,7 @@ from devlint.sites import Load, Scope, Step, Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
+    from devlint.flow.samples import Samples
 
 
 _T = TypeVar("_T")
@@ -125,24 +126,26 @@ class Loaders:
                 for known in self._known(value.oids) if isinstance(value, Loader) else ():
                     known.managed = True
 
-    def sites(self) -> Iterator[Load]:
+    def sites(self, samples: Samples) -> Iterator[Load]:
         """A site for each loader whose batches are the code's own business."""
         for oid, known in self._by_oid.items():
             if known.managed:
                 continue
+            place, put = samples.put(known.node, "collate_fn" in known.call.keywords) or (known.batches, None)
             yield Load(
                 known.node,
                 known.scope,
                 known.name,
                 dict(known.call.keyword_nodes),
                 known.call.open or known.call.starred or len(known.call.positional) > 6,
-                known.batches,
+                place,
                 tuple(known.moves.values()),
                 known.custom,
                 known.escapes,
                 _literal(known.call.keywords.get("pin_memory"), bool),
                 _workers(known.call),
                 self.sharing.training(oid),
+                put,
             )
 
 

@@ -103,7 +103,7 @@ class Machine:
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
         yield from self._steps.told([*self.sites, *self.callers.sites()])
-        yield from self.loaders.sites()
+        yield from self.loaders.sites(self.samples)
         yield from self.samples.sites(self.index)
         yield from self.groups.sites()
         yield from self.attributes.sites()

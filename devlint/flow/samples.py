@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from devlint.device import Device, Kind
+from devlint.device import Device, Kind, Role
 from devlint.flow.state import ARGUMENTS
-from devlint.flow.values import Const, Function, Instance, Sequence, Stateful, Value, placement
+from devlint.flow.values import Const, Function, Instance, Mapping, Sequence, Stateful, Tensor, Value, placement
 from devlint.loader_sites import SampleWork, Worker
-from devlint.sites import Scope
+from devlint.sites import Scope, Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -54,6 +54,7 @@ class Samples:
         self._placed: dict[ast.AST, _Placed] = {}
         self._makers: dict[tuple[object, ...], _Maker] = {}
         self._transforms: set[ast.AST] = set()
+        self._returned: dict[ast.AST, dict[ast.AST, Device | None]] = {}
 
     def placed(self, frame: Frame, node: ast.AST, place: Device | None) -> None:
         """Something is put on ``place``, which may be an accelerator."""
@@ -68,6 +69,30 @@ class Samples:
             outer = outer.caller
         if inside:
             self._placed.setdefault(node, _Placed(node, frame.scope(), place, tuple(inside)))
+
+    def returned(self, frame: Frame, node: ast.Return, value: Value) -> None:
+        """A function returns something, perhaps a sample or a batch."""
+        if self._wanted and frame.info is not None:
+            self._returned.setdefault(frame.info.node, {})[node] = _placed_in(value)
+
+    def put(self, loader: ast.AST, collates: bool) -> tuple[Device, Step] | None:
+        """Where the code of the file puts all batches of a loader, and the place where it returns them.
+
+        ``collates`` says that the loader was given a function that makes batches of samples.
+        """
+        found: tuple[Device, Step] | None = None
+        for maker in self._makers.values():
+            if maker.loader.node is not loader:
+                continue
+            roles = ("collate_fn",) if collates else _METHODS
+            returned = [self._returned.get(code, {None: None}) for code, role in maker.functions if role in roles]
+            places = [(place, node) for made in returned for node, place in made.items()]
+            if not places or not all(_stays(place, maker) for place, _ in places):
+                return None
+            place, node = places[0]
+            if place is not None and node is not None:
+                found = (place, Step(node, f"what is on {place} is returned here"))
+        return found
 
     def transforms(self, call: Call, path: str = "") -> None:
         """Functions among the arguments that a data set applies to its samples."""
@@ -134,18 +159,35 @@ class Samples:
             if found is None:
                 continue
             role, makers = found
-            able = [maker for maker in makers if _can(placed, maker)]
+            able = [maker for maker in makers if _can(placed.place, maker)]
             if able or not makers:
                 yield SampleWork(placed.node, placed.scope, role, placed.place, tuple(maker.loader for maker in able))
 
 
-def _can(placed: _Placed, maker: _Maker) -> bool:
+def _placed_in(value: Value) -> Device | None:
+    """Where a tensor is that was put somewhere, or the first such item of a tuple, list or dict."""
+    if isinstance(value, Tensor):
+        return value.device if value.certain and value.device.accelerates() is not False else None
+    if isinstance(value, Mapping):
+        return next(filter(None, (_placed_in(held) for _, held in value.items)), None)
+    items = value.items if isinstance(value, Sequence) else None
+    return next(filter(None, map(_placed_in, items or ())), None)
+
+
+def _stays(place: Device | None, maker: _Maker) -> bool:
+    """Whether something is put on a device that the code chooses, and that this loader's data set was given."""
+    if place is None or not _can(place, maker):
+        return False
+    return place.accelerates() is True or place.switched or (place.kind is Kind.SYMBOL and place.role is Role.DEVICE)
+
+
+def _can(place: Device, maker: _Maker) -> bool:
     """Whether the data set of this loader was given a device at all, where the code puts things on one it was given."""
-    own = placed.place.kind is Kind.SYMBOL and ".__init__:" in placed.place.symbol
+    own = place.kind is Kind.SYMBOL and ".__init__:" in place.symbol
     if not own or maker.given is None:
         return True
-    places = [place for value in maker.given if (place := placement(value)) is not None]
-    return any(place.accelerates() is not False for place in places)
+    places = [given for value in maker.given if (given := placement(value)) is not None]
+    return any(given.accelerates() is not False for given in places)
 
 
 def _code(value: Value | None, node: ast.AST | None) -> ast.AST | None:

@@ -102,6 +102,7 @@ def _return(frame: Frame, node: ast.Return) -> None:
     frame.returns.append(value)
     if not frame.inlined:
         frame.machine.loaders.escape((value,))
+        frame.machine.samples.returned(frame, node, value)
     frame.exits.append(frame.state.copy())
     frame.state.dead = True
 

@@ -31,6 +31,8 @@ _IMPORT = re.compile(r"^\s*(?:from|import)\s+([.\w]+)", re.MULTILINE)
 _KNOWN = frozenset("torch torchvision torchaudio numpy PIL tqdm matplotlib scipy sklearn pandas cv2 yaml".split())
 """Packages, besides Python's own, that set up no process group."""
 _GROUP = re.compile(r"init_process_group|init_device_mesh|init_distributed")
+_MAKES_DISTRIBUTED = re.compile(r"(?:^|_)DDP(?:_|$)|^(?:smart|wrap|prepare|make|build|setup)_ddp(?:_|$)|_to_ddp$")
+"""The names of functions that wrap a module in the better wrapper, or set up what it needs."""
 _SCRIPT = re.compile(r"""^if\s+__name__\s*==\s*["']__main__["']""", re.MULTILINE)
 CHOSEN = re.compile(r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\(")
 """How a process says which device is its own."""
@@ -132,4 +134,6 @@ def _wrappers_used(frame: Frame) -> tuple[str, ...]:
             path = frame.machine.index.resolve(names.dotted(node))
             if path in WRAPPERS or name in ("DistributedDataParallel", "DDP"):
                 found[path if path in WRAPPERS else DISTRIBUTED] = None
+            elif _MAKES_DISTRIBUTED.search(name):
+                found[DISTRIBUTED] = None
     return tuple(found)

@@ -15,7 +15,8 @@ class PinningAcceleratorTensors(Rule):
     """A loader is told to pin batches that are on an accelerator already, which raises.
 
     ## What it does
-    Reports `DataLoader(..., pin_memory=True)` over a data set of tensors that were put on an accelerator.
+    Reports `DataLoader(..., pin_memory=True)` over a data set of tensors that were put on an accelerator, or whose
+    `__getitem__` or `collate_fn` puts what it returns there.
 
     ## Why it matters
     Only host memory can be pinned. The first batch raises "cannot pin 'torch.cuda.FloatTensor' only dense CPU tensors
@@ -41,7 +42,8 @@ class PinningAcceleratorTensors(Rule):
 
     ## When it stays silent
     - `pin_memory` is anything but a literal `True`, such as `device.type == "cpu"`.
-    - Where the samples are is not known: the data set is made elsewhere, or a `collate_fn` makes the batches.
+    - Where the samples are is not known: the data set is made elsewhere, or a `collate_fn` makes the batches whose
+      results are not seen to be on an accelerator.
     - The tensors are where an argument of the function is.
 
     ## Fix safety
@@ -60,7 +62,9 @@ class PinningAcceleratorTensors(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where pinning is asked for and the batches are elsewhere."""
-        if not isinstance(site, Load) or not site.pinned or not _away(site.batches) or "collate_fn" in site.keywords:
+        if not isinstance(site, Load) or not site.pinned or not _away(site.batches):
+            return
+        if "collate_fn" in site.keywords and site.put is None:
             return
         loader = site.loader.rpartition(".")[2]
         when = "" if site.batches.accelerates() else " when that is an accelerator"
@@ -68,8 +72,8 @@ class PinningAcceleratorTensors(Rule):
         yield Report(
             site.node,
             f"`{loader}` pins batches that are on {site.batches}, which raises{when}: only host memory can be pinned",
-            label=f"its data set is on {site.batches}",
-            steps=() if asked is None else (Step(asked, "pinning is asked for here"),),
+            label=f"its data set is on {site.batches}" if site.put is None else f"its batches are on {site.batches}",
+            steps=(*filter(None, (site.put,)), *(() if asked is None else (Step(asked, "pinning is asked for here"),))),
             help="leave `pin_memory` out: the batches need no copy",
             fix=self._fix(site),
         )

@@ -47,8 +47,8 @@ class DataParallel(Rule):
     ## When it stays silent
     - The class is only named: `isinstance(model, nn.DataParallel)`, type hints, imports, a base class.
     - Code that unwraps: `model.module`, or strips `module.` from the keys of a checkpoint.
-    - It is an info only where the same function also builds a `DistributedDataParallel`, where the function says in its
-      signature that a `DataParallel` is what it returns, and in tests.
+    - It is an info only where the same function also builds a `DistributedDataParallel`, or calls a function named
+      after one, where the function says in its signature that a `DataParallel` is what it returns, and in tests.
 
     ## Fix safety
     There is no fix: `DistributedDataParallel` needs a process per GPU, started by `torchrun`, and a
