@@ -218,7 +218,7 @@ class Machine:
             if key[0] != oid or not isinstance(held, Value):
                 continue
             change = info.changed.get(key[1], "")
-            if change == "assigned":
+            if change == "assigned" and not (isinstance(held, Loader) and _constructed(info, key[1])):
                 del heap[key]
                 continue
             if info.is_module:
@@ -399,6 +399,16 @@ def _is_numbers(node: ast.expr | None) -> bool:
     items = node.elts if isinstance(node, (ast.Tuple, ast.List)) else ()
     return bool(items) and all(
         isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in items
+    )
+
+
+def _constructed(info: ClassInfo, attribute: str) -> bool:
+    """Whether nothing but the constructor, and methods that only it calls, assigns an attribute of ``self``."""
+    return all(
+        method.initialises
+        for method in info.methods.values()
+        for node in method.nodes
+        if isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Load)
     )
 
 
