@@ -153,7 +153,8 @@ def test_what_meets_on_the_cpu_goes_on_meeting_there(body: str) -> None:
     "body",
     [
         "if mask is None:\n            mask = torch.ones(3)\n        return x * mask\n",
-        "mask = mask if mask is not None else torch.ones(3)\n        return x * mask\n",
+        "if mask is None:\n            mask = torch.ones(3)\n        return torch.cat([mask, mask]) + x.sum()\n",
+        "mask = mask if mask is not None else torch.ones(3)\n        return torch.cat([mask, mask])\n",
         "total = torch.zeros(3)\n        for p in x.unbind():\n            total = total + p\n        return total\n",
     ],
 )

@@ -109,6 +109,8 @@ def test_a_variable_of_something_that_may_have_a_graph_is_left_to_a_person() -> 
         ("x, y = Variable(x), Variable(y)\n    return x", "x, y = x, y\n    return x"),
         ("x = Variable(x, requires_grad=True)\n    return x", "x = x.detach().requires_grad_()\n    return x"),
         ("x = Variable(x)", "x = x"),
+        ("z = Variable(x.detach().clone(), requires_grad=True)", "z = x.detach().clone().requires_grad_()"),
+        ("z = Variable(x.clone(), requires_grad=True)", "z = x.clone().detach().requires_grad_()"),
     ],
 )
 def test_a_variable_under_the_name_of_its_tensor_leaves_no_assignment_of_it(before: str, after: str) -> None:

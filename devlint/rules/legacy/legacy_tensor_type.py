@@ -191,6 +191,10 @@ def _constructor(call: ast.Call) -> str:
 
 def _is_new(node: ast.expr) -> bool:
     """Whether an expression makes a tensor that hangs on no graph."""
-    if not isinstance(node, ast.Call) or ast.unparse(node.func) not in _NEW_TENSORS:
+    if not isinstance(node, ast.Call):
         return False
-    return not any(keyword.arg in (None, "requires_grad") for keyword in node.keywords)
+    if ast.unparse(node.func) in _NEW_TENSORS:
+        return not any(keyword.arg in (None, "requires_grad") for keyword in node.keywords)
+    if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
+        return False
+    return node.func.attr == "detach" or (node.func.attr == "clone" and _is_new(node.func.value))
