@@ -15,6 +15,7 @@ from devlint import device
 from devlint.device import Kind, Role
 from devlint.flow import names
 from devlint.flow.state import State
+from devlint.flow.transfers import MOVERS
 from devlint.flow.values import Opaque, Tensor, Value, as_tensor, surely_tensor
 from devlint.sites import Operand, Operation
 
@@ -79,7 +80,7 @@ def is_fresh(value: Value | None) -> bool:
 def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: Value) -> None:
     """On one path a tensor of the default device, on the other ``beside``."""
     made = as_tensor(fresh)
-    if made.factory_node is None or not _is_callers(frame, beside, made):
+    if made.factory_node is None or not _is_callers(frame, beside, made) or _moves_after(frame, node, name):
         return
     if made.factory in _CONVERSIONS and not frame.after_init:
         # what converts its arguments may well be meant for the host
@@ -104,6 +105,18 @@ def _lives_with_caller(tensor: Tensor) -> bool:
     moved = any("moved" in step.label for step in tensor.story)
     there = place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE)
     return there and tensor.certain and not tensor.derived and not moved
+
+
+def _moves_after(frame: Frame, node: ast.AST, name: str) -> bool:
+    """Whether the function moves what ``name`` stands for, whichever it is, further down."""
+    line = getattr(node, "end_lineno", 0)
+    return any(
+        isinstance(later, ast.Attribute)
+        and later.attr in MOVERS
+        and later.lineno > line
+        and names.dotted(later.value) == name
+        for later in (frame.info.nodes if frame.info is not None else ())
+    )
 
 
 def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
