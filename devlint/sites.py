@@ -169,8 +169,8 @@ class Forward(Site):
     inputs: tuple[Operand, ...]
 
 
-LEADS = frozenset({"alternative", "collective", "together", "row"})
-"""The kinds of operations that are worth a hint: a tensor of the default device, and what speaks against it."""
+LEADS = frozenset({"alternative", "collective", "together", "row", "parted"})
+"""The kinds of operations that clash only later: a tensor in the wrong place, and what speaks against it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,8 @@ class Operation(Site):
 
     ``kind``: "operands", "loss target", "index", "assignment" (by a tensor index); "accumulator": a write into a part,
     which copies between devices without raising; "alternative": the first operand on one path, the second on the other;
-    "together": both go into one call that cannot be followed; "row": both are kept in one row of a list.
+    "together": both go into one call that cannot be followed; "row": both are kept in one row of a list; "parted": a
+    branch moves the second and leaves the first, another does it the other way round.
     """
 
     operator: str

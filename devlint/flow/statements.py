@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.device import LOOP
-from devlint.flow import graphs, guards, leads, mentions, names, nodes, syncs, timing
+from devlint.flow import graphs, guards, leads, mentions, names, nodes, parting, syncs, timing
 from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, evaluate_test, operate
 from devlint.flow.frame import Frame, Loop
@@ -212,6 +212,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     frame.chances -= chance
     other = frame.state
     leads.branches(frame, node, before, then, other)
+    parting.branches(frame, node, before, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(first, second, flag.key)
     before.become(joined)

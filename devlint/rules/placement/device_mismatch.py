@@ -19,7 +19,8 @@ class DeviceMismatch(Rule):
     ## What it does
     Follows every tensor and module to where it is used, and reports a module call, an operation, a loss, an index
     or an assignment whose operands are certainly on different devices: on the CPU and on `device`, or on two
-    accelerators.
+    accelerators. Where of two parts of a batch one branch moves only the one and another only the other, it is a
+    warning.
 
     ## Why it matters
     PyTorch does not move operands by itself. On a machine with an accelerator the line raises "Expected all tensors
@@ -77,6 +78,9 @@ class DeviceMismatch(Rule):
         if not isinstance(site, Forward | Operation):
             return
         found = meetings(site)
+        if isinstance(site, Operation) and site.kind == "parted":
+            yield from map(self._parted, found)
+            return
         mismatches = [meeting for meeting in found if meeting.creation is None]
         for meeting in mismatches[:1]:
             stray, other = meeting.stray, meeting.other
@@ -92,6 +96,17 @@ class DeviceMismatch(Rule):
                 help=_help(meeting, site),
                 fix=fix(self, site, mismatches, target) if target else None,
             )
+
+    def _parted(self, meeting: Meeting) -> Report:
+        left, gone = shown(meeting.stray.text), shown(meeting.other.text)
+        return Report(
+            meeting.other.node,
+            f"this branch moves {gone} and leaves {left}, another one moves {left} and leaves {gone}; "
+            "used together, they are on different devices",
+            label=f"{left} stays where it is",
+            severity=meeting.severity,
+            help="move both in every branch",
+        )
 
 
 def _whereabouts(operand: Operand) -> str:

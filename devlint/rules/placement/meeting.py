@@ -56,8 +56,10 @@ def meetings(site: Operation | Forward) -> list[Meeting]:
 
 
 def _lead(site: Operation) -> list[Meeting]:
-    """A new tensor of the default device, first, and the operand that shows where it should have been made."""
+    """What strayed, a new tensor of the default device as a rule, and the operand that shows where it should be."""
     stray, other = site.operands
+    if site.kind == "parted":
+        return [Meeting(stray, other, Severity.WARNING)]
     if site.scope.test or stray.factory_node is None:
         return []
     return [Meeting(stray, other, Severity.INFO, creation=stray.factory_node)]
