@@ -38,6 +38,8 @@ AVAILABLE = "an accelerator is available"
 """The guard of a choice made by ``torch.cuda.is_available()`` and its relatives."""
 LOOP = "loop "
 """How the guards of loops begin: ``then`` after a round, ``other`` before the first."""
+RETURN = "return "
+"""How the guards begin that tell the results of a function apart."""
 
 _DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
 _DEEPEST_CHOICE = 3

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind, Role
-from devlint.flow.values import Tensor, Value
+from devlint.flow.values import Sequence, Tensor, Value
 from devlint.placing import HostRead
 from devlint.sites import LEADS, Forward, Operand, Operation, Site
 
@@ -25,6 +25,8 @@ class Callers:
         self._times: dict[FunctionInfo, int] = {}
         self._on_the_host: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
         self._alone: dict[FunctionInfo, list[Site]] = {}
+        self._leads: list[Operation] = []
+        self._escaped: set[int] = set()
 
     def exhausted(self, info: FunctionInfo) -> bool:
         """Whether a function was entered so often that it is not worth doing it once more."""
@@ -38,14 +40,24 @@ class Callers:
 
     def holds_back(self, site: Site, frame: Frame) -> bool:
         """Whether a claim about arguments of which nothing is known waits until all callers are known."""
-        lead = isinstance(site, Operation) and site.kind in LEADS
-        if frame.info is None or frame.inlined or lead or not isinstance(site, (Operation, Forward, HostRead)):
+        if isinstance(site, Operation) and site.kind in LEADS:
+            self._leads.append(site)
+            return True
+        if frame.info is None or frame.inlined or not isinstance(site, (Operation, Forward, HostRead)):
             return False
         self._alone.setdefault(frame.info, []).append(site)
         return True
 
+    def escape(self, values: Iterable[Value]) -> None:
+        """Tensors go where nobody follows them, or to whoever calls: what is suspected of them may come true there."""
+        for value in values:
+            held = value.item if isinstance(value, Sequence) else value
+            if isinstance(held, Tensor) and held.factory_node is not None:
+                self._escaped.add(id(held.factory_node))
+
     def sites(self) -> Iterator[Site]:
-        """The claims to which the callers say nothing."""
+        """The claims to which the callers say nothing, and the leads that nothing here follows up."""
+        yield from (lead for lead in self._leads if lead.kind != "alternative" or self._open(lead))
         for info, sites in self._alone.items():
             if not info.private:
                 calls = self._on_the_host.get(info)
@@ -53,6 +65,9 @@ class Callers:
                 yield from (site for site in sites if not _is_about(site, host))
             elif info not in self._times:
                 yield from sites
+
+    def _open(self, lead: Operation) -> bool:
+        return id(lead.operands[0].factory_node) in self._escaped
 
 
 def _is_host(value: Value) -> bool:

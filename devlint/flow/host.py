@@ -145,6 +145,8 @@ def _away(frame: Frame, value: Value) -> bool:
     """Whether a value may well be on an accelerator."""
     if not isinstance(value, (Tensor, Batches, Opaque)) or frame.state.hosted or frame.machine.muted:
         return False
+    if frame.machine.foreign:
+        return False
     if isinstance(value, Opaque) and value.role is not Role.INPUT and not value.near.known:
         return False
     tensor = as_tensor(value)

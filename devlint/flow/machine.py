@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from devlint import device
-from devlint.device import Device, Role
-from devlint.flow import draws, expressions, guards, literals, mentions, statements
+from devlint.device import RETURN, Device, Role
+from devlint.flow import draws, expressions, guards, literals, mentions, names, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers
 from devlint.flow.choosing import Choosing
@@ -65,6 +65,7 @@ class Machine:
         self.sites: list[Site] = []
         self.text_of_file = text
         self.muted = 0
+        self.foreign = names.are_of_another_library(self.index.imports.values())
         self.profiled = mentions.profiled(text)
         self.renames = "rename_privateuse1_backend" in text
         self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
@@ -344,6 +345,7 @@ class Machine:
             or info.is_generator
         ):
             self.loaders.escape(call.values())
+            self.callers.escape(call.values())
             return UNKNOWN
         heap = frame.state.heap
         state = State({}, dict(heap), dict(frame.state.facts), wholes=frame.state.wholes)
@@ -361,7 +363,7 @@ class Machine:
             return Const(None) if not inner.returns else UNKNOWN
         result = inner.returns[0]
         for position, value in enumerate(inner.returns[1:]):
-            result = join(result, value, f"return {position} of {info.qualname}")
+            result = join(result, value, f"{RETURN}{position} of {info.qualname}")
         return result
 
     def construct(self, frame: Frame, cls: Class, call: Call) -> Value:

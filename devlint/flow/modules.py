@@ -355,6 +355,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
     if isinstance(value, Opaque):
         literals.literal_devices(frame, call)
     frame.machine.loaders.escape(call.values())
+    frame.machine.callers.escape(call.values())
     frame.machine.queue.unseen(frame, call.node)
     return UNKNOWN
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 _MOVED = {
     "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
@@ -72,3 +73,12 @@ def dotted(node: ast.expr) -> str:
         return ""
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def are_of_another_library(paths: Iterable[str]) -> bool:
+    """Whether what is imported makes tensors, and none of torch's."""
+    roots = {path.partition(".")[0] for path in paths}
+    return "torch" not in roots and not roots.isdisjoint(_OTHER_LIBRARIES)
+
+
+_OTHER_LIBRARIES = frozenset({"tensorflow", "jax", "flax", "paddle", "mxnet"})

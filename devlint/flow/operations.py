@@ -37,6 +37,7 @@ def stranded(tensor: Tensor) -> Tensor:
 
 def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
     """The result of a call that cannot be followed: it probably lives with the tensors that went in."""
+    frame.machine.callers.escape(call.values())
     for value in (receiver, *call.values()):
         tensor = as_tensor(value)
         place = tensor.device

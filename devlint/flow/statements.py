@@ -103,6 +103,8 @@ def _return(frame: Frame, node: ast.Return) -> None:
     if not frame.inlined:
         frame.machine.loaders.escape((value,))
         frame.machine.samples.returned(frame, node, value)
+        if frame.info is None or not frame.info.private:
+            frame.machine.callers.escape((value,))
     frame.exits.append(frame.state.copy())
     frame.state.dead = True
 

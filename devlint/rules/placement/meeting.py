@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from devlint.device import LOOP, Device, Kind, Role
+from devlint.device import LOOP, RETURN, Device, Kind, Role
 from devlint.finding import Severity
 from devlint.sites import LEADS, Forward, Operand, Operation, Scope
 
@@ -126,6 +126,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     if not mere(other.device):
         return Meeting(stray, other, severity)
     aware = (scope.module or scope.device_aware) and not other.derived
+    if stray.device.guard.startswith(RETURN):
+        # a helper leaves early, for a case that may never come here
+        aware = False
     if stray.factory and stray.factory_node is not None:
         if not aware and _cpu(other.device):
             # what is on the CPU on one path is probably meant for it, and on the other the caller keeps it
