@@ -50,6 +50,10 @@ class SourceText(Protocol):
         ...
 
 
+_RECENT = (2, 4)
+"""The torch that code can be taken to run on where nobody says how old the oldest may be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """A verdict of a rule, before it is given a file and positions.
@@ -89,6 +93,10 @@ class Rule:
     def judge(self, site: Site) -> Iterable[Report]:
         """The verdicts on one site; none where nothing is wrong or too little is known."""
         raise NotImplementedError
+
+    def can_count_on(self, since: tuple[int, int]) -> bool:
+        """Whether the code runs on a torch that has what came with ``since``: the target, or else a recent one."""
+        return since <= (_RECENT if self.target_torch is None else self.target_torch)
 
     def replace(self, node: ast.AST, content: str) -> Edit:
         """An edit that puts ``content`` in the place of ``node``."""

@@ -73,12 +73,13 @@ def test_concise_is_one_line_each(tmp_path) -> None:
 
 def test_statistics_count_the_most_frequent_first(tmp_path) -> None:
     assert list(render(report(tmp_path), "statistics", "text")) == [
-        "2  DVL102  discarded-move",
-        "1  DVL101  device-mismatch",
+        "2  warning  DVL102  discarded-move",
+        "1  error    DVL101  device-mismatch",
     ]
     assert json.loads("".join(render(report(tmp_path), "statistics", "json")))[0] == {
         "code": "DVL102",
         "name": "discarded-move",
+        "severity": "warning",
         "count": 2,
     }
 

@@ -141,4 +141,4 @@ def test_pinning_leaves_a_chain_as_it_stands() -> None:
     after, finding = fixed(function(chain), "DVL206")
     assert after == function(chain.replace("        .pin_memory()\n", ""))
     assert finding.fix is not None
-    assert finding.fix.applicability is Applicability.SAFE
+    assert finding.fix.applicability is Applicability.UNSAFE

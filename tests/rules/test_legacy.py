@@ -17,8 +17,8 @@ def told(text: str, code: str = "DVL7", target: tuple[int, int] | None = None) -
 
 
 def fixed(text: str) -> str:
-    """The text after the fixes of all its findings, which are safe."""
-    fixes = [finding.fix for finding in told(text) if finding.fix is not None]
+    """The text after the fixes of all its findings, which are safe for who has the newest torch."""
+    fixes = [finding.fix for finding in told(text, target=(2, 13)) if finding.fix is not None]
     assert fixes
     assert all(fix.applicability is Applicability.SAFE for fix in fixes)
     return apply(text, {edit for fix in fixes for edit in fix.edits})

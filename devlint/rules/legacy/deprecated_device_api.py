@@ -50,7 +50,8 @@ class DeprecatedDeviceApi(Rule):
     - `target-torch` is older than what is to be used instead. Without a `target-torch`, the newest torch is meant.
 
     ## Fix safety
-    Safe: the old name calls the new one, or the argument does nothing. `broadcast_buffers=False` is the exception:
+    Safe: the old name calls the new one, or the argument does nothing; unsafe where that came with a torch newer than
+    2.4 and no `target-torch` is set. `broadcast_buffers=False` is an exception:
     `forward_sync_buffers=False` synchronizes the buffers when the module is wrapped, which the old argument did not.
     There is no fix for the `use_cuda` of `torch.profiler.profile`.
 

@@ -54,7 +54,8 @@ def replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:
     node: ast.AST = site.call or site.node
     if row.kind is Kind.ATTRIBUTE and isinstance(node, ast.Attribute):
         edit = rule.replace(node, f"{rule.source.segment(node.value)}.{row.replacement}")
-        return Fix(f"Use `.{row.replacement}`", (edit,), Applicability.SAFE)
+        applicability = Applicability.SAFE if rule.can_count_on(row.since) else Applicability.UNSAFE
+        return Fix(f"Use `.{row.replacement}`", (edit,), applicability)
     expression = edits.parsed(rule.source, node)
     changed = None if expression is None else _changed(expression, site, row)
     if changed is None:
@@ -63,7 +64,8 @@ def replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:
     needed: tuple[Edit, ...] | None = () if row.argument else importing(rule.source, "torch", node)
     if needed is None:
         return None
-    applicability = Applicability.SAFE if row.safe else Applicability.UNSAFE
+    safe = row.safe and rule.can_count_on(row.since)
+    applicability = Applicability.SAFE if safe else Applicability.UNSAFE
     return Fix(_title(row, text), (*needed, rule.replace(node, text)), applicability)
 
 

@@ -48,7 +48,8 @@ class CudaOnlyApi(Rule):
     - Imports (their uses are reported), type tests, and code for the sake of another version of torch.
 
     ## Fix safety
-    Safe for `synchronize`, `current_device` and `set_device`, which need a device on either side; unsafe for the rest:
+    Where `target-torch` says that the new name is there, safe for `synchronize`, `current_device` and `set_device`,
+    which need a device on either side; unsafe for the rest:
     `torch.Event` and `torch.Stream` are other classes, `torch.manual_seed` seeds the CPU, too. `empty_cache()` and the
     functions that ask for memory do nothing without CUDA but raise without an accelerator: they are rewritten only
     where one is available, or get the question for it. `is_available()` and `device_count()` are rewritten last, where
@@ -65,7 +66,7 @@ class CudaOnlyApi(Rule):
     code = "DVL609"
     name = "cuda-only-api"
     severity = Severity.WARNING
-    fixes = (Applicability.SAFE, Applicability.UNSAFE)
+    fixes = (Applicability.UNSAFE,)
     default = False
     sites = (Mention,)
 
@@ -88,7 +89,8 @@ class CudaOnlyApi(Rule):
         edits = edits_for(self.source, site, row)
         if edits is None:
             return None
-        applicability = Applicability.SAFE if row.safe else Applicability.UNSAFE
+        safe = row.safe and self.can_count_on(row.since)
+        applicability = Applicability.SAFE if safe else Applicability.UNSAFE
         return Fix(f"Use `{row.replacement}`", edits, applicability)
 
 

@@ -51,8 +51,8 @@ class UncheckedAccelerator(Rule):
       nothing.
 
     ## Fix safety
-    `... or torch.device("cpu")` is safe: where there is an accelerator, nothing changes. `check_available` came with
-    torch 2.7: for an older `target-torch` the fix asks `torch.accelerator.is_available()` instead.
+    Falling back to the CPU is safe: where there is an accelerator, nothing changes. The fix asks
+    `torch.accelerator.is_available()`, or, where `target-torch` is 2.7 or newer, for `check_available=True`.
 
     ## References
     - [torch.accelerator.current_accelerator](https://docs.pytorch.org/docs/stable/generated/torch.accelerator.current_accelerator.html)
@@ -82,7 +82,7 @@ class UncheckedAccelerator(Rule):
         )
 
     def _checked(self) -> str:
-        if self.target_torch is not None and self.target_torch < _SINCE:
+        if not self.can_count_on(_SINCE):
             return f'{_BEFORE} else torch.device("cpu")'
         return f'{_CHECKED} or torch.device("cpu")'
 

@@ -42,8 +42,8 @@ class InlinePinMemory(Rule):
     - What is pinned is not known to be a tensor.
 
     ## Fix safety
-    Leaving out `pin_memory()` is safe: the same values arrive. `non_blocking=True` stays, which lets the host go on
-    from pageable memory, too.
+    Leaving out `pin_memory()` brings the same values to the device, but is unsafe: where the copy was to overlap with
+    work that is already queued, it may no longer do so. Measure it. `non_blocking=True` stays.
 
     ## References
     - [pin_memory and non_blocking](https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html)
@@ -52,7 +52,7 @@ class InlinePinMemory(Rule):
     code = "DVL206"
     name = "inline-pin-memory"
     severity = Severity.INFO
-    fixes = (Applicability.SAFE,)
+    fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
 
     def judge(self, site: Site) -> Iterable[Report]:
@@ -71,5 +71,5 @@ class InlinePinMemory(Rule):
             f"{what} is copied into pinned memory for a single copy to {site.target}, which costs more than it gains",
             label="two copies instead of one",
             help=f"copy it as it is: `.{site.spelled}(..., non_blocking=True)` lets the host go on, too",
-            fix=None if leaving is None else Fix("Remove `.pin_memory()`", (leaving,), Applicability.SAFE),
+            fix=None if leaving is None else Fix("Remove `.pin_memory()`", (leaving,), Applicability.UNSAFE),
         )
