@@ -59,6 +59,17 @@ def selected(config: Config) -> tuple[type[Rule], ...]:
     return tuple(known[code] for code in sorted(chosen))
 
 
+def asked(config: Config) -> frozenset[str]:
+    """The codes that a configuration selects itself, and does not only leave selected."""
+    found: set[str] = set()
+    for layer in config.selections:
+        if layer.select is not None:
+            found = set()
+        for code, wanted in _verdicts(layer).items():
+            (found.add if wanted else found.discard)(code)
+    return frozenset(found)
+
+
 def ignored_in(path: str, config: Config) -> frozenset[str]:
     """The codes that ``per-file-ignores`` drops in a file, given by its absolute path."""
     dropped: set[str] = set()

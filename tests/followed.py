@@ -12,6 +12,8 @@ FOLLOWED = {
     ("DVL102", "DVL203"),
     # A buffer moves with its module, and a tensor that takes its place on another path is on the CPU as before.
     ("DVL104", "DVL103"),
+    # To be read, the tensor has to come to the host, and for that the host waits.
+    ("DVL107", "DVL401"),
     # The old name has CUDA in it, the new one takes it as an argument, and that is where DVL602 reads it.
     ("DVL701", "DVL602"),
 }

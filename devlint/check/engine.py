@@ -17,8 +17,8 @@ from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
 from devlint.check.source import ParseFailure, Source, decode
 from devlint.check.suppress import suppressions
 from devlint.config import Config, Resolver
-from devlint.finding import Finding, Span
-from devlint.selection import PARSE_ERROR, graded, ignored_in, rules, selected
+from devlint.finding import Finding, Severity, Span
+from devlint.selection import PARSE_ERROR, asked, graded, ignored_in, rules, selected
 
 if TYPE_CHECKING:
     from devlint.rules.base import Rule
@@ -123,6 +123,8 @@ def _check(data: bytes | str, filename: str, config: Config, chosen: tuple[type[
             return _parse_error(failure, data, filename, active)
     comments = suppressions(source.text, bool(found))
     kept = comments.apply(found) if comments.comments else found
+    unasked = {rule.code for rule in chosen if not rule.hints} - _asked(config)
+    kept = [finding for finding in kept if finding.severity > Severity.INFO or finding.code not in unasked]
     kept = sorted([*kept, *comments.unused(filename, active)], key=lambda finding: finding.sort_key)
     return in_context(source, kept)
 
@@ -245,6 +247,11 @@ def _outcomes(targets: Sequence[Target], jobs: int, task: Task) -> Iterable[Outc
 @lru_cache(maxsize=64)
 def _selected(config: Config) -> tuple[type[Rule], ...]:
     return selected(config)
+
+
+@lru_cache(maxsize=64)
+def _asked(config: Config) -> frozenset[str]:
+    return asked(config)
 
 
 def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active: frozenset[str]) -> list[Finding]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from devlint.device import Kind
 from devlint.flow import table, timing
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Unknown, Value, as_tensor, placement, surely_tensor
-from devlint.sites import Sync
+from devlint.flow.waits import Moved
+from devlint.sites import Operand, Sync
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame, Loop
@@ -26,6 +27,8 @@ def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None
     name = node.attr
     if name == "backward":
         frame.machine.queue.work(frame, call.node, as_tensor(receiver).device)
+    elif name == "numpy" and frame.machine.queue.moved is not None and frame.machine.queue.moved.node is node.value:
+        _report(frame, call.node, frame.machine.queue.moved.value, name, "forward")
     elif name in _READERS or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
         wait(frame, call.node, node.value, receiver, name)
 
@@ -75,12 +78,17 @@ def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled
     queue = frame.machine.queue
     region = "" if queue.is_empty(node) or node in queue.allowed else _region(frame, read_node, value)
     queue.wait(frame, node)
+    operand = frame.operand(read_node, value)
     if spelled in _MOVES and region in ("loop", "forward"):
-        # perhaps this is where the tensor has to go on
-        region = ""
-    if region:
-        scope = replace(frame.scope(), sometimes=_is_seldom(frame))
-        frame.emit(Sync(node, scope, spelled, frame.operand(read_node, value), region))
+        # perhaps this is where the tensor has to go on; if not, an array will be made of it next
+        queue.moved = Moved(node, operand) if region == "forward" else None
+    elif region:
+        _report(frame, node, operand, spelled, region)
+
+
+def _report(frame: Frame, node: ast.AST, value: Operand, spelled: str, region: str) -> None:
+    scope = replace(frame.scope(), sometimes=_is_seldom(frame))
+    frame.emit(Sync(node, scope, spelled, value, region))
 
 
 def _is_seldom(frame: Frame) -> bool:

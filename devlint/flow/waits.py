@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Role
 from devlint.flow.values import Const, Flag, Named, Value
-from devlint.sites import Step, Timing
+from devlint.sites import Operand, Step, Timing
 
 if TYPE_CHECKING:
     from devlint.device import Device
@@ -42,6 +42,14 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Moved:
+    """A tensor that every forward pass moves to the host at ``node``."""
+
+    node: ast.AST
+    value: Operand
+
+
+@dataclass(frozen=True, slots=True)
 class Reading(Value):
     """What a clock showed, before the event with the number ``moment``."""
 
@@ -57,6 +65,8 @@ class Queue:
         self.events: list[Event] = []
         self.allowed: set[ast.AST] = set()
         """Waits that have to be."""
+        self.moved: Moved | None = None
+        """The last move to the host that may be a wait for nothing but the values."""
 
     def is_empty(self, node: ast.AST) -> bool:
         """Whether the host has just waited, and not at ``node`` itself, so that nothing is left to wait for."""

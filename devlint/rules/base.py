@@ -75,6 +75,7 @@ class Rule:
 
     Subclasses set ``code``, ``name``, ``severity`` and the ``sites`` they listen to, and implement :meth:`judge`.
     ``fixes`` says of what kind its fixes can be: safe, unsafe, or either, as the case is.
+    ``hints`` says whether what it reports as a hint is for all, or only for those who select the rule themselves.
     ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
     """
 
@@ -83,6 +84,7 @@ class Rule:
     severity: ClassVar[Severity]
     fixes: ClassVar[tuple[Applicability, ...]] = ()
     default: ClassVar[bool] = True
+    hints: ClassVar[bool] = True
     observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()
 

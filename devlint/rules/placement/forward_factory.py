@@ -40,7 +40,8 @@ class ForwardFactory(Rule):
     ## What it does
     Reports a factory call without `device=` (`torch.zeros`, `torch.arange`, a module built on the fly) whose result
     meets an argument of the function, or a parameter or submodule of the module, that nobody here placed. It is a
-    warning in the methods of a module and in functions that place other tensors, and a hint in plain functions.
+    warning in the methods of a module and in functions that place other tensors. In plain functions, and where less is
+    certain, it is a hint, for those who select this rule by its code: seldom does such code say who calls it with what.
 
     ## Why it matters
     A factory without `device=` creates on the CPU, while the arguments follow the module to the accelerator: the
@@ -89,6 +90,7 @@ class ForwardFactory(Rule):
 
     code = "DVL103"
     name = "forward-factory-without-device"
+    hints = False
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     sites = (Forward, Operation)
