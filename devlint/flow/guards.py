@@ -13,6 +13,7 @@ from devlint.flow import mentions, names, nodes
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.state import availability
 from devlint.flow.values import (
+    ARRAY,
     Const,
     Flag,
     Instance,
@@ -20,7 +21,9 @@ from devlint.flow.values import (
     Named,
     Opaque,
     Sequence,
+    Stateful,
     Tensor,
+    Unknown,
     Value,
     as_tensor,
     placement,
@@ -294,6 +297,15 @@ def _refine_tensor(frame: Frame, test: ast.Call) -> None:
     value = frame.lookup(test.args[0].id)
     if isinstance(value, Opaque) and (instance or path == "torch.is_tensor"):
         frame.state.env[test.args[0].id] = replace(value, hint="tensor")
+    elif isinstance(value, Unknown) and asks_for_array(test):
+        frame.state.env[test.args[0].id] = Stateful(ARRAY)
+
+
+def asks_for_array(test: ast.expr) -> bool:
+    """Whether a condition tells arrays of NumPy from tensors."""
+    if not isinstance(test, ast.Call) or names.dotted(test.func) != "isinstance" or len(test.args) != 2:
+        return False
+    return names.dotted(test.args[1]).endswith("ndarray")
 
 
 def _tensor_class(node: ast.expr) -> bool:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Kind, Role
 from devlint.flow import names
+from devlint.flow.guards import asks_for_array
 from devlint.flow.state import State
 from devlint.flow.transfers import MOVERS
-from devlint.flow.values import Opaque, Tensor, Value, as_tensor, surely_tensor
+from devlint.flow.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
 from devlint.sites import Operand, Operation
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ _COLLECTIVES = frozenset(
 )
 _LIBRARY = re.compile(r"(?:torch_\w+|torchvision\.ops|kornia|einops|pyg_lib|pytorch3d|xformers|flash_attn)\.")
 """Packages whose functions compute with tensors where those are."""
+_OF_NETWORKS = frozenset({"parameters", "named_parameters", "state_dict", "named_modules"})
+"""Methods of modules, and of nothing that a function takes beside tensors."""
 _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 _NO_TENSOR = frozenset({"number", "device", "module", "host"})
 
@@ -54,7 +57,7 @@ def either(frame: Frame, node: ast.IfExp, first: Value, second: Value) -> None:
     if not frame.inlined and not frame.machine.muted:
         for fresh, beside, place in ((first, second, node.orelse), (second, first, node.body)):
             if is_fresh(fresh):
-                _alternative(frame, place, frame.machine.text(place), fresh, beside)
+                _alternative(frame, place, frame.machine.text(place), fresh, beside, asks_for_array(node.test))
 
 
 def filled(frame: Frame, target: ast.Subscript, held: Value, value: Value) -> None:
@@ -77,10 +80,16 @@ def is_fresh(value: Value | None) -> bool:
     )
 
 
-def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: Value) -> None:
-    """On one path a tensor of the default device, on the other ``beside``."""
+def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: Value, tensor: bool = False) -> None:
+    """On one path a tensor of the default device, on the other ``beside``, where ``tensor`` says that it is one."""
     made = as_tensor(fresh)
-    if made.factory_node is None or not _is_callers(frame, beside, made) or _moves_after(frame, node, name):
+    network = tensor and frame.after_init and isinstance(beside, Unknown)
+    if made.factory_node is None or _moves_after(frame, node, name):
+        return
+    if network:
+        # what is this on the one path and unknown on the other cannot be followed further
+        frame.machine.callers.escape((fresh,))
+    elif not _is_callers(frame, beside, made):
         return
     if made.factory in _CONVERSIONS and not frame.after_init:
         # what converts its arguments may well be meant for the host
@@ -131,19 +140,35 @@ def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
 
 def together(frame: Frame, call: Call, path: str) -> None:
     """A tensor of the default device and one of the caller go into a function of a library that works on tensors."""
-    aware = frame.after_init or bool(frame.info and frame.info.device_aware)
-    if not _LIBRARY.match(path) or not aware or frame.inlined or frame.machine.muted:
-        return
-    if not path.rpartition(".")[2].islower():
-        # a class, which may only keep them
+    if frame.inlined or frame.machine.muted or not path.rpartition(".")[2].islower():
+        # a class may only keep them
         return
     given = list(zip(call.nodes, call.positional, strict=False))
     given += [(node, call.keywords[name]) for name, node in call.keyword_nodes.items()]
-    beside = next((met for met in given if surely_tensor(met[1]) and _lives_with_caller(as_tensor(met[1]))), None)
-    for node, value in given:
-        if beside is not None and is_fresh(value) and as_tensor(value).many:
-            operands = (frame.operand(as_tensor(value).factory_node or node, value), frame.operand(*beside))
-            frame.emit(Operation(call.node, frame.scope(), path, "together", operands))
+    beside = _network(frame, given)
+    if beside is None and _LIBRARY.match(path) and (frame.after_init or bool(frame.info and frame.info.device_aware)):
+        beside = next((met for met in given if surely_tensor(met[1]) and _lives_with_caller(as_tensor(met[1]))), None)
+    for node, value in given if beside is not None else ():
+        for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
+            if beside is not None and is_fresh(held) and as_tensor(held).many:
+                operands = (frame.operand(as_tensor(held).factory_node or node, held), frame.operand(*beside))
+                frame.emit(Operation(call.node, frame.scope(), path, "together", operands))
+
+
+def _network(frame: Frame, given: list[tuple[ast.expr, Value]]) -> tuple[ast.expr, Value] | None:
+    """The argument of a function that is a network, or a copy of one: whose parameters the function asks for."""
+    inside = frame.info.nodes if frame.info is not None else ()
+    for node, _ in given:
+        while isinstance(node, ast.Call) and node.args and names.dotted(node.func).endswith("copy"):
+            node = node.args[0]
+        value = frame.lookup(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name) or not isinstance(value, Opaque) or value.role is not Role.INPUT:
+            continue
+        for asked in inside:
+            named = isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == node.id
+            if named and isinstance(asked, ast.Attribute) and asked.attr in _OF_NETWORKS:
+                return node, value
+    return None
 
 
 def row(frame: Frame, node: ast.Tuple | ast.List, held: list[tuple[ast.expr, Value]]) -> None:

@@ -68,6 +68,9 @@ def target_of(frame: Frame, call: Call, name: str) -> Target:
         return Target(device.UNKNOWN, node, False, non_blocking)
     if given is None:
         return Target(None, None, False, non_blocking)
+    if isinstance(node, ast.Attribute) and node.attr == "device" and isinstance(node.value, ast.Name):
+        # where this tensor is, others follow
+        frame.machine.callers.escape((frame.lookup(node.value.id) or UNKNOWN,))
     place = _device_argument(given, node, frame)
     tensor = surely_tensor(given)
     return Target(place, node, not extra and not tensor, non_blocking)

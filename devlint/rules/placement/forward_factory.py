@@ -144,6 +144,8 @@ def _party(operand: Operand) -> str:
         return shown(operand.text)
     if operand.text == operand.device.text:
         return f"{shown(operand.text)}, which is where the caller keeps it"
+    if not operand.device.known:
+        return f"{shown(operand.text)}, which the network may have on an accelerator"
     return f"{shown(operand.text)}, which is on {operand.device}"
 
 
