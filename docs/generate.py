@@ -25,7 +25,8 @@ HEAD = """\
 Written by `python -m docs.generate` from the docstrings of the rules; change those.
 `devlint rule DVL101` prints the same on a terminal. An error raises, or computes garbage, on an accelerator. A
 warning is very probably a bug or a real cost. A hint (`info`) does not fail a run unless `--fail-on info` asks for it;
-some rules report a hint where less is certain. A safe fix, applied by `--fix`, leaves every result as it is; what
+some rules report a hint where less is certain, and the hints of a few come only where the rule is selected, by code,
+name or prefix. A safe fix, applied by `--fix`, leaves every result as it is; what
 else a fix does, and when it is safe, stands under its rule.
 """
 
@@ -61,6 +62,7 @@ def _anchor(rule: type[Rule]) -> str:
 
 def _section(rule: type[Rule]) -> str:
     state = "" if rule.default else ", off by default"
+    state += "" if rule.hints else ", hints only where it is selected"
     state += f"; fix: {fixes(rule)}" if rule.fixes else ""
     text = re.sub(r"^## ", "### ", rule.documentation(), flags=re.MULTILINE)
     return f"\n## {rule.code} {rule.name}\n\n{str(rule.severity).capitalize()}{state}. {text}\n"

@@ -65,6 +65,7 @@ def _described(rule: type[Rule]) -> dict[str, Any]:
         "name": rule.name,
         "severity": str(rule.severity),
         "default": rule.default,
+        "hints": rule.hints,
         "fixes": [kind.value for kind in rule.fixes],
         "summary": rule.summary(),
         "sections": rule.sections(),
@@ -74,6 +75,7 @@ def _described(rule: type[Rule]) -> dict[str, Any]:
 
 def _state(rule: type[Rule]) -> str:
     state = f"{rule.severity}, {'on' if rule.default else 'off'} by default"
+    state += "" if rule.hints else ", hints only where it is selected"
     return f"{state}, fix: {fixes(rule)}" if rule.fixes else state
 
 

@@ -176,8 +176,7 @@ def _print_reading(reading: Reading) -> None:
 
 def _verdict_on_the_verdicts(pairs: list[Matched]) -> int:
     """Whether everything that must be read was read, and enough of it is right."""
-    promised = [pair for pair in pairs if pair.must_be_read]
-    result = tally(promised)
+    result = tally(pairs)
     if result.unread:
         print(
             f"\n{result.unread} findings have no verdict: add '{UNREAD}' rows for them with --update, and fill them in."

@@ -63,6 +63,7 @@ class NumpyOnAccelerator(Rule):
 
     code = "DVL107"
     name = "numpy-on-accelerator"
+    hints = False
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (HostRead,)

@@ -62,6 +62,7 @@ class LoadWithoutMapLocation(Rule):
 
     code = "DVL604"
     name = "load-without-map-location"
+    hints = False
     severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (ApiCall,)

@@ -63,6 +63,7 @@ class InvariantTransfer(Rule):
 
     code = "DVL202"
     name = "invariant-transfer-in-loop"
+    hints = False
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True
