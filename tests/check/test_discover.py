@@ -14,7 +14,7 @@ from devlint.config import Config, Resolver
 
 
 def found(*paths: str, **config: object) -> list[str]:
-    resolver = Resolver(Config(root=os.getcwd(), **config))  # type: ignore[arg-type]
+    resolver = Resolver(Config(root=os.getcwd(), **config))  # type: ignore[arg-type]  # by name
     result = discover(paths or (".",), resolver)
     assert result.errors == []
     return [target.path for target in result.targets]

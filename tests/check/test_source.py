@@ -122,7 +122,7 @@ def test_warnings_about_the_code_read_are_not_ours(recwarn: pytest.WarningsRecor
 
 def test_cst_of_an_expression_that_needs_its_brackets() -> None:
     source = parsed("y = (é.a\n     .to(device))\n")
-    node = source.cst(source.tree.body[0].value)  # type: ignore[attr-defined]
+    node = source.cst(source.tree.body[0].value)  # type: ignore[attr-defined]  # an expression statement
     assert isinstance(node, libcst.Call)
     assert not node.lpar
     assert libcst.Module([]).code_for_node(node) == "é.a\n     .to(device)"
@@ -130,7 +130,7 @@ def test_cst_of_an_expression_that_needs_its_brackets() -> None:
 
 def test_cst_of_a_plain_expression_keeps_its_text() -> None:
     source = parsed("f( x ,y )")
-    assert libcst.Module([]).code_for_node(source.cst(call_in(source))) == "f( x ,y )"  # type: ignore[arg-type]
+    assert libcst.Module([]).code_for_node(source.cst(call_in(source))) == "f( x ,y )"  # type: ignore[arg-type]  # it is not None
 
 
 def test_cst_is_none_where_libcst_cannot_read(monkeypatch: pytest.MonkeyPatch) -> None:
