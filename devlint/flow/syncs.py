@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 _MOVES = frozenset({"cpu", "to"})
 _READERS = frozenset({"item", "tolist", "cpu"})
 """Methods that bring a tensor's values to the host."""
-_WANTS_HOST = frozenset({"pack_padded_sequence", "tensor_split"})
-"""Functions that take an argument on the CPU alone (``must_be_cpu`` in the table)."""
 
 
 def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
@@ -27,8 +25,10 @@ def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None
     name = node.attr
     if name == "backward":
         frame.machine.queue.work(frame, call.node, as_tensor(receiver).device)
-    elif name == "numpy" and frame.machine.queue.moved is not None and frame.machine.queue.moved.node is node.value:
-        _report(frame, call.node, frame.machine.queue.moved.value, name, "forward")
+    elif name == "numpy":
+        moved = frame.machine.queue.moved
+        if moved is not None and moved.node is node.value:
+            _report(frame, call.node, moved.value, name, "forward")
     elif name in _READERS or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
         wait(frame, call.node, node.value, receiver, name)
 
@@ -36,7 +36,7 @@ def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None
 def allow(frame: Frame, node: ast.Call) -> None:
     """A call is about to be evaluated: what it takes on the CPU alone has to be brought there."""
     name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
-    if name in _WANTS_HOST:
+    if name in table.host_functions():
         frame.machine.queue.allowed.update((*node.args, *(keyword.value for keyword in node.keywords)))
 
 
@@ -78,12 +78,11 @@ def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled
     queue = frame.machine.queue
     region = "" if queue.is_empty(node) or node in queue.allowed else _region(frame, read_node, value)
     queue.wait(frame, node)
-    operand = frame.operand(read_node, value)
     if spelled in _MOVES and region in ("loop", "forward"):
         # perhaps this is where the tensor has to go on; if not, an array will be made of it next
-        queue.moved = Moved(node, operand) if region == "forward" else None
+        queue.moved = Moved(node, frame.operand(read_node, value)) if region == "forward" else None
     elif region:
-        _report(frame, node, operand, spelled, region)
+        _report(frame, node, frame.operand(read_node, value), spelled, region)
 
 
 def _report(frame: Frame, node: ast.AST, value: Operand, spelled: str, region: str) -> None:

@@ -106,6 +106,13 @@ def function_names() -> frozenset[str]:
     return frozenset(_data()["functions"])
 
 
+@cache
+def host_functions() -> frozenset[str]:
+    """What the functions and methods are called that take some argument on the CPU alone."""
+    wanting = (name for name, entry in _data()["functions"].items() if "must_be_cpu" in entry)
+    return frozenset(name.rpartition(".")[2] for name in wanting)
+
+
 def module_names() -> frozenset[str]:
     """The names of all module classes of the table."""
     return frozenset(_data()["modules"])
