@@ -44,9 +44,9 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
         return None
     if factories.is_legacy(tensor.factory) and not _counts(frame, made):
         return None
-    inside = frame.info.nodes if frame.info else nodes.own(frame.machine.tree)
-    helper = None if any(node is made for node in inside) else _helper(frame, made)
-    if helper is None and not any(node is made for node in inside):
+    here = any(node is made for node in frame.inside)
+    helper = None if here else _helper(frame, made)
+    if helper is None and not here:
         return None
     trail = _Trail(frame, made, helper)
     if not (trail.passes_on(receiver) or _moved_later(trail, move, receiver)):

@@ -196,7 +196,7 @@ _SYMBOLS: dict[type, str] = {
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     if isinstance(node.op, ast.Sub):
-        waits.elapsed(frame, node, left, right)
+        waits.elapsed(frame, left, right)
     return operate(frame, node, node.left, left, node.right, right)
 
 

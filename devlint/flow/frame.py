@@ -43,6 +43,11 @@ class Call:
             return self.keyword_nodes[name]
         return self.nodes[position] if 0 <= position < len(self.nodes) else None
 
+    def given(self) -> list[tuple[ast.expr, Value]]:
+        """The arguments that the call spells out, each with its node."""
+        named = [(node, self.keywords[name]) for name, node in self.keyword_nodes.items()]
+        return [*zip(self.nodes, self.positional, strict=False), *named]
+
     def values(self) -> tuple[Value, ...]:
         """All arguments."""
         return (*self.positional, *self.keywords.values())
@@ -110,6 +115,11 @@ class Frame:
     def name(self) -> str:
         """The identity of the function, which prefixes the keys of its symbols."""
         return self.info.qualname if self.info else "<module>"
+
+    @property
+    def inside(self) -> list[ast.AST]:
+        """Every node of the function that runs; at the top level, of what belongs to no definition."""
+        return self.machine.index.top if self.info is None else self.info.nodes
 
     @property
     def after_init(self) -> bool:

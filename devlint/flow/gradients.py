@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.device import Device
-from devlint.flow import names, nodes
+from devlint.flow import names
 from devlint.flow.values import Tensor
 from devlint.placing import LeafMove
 from devlint.sites import Step
@@ -65,8 +65,7 @@ class _Use:
         self.target = ""
         self.gradient: Step | None = None
         self.lost = False
-        inside = frame.info.nodes if frame.info else nodes.own(frame.machine.tree)
-        for node in inside:
+        for node in frame.inside:
             if isinstance(node, ast.Assign) and node.value is call and len(node.targets) == 1:
                 self.target = names.dotted(node.targets[0])
                 self.lost = self.lost or _registers(node)
@@ -77,10 +76,10 @@ class _Use:
             elif isinstance(node, ast.Call) and call in node.args:
                 self.lost = names.dotted(node.func).rpartition(".")[2] not in _HOLDERS
         if self.target:
-            self._follow(frame, inside)
+            self._follow(frame)
 
-    def _follow(self, frame: Frame, inside: list[ast.AST]) -> None:
-        for node in inside:
+    def _follow(self, frame: Frame) -> None:
+        for node in frame.inside:
             if isinstance(node, ast.Attribute) and names.dotted(node.value) == self.target:
                 self.lost = self.lost or node.attr == "retain_grad"
                 if node.attr == "grad" and isinstance(node.ctx, ast.Load):

@@ -160,13 +160,9 @@ def _mentions(statement: ast.stmt, holder: str) -> bool:
     return any(names.dotted(node) == holder for node in named)
 
 
-def _body(frame: Frame) -> list[ast.AST]:
-    return frame.info.nodes if frame.info is not None else nodes.own(frame.machine.tree)
-
-
 def _is_trained(frame: Frame, holder: str) -> bool:
     """Whether something made of the holder goes backward, too: then its graph is wanted."""
-    body = _body(frame)
+    body = frame.inside
     wanted = {holder}
     for node in body:
         if isinstance(node, ast.Assign) and _mentions(node, holder):
@@ -189,5 +185,5 @@ def _is_bounded(frame: Frame, holder: str) -> bool:
         isinstance(node, ast.Assign)
         and any(names.dotted(target) == holder for target in node.targets)
         and any(isinstance(part, ast.keyword) and part.arg == "maxlen" for part in nodes.walk(node.value))
-        for node in _body(frame)
+        for node in frame.inside
     )

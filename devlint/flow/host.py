@@ -52,8 +52,6 @@ _FRAMES = frozenset({"DataFrame", "Series"})
 _ESTIMATES = frozenset(
     """fit fit_predict fit_transform partial_fit predict predict_proba score transform decision_function""".split()
 )
-LENGTHS = "torch.nn.utils.rnn.pack_padded_sequence"
-"""The function that wants the lengths of its sequences on the CPU."""
 ESTIMATOR = "sklearn."
 """How the paths of estimators begin."""
 _Met = tuple[ast.AST, Value]
@@ -102,8 +100,7 @@ def lengths(frame: Frame, call: Call, path: str, entry: table.Function) -> None:
 
 
 def _arguments(frame: Frame, call: Call, path: str, single: bool, several: bool) -> None:
-    given = [*zip(call.nodes, call.positional, strict=False)]
-    given += [(node, call.keywords[name]) for name, node in call.keyword_nodes.items()]
+    given = call.given()
     alone = [(node, value) for node, value in given if single and not isinstance(value, Sequence)]
     for node, value in given if several else ():
         if isinstance(value, Sequence) and isinstance(node, (ast.List, ast.Tuple)) and value.items is not None:

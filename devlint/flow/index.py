@@ -363,6 +363,11 @@ class Index:
         at = bisect.bisect_left(self._triggers, first)
         return at < len(self._triggers) and self._triggers[at] <= last
 
+    @cached_property
+    def top(self) -> list[ast.AST]:
+        """Every node of the file that belongs to no definition."""
+        return nodes.own(self.tree)
+
     def mentions(self, word: str) -> bool:
         """Whether the file has a word in it."""
         return word in self._text

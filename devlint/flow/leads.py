@@ -143,8 +143,7 @@ def together(frame: Frame, call: Call, path: str) -> None:
     if frame.inlined or frame.machine.muted or not path.rpartition(".")[2].islower():
         # a class may only keep them
         return
-    given = list(zip(call.nodes, call.positional, strict=False))
-    given += [(node, call.keywords[name]) for name, node in call.keyword_nodes.items()]
+    given = call.given()
     beside = _network(frame, given)
     if beside is None and _LIBRARY.match(path) and (frame.after_init or bool(frame.info and frame.info.device_aware)):
         beside = next((met for met in given if surely_tensor(met[1]) and _lives_with_caller(as_tensor(met[1]))), None)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import nodes
 from devlint.flow.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
 from devlint.placing import ManagedMove
 from devlint.sites import Step
@@ -107,12 +106,11 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, target:
 
 def _asks(frame: Frame, call: ast.Call) -> bool:
     """Whether a condition around the move asks how the model was loaded."""
-    inside = frame.info.nodes if frame.info else nodes.own(frame.machine.tree)
     return any(
         isinstance(node, (ast.If, ast.IfExp))
         and node.lineno <= call.lineno <= (node.end_lineno or 0)
         and _LOADED_HOW.search(ast.unparse(node.test))
-        for node in inside
+        for node in frame.inside
     )
 
 

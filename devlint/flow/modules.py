@@ -312,11 +312,7 @@ def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: lis
 
 def _inputs(call: Call) -> list[tuple[ast.AST, Value]]:
     found: list[tuple[ast.AST, Value]] = []
-    pairs = [
-        *zip(call.nodes, call.positional, strict=False),
-        *((call.keyword_nodes[k], v) for k, v in call.keywords.items() if k in call.keyword_nodes),
-    ]
-    for node, value in pairs:
+    for node, value in call.given():
         if isinstance(value, Sequence) and value.items is not None:
             inner = (
                 node.elts
@@ -365,11 +361,9 @@ def _hand_over(frame: Frame, call: Call, module: Module, function: Function) -> 
     place, info = frame.place_of(module), module.cls
     if info is None or module.text == "self" or not place.known or frame.machine.muted or module.perhaps:
         return
-    given = [*zip(call.nodes, call.positional, strict=False)]
-    given += [(node, call.keywords[name]) for name, node in call.keyword_nodes.items()]
     strays = [
         (node, value)
-        for node, value in given
+        for node, value in call.given()
         if isinstance(value, Tensor) and frame.state.settled(value.device).differs(place)
     ]
     if not strays or module.spread:

@@ -80,7 +80,7 @@ class Selections:
         """Where the code beside the choice trains a network, or loads batches for one."""
         made = False
         found: Step | None = None
-        for node in nodes.own(info.node if info else self._index.tree):
+        for node in info.own if info else self._index.top:
             if not isinstance(node, ast.Call):
                 continue
             if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":

@@ -81,7 +81,7 @@ class _Made:
         self.roots: set[FunctionInfo | None] = set()
         self.trains = False
         self.epochs: Step | None = None
-        self._inside = nodes.own(frame.info.node if frame.info else frame.machine.tree)
+        self._inside = frame.info.own if frame.info else frame.machine.index.top
         self._sometimes = frame.branches > (1 if frame.info is None and _in_main(frame.machine.tree, call.node) else 0)
 
     def whole(self) -> bool:

@@ -66,10 +66,9 @@ def _root(node: ast.AST) -> str:
 
 def networks(frame: Frame) -> set[str]:
     """What the function calls `eval()` or `train()` of, and so are networks; a module is one itself."""
-    body = frame.info.nodes if frame.info is not None else nodes.own(frame.machine.tree)
     found = {
         names.dotted(node.func.value)
-        for node in body
+        for node in frame.inside
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MODES
     }
     itself = frame.owner is not None and frame.owner.is_module

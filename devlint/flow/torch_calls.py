@@ -59,7 +59,6 @@ FLUSHES = frozenset(
     {f"torch.{backend}.empty_cache" for backend in ("cuda", "xpu", "mps", "accelerator")} | {"gc.collect"}
 )
 """Functions that give memory back."""
-_CPU_SOURCES = frozenset({"torch.from_numpy", "torch.frombuffer", "torch.from_file"})
 
 
 def torch_function(frame: Frame, call: Call, path: str) -> Value:

@@ -94,7 +94,7 @@ def read(frame: Frame, call: Call) -> Value:
     return Reading(call.node, len(frame.machine.queue.events), len(frame.loops))
 
 
-def elapsed(frame: Frame, node: ast.AST, end: Value, start: Value) -> None:
+def elapsed(frame: Frame, end: Value, start: Value) -> None:
     """A difference of two readings: a site where the device was still at work."""
     if not isinstance(end, Reading) or not isinstance(start, Reading) or start.depth != end.depth:
         return

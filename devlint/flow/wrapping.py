@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import names, nodes
-from devlint.flow.index import FunctionNode
+from devlint.flow import names
 from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.values import UNKNOWN, Const, Module, Sequence, Value, identity
 from devlint.sites import Step, Wrap
@@ -126,9 +125,8 @@ def _shared(place: Device, frame: Frame) -> bool:
 
 def _wrappers_used(frame: Frame) -> tuple[str, ...]:
     """The wrappers that the function (or the top level) uses."""
-    body: FunctionNode | ast.Module = frame.info.node if frame.info else frame.machine.tree
     found: dict[str, None] = {}
-    for node in nodes.own(body):
+    for node in frame.info.own if frame.info else frame.machine.index.top:
         if isinstance(node, (ast.Name, ast.Attribute)):
             name = node.id if isinstance(node, ast.Name) else node.attr
             path = frame.machine.index.resolve(names.dotted(node))
