@@ -1,9 +1,9 @@
-"""Write the rules' own words into the documentation: the table in README.md, and docs/rules.md.
+"""Write the documentation that says what stands elsewhere: the table in README.md, docs/rules.md, docs/accuracy.md.
 
-    python -m docs.generate            write both
-    python -m docs.generate --check    write nothing; fail if either says anything else
+    python -m docs.generate            write them
+    python -m docs.generate --check    write nothing; fail if one of them says anything else
 
-Both come from the docstrings of the rules.
+The first two come from the docstrings of the rules, the last from the figures in tests/accuracy/figures/.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from pathlib import Path
 
 from devlint.report.rule import fixes
 from devlint.rules import Rule, registry
+from tests.accuracy.figures import Figures, Table, load
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 RULES = ROOT / "docs" / "rules.md"
+ACCURACY = ROOT / "docs" / "accuracy.md"
 BEGIN, END = "<!-- rules: written by docs/generate.py -->", "<!-- end of rules -->"
 HEAD = """\
 # The rules
@@ -28,6 +30,11 @@ warning is very probably a bug or a real cost. A hint (`info`) does not fail a r
 some rules report a hint where less is certain, and the hints of a few come only where the rule is selected, by code,
 name or prefix. A safe fix, applied by `--fix`, leaves every result as it is; what
 else a fix does, and when it is safe, stands under its rule.
+"""
+ACCURACY_HEAD = """\
+# How often devlint is right
+
+Written by `python -m docs.generate` from what the commands below measured, each with its date and versions.
 """
 
 
@@ -56,6 +63,25 @@ def rules() -> str:
     return "\n".join([HEAD, table(""), *(_section(rule) for rule in registry().values())])
 
 
+def accuracy() -> str:
+    """The text of docs/accuracy.md."""
+    return "\n".join([ACCURACY_HEAD, *(_measured(figures) for figures in load())])
+
+
+def _measured(figures: Figures) -> str:
+    tables = "".join(f"\n{_rows(one)}\n" for one in figures.tables)
+    return (
+        f"## {figures.title}\n\n{figures.summary}\n{tables}\n"
+        f"Measured with `{figures.command}` on {figures.measured} ({figures.versions}).\n"
+    )
+
+
+def _rows(one: Table) -> str:
+    rows = [one.columns, ["---"] * len(one.columns), *one.rows]
+    text = "\n".join(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+    return f"{one.caption}\n\n{text}" if one.caption else text
+
+
 def _anchor(rule: type[Rule]) -> str:
     return f"{rule.code}-{rule.name}".lower()
 
@@ -69,8 +95,8 @@ def _section(rule: type[Rule]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write or check both files; the exit code is 1 if ``--check`` finds a difference."""
-    current = {README: readme(README.read_text(encoding="utf-8")), RULES: rules()}
+    """Write or check the files; the exit code is 1 if ``--check`` finds a difference."""
+    current = {README: readme(README.read_text(encoding="utf-8")), RULES: rules(), ACCURACY: accuracy()}
     stale = [path for path, text in current.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if "--check" in arguments:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import shutil
@@ -27,6 +28,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "docs/how-it-works.md",
     "docs/rules.md",
+    "docs/accuracy.md",
     "docs/audit.md",
     "docs/audit-record.md",
 )
@@ -71,7 +73,7 @@ def test_what_is_generated_is_current() -> None:
 
 def test_a_change_of_a_docstring_makes_the_documentation_stale(tmp_path: Path) -> None:
     """The command as it is run, in a copy where a rule says something else."""
-    for folder in ("devlint", "docs"):
+    for folder in ("devlint", "docs", "tests/accuracy"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "README.md", tmp_path)
     check = [sys.executable, "-m", "docs.generate", "--check"]
@@ -86,6 +88,15 @@ def test_a_change_of_a_docstring_makes_the_documentation_stale(tmp_path: Path) -
         done = run(check, tmp_path, PYTHONPATH=str(tmp_path))
         assert done.returncode == 1
         assert [line.split()[0] for line in done.stderr.splitlines()] == stale
+        rule.write_text(text, encoding="utf-8")
+    figures = {"title": "Fixtures", "command": "python -m measure", "summary": "All.", "tables": []}
+    measured = tmp_path / "tests" / "accuracy" / "figures" / "fixtures.json"
+    measured.parent.mkdir(exist_ok=True)
+    measured.write_text(json.dumps({**figures, "measured": "2026-01-31", "versions": "torch 2"}), encoding="utf-8")
+    assert run(check, tmp_path, PYTHONPATH=str(tmp_path)).stderr.startswith("docs/accuracy.md is stale")
+    run(check[:-1], tmp_path, PYTHONPATH=str(tmp_path))
+    text = (tmp_path / "docs" / "accuracy.md").read_text(encoding="utf-8")
+    assert "## Fixtures\n\nAll.\n\nMeasured with `python -m measure` on 2026-01-31 (torch 2).\n" in text
 
 
 @pytest.mark.parametrize("code", sorted(registry()))
