@@ -1,0 +1,23 @@
+"""``python -m tests.running DVL201``: run the fixtures of a rule, and say what is not as it is said to be."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tests.running.outcomes import run
+
+
+def main() -> int:
+    """1 if anything is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.running", description=__doc__)
+    parser.add_argument("pattern", nargs="?", default="DVL", help="the beginning of the rules' codes, or a pattern")
+    parser.add_argument("--machine", choices=["simulated", "host", "real"], default="simulated")
+    options = parser.parse_args()
+    wrong = [line for outcome in run(options.machine, options.pattern) for line in outcome.complaints()]
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

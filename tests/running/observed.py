@@ -1,0 +1,148 @@
+"""What one run of a case showed: this is what claims judge."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Any
+
+from torch import nn
+
+from devlint.finding import Finding, Span
+from devlint.record import Event, Frame, Process
+from tests.running.cases import Case, Fixture
+from tests.running.instrument import expression, span_of, statement
+
+Key = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A frame of the fixture in a traceback, and the span that was running."""
+
+    frame: FrameType
+    span: Span
+
+    @property
+    def is_method_of_module(self) -> bool:
+        """Whether a module of the fixture was running its own code: whoever called it is asked, too."""
+        return isinstance(self.frame.f_locals.get("self"), nn.Module)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The exception a run ended with, and where it passed through the fixture, outermost frame first."""
+
+    error: BaseException
+    places: tuple[Place, ...]
+
+    @property
+    def text(self) -> str:
+        """Class and message."""
+        return f"{type(self.error).__name__}: {self.error}"
+
+    def is_at(self, finding: Finding) -> bool:
+        """Whether it was raised by what the finding underlines.
+
+        The innermost frame of the fixture must be there; frames inside of it may only be methods of modules, since a
+        rule that reports a call of a module names the call.
+        """
+        for place in reversed(self.places):
+            if _meet(place.span, finding.span):
+                return True
+            if not place.is_method_of_module:
+                return False
+        return False
+
+
+@dataclass
+class Run:
+    """One run of a case: what was called, what was seen, and how it ended.
+
+    ``values`` are those of the watched expressions, in the order in which they were computed, by their position as
+    ``ast`` counts; ``left_out`` are findings whose code had failed in an earlier run and was left out of this one.
+    """
+
+    fixture: Fixture
+    case: Case
+    call: str
+    lines: list[str]
+    machine: str
+    value: Any = None
+    failure: Failure | None = None
+    process: Process | None = None
+    values: dict[Key, list[Any]] = field(default_factory=dict)
+    entered: set[int] = field(default_factory=set)
+    warnings: list[warnings.WarningMessage] = field(default_factory=list)
+    namespace: dict[str, Any] = field(default_factory=dict)
+    left_out: tuple[Finding, ...] = ()
+
+    def node(self, finding: Finding) -> ast.expr | ast.stmt:
+        """The expression that a finding underlines, or the statement around it."""
+        tree = self.fixture.tree
+        node = expression(tree, self.lines, finding.span) or statement(tree, self.lines, finding.span)
+        assert node is not None, finding
+        return node
+
+    def seen(self, node: ast.AST) -> list[Any]:
+        """The values of a watched expression."""
+        assert isinstance(node, ast.expr)
+        return self.values.get(key_of(node), [])
+
+    def events(self, finding: Finding, *kinds: str) -> list[Event]:
+        """What the recorder counted on the rows that a finding underlines, of these kinds or of all.
+
+        Where the recorder knows the expression (since Python 3.11), it must overlap what is underlined.
+        """
+        found = []
+        for event in self.process.events if self.process else ():
+            frame = event.frame
+            if frame is None or frame.file != str(self.fixture.path) or (kinds and event.kind not in kinds):
+                continue
+            if _meet(self._span(frame), finding.span):
+                found.append(event)
+        return found
+
+    def _span(self, frame: Frame) -> Span:
+        if frame.column is None or frame.end_line is None:
+            return Span(frame.line, 1, frame.line, 10_000)
+        return span_at(self.lines, frame.line, frame.column, frame.end_line, frame.end_column or 0)
+
+
+def key_of(node: ast.expr) -> Key:
+    """How a watched expression is found again."""
+    return (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def span_at(lines: list[str], row: int, offset: int, end_row: int, end_offset: int) -> Span:
+    """A position of the running interpreter, as findings count."""
+    return span_of(ast.Pass(lineno=row, col_offset=offset, end_lineno=end_row, end_col_offset=end_offset), lines)
+
+
+def failure_of(error: BaseException, filename: str, lines: list[str]) -> Failure:
+    """An exception as a failure."""
+    places = []
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == filename:
+            places.append(Place(trace.tb_frame, _running(trace, lines)))
+        trace = trace.tb_next
+    return Failure(error, tuple(places))
+
+
+def _running(trace: TracebackType, lines: list[str]) -> Span:
+    positions = getattr(trace.tb_frame.f_code, "co_positions", None)
+    if positions is not None:
+        row, end_row, offset, end_offset = list(positions())[trace.tb_lasti // 2]
+        if None not in (row, end_row, offset, end_offset):
+            return span_at(lines, row, offset, end_row, end_offset)
+    return Span(trace.tb_lineno, 1, trace.tb_lineno, 10_000)
+
+
+def _meet(one: Span, other: Span) -> bool:
+    ends_before = (one.end_row, one.end_column) <= (other.row, other.column)
+    starts_after = (other.end_row, other.end_column) <= (one.row, one.column)
+    return not ends_before and not starts_after

@@ -1,0 +1,20 @@
+"""Every fixture does what it is said to do; a case that cannot run says why, and those are few."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.running.outcomes import GROUPS, cannot_run, run
+
+GROUPS_BY_MACHINE = [(machine, pattern) for machine, patterns in GROUPS.items() for pattern in patterns]
+
+
+@pytest.mark.parametrize(("machine", "pattern"), GROUPS_BY_MACHINE)
+def test_fixtures_do_what_they_are_said_to_do(machine: str, pattern: str) -> None:
+    wrong = [complaint for outcome in run(machine, pattern) for complaint in outcome.complaints()]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+def test_few_cases_cannot_run() -> None:
+    reasons = [f"{fixture.name}: {case.name}: {case.cannot}" for fixture, case in cannot_run()]
+    assert len(reasons) <= 40, "\n".join(reasons)
