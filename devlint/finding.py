@@ -83,7 +83,8 @@ class Finding:
     """A rule's verdict on one place, with the story that led to it.
 
     ``label`` stands under the underlined code, ``related`` are the places that led there, ``help`` says what to do.
-    ``context`` is None where the file has no syntax tree, so that the finding speaks of all of it.
+    ``context`` is None where the file has no syntax tree, so that the finding speaks of all of it.  ``asked`` says that
+    it is only for those who select the rule themselves.
     """
 
     code: str
@@ -97,6 +98,7 @@ class Finding:
     help: str = ""
     fix: Fix | None = field(default=None)
     context: Context | None = field(default=None, compare=False, repr=False)
+    asked: bool = field(default=False, compare=False, repr=False)
 
     @property
     def sort_key(self) -> tuple[str, Span, str]:

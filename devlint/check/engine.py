@@ -17,7 +17,7 @@ from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
 from devlint.check.source import ParseFailure, Source, decode
 from devlint.check.suppress import suppressions
 from devlint.config import Config, Resolver
-from devlint.finding import Finding, Severity, Span
+from devlint.finding import Finding, Span
 from devlint.selection import PARSE_ERROR, asked, graded, ignored_in, rules, selected
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def _check(data: bytes | str, filename: str, config: Config, chosen: tuple[type[
             return _parse_error(failure, data, filename, active)
     comments = suppressions(source.text, bool(found))
     kept = comments.apply(found) if comments.comments else found
-    unasked = {rule.code for rule in chosen if not rule.hints} - _asked(config)
-    kept = [finding for finding in kept if finding.severity > Severity.INFO or finding.code not in unasked]
+    selected_by_user = _asked(config)
+    kept = [finding for finding in kept if not finding.asked or finding.code in selected_by_user]
     kept = sorted([*kept, *comments.unused(filename, active)], key=lambda finding: finding.sort_key)
     return in_context(source, kept)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from devlint.finding import Applicability, Finding, Fix, Place
+from devlint.finding import Applicability, Finding, Fix, Place, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import in_format
 from devlint.rules.comments import loses_comments
@@ -80,10 +80,11 @@ def verdicts(
 
 def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST], Source] | None) -> Finding:
     places = tuple(_place(source, source if home is None else home(step.node), step) for step in report.steps)
+    severity = report.severity or rule.severity
     return Finding(
         code=rule.code,
         name=rule.name,
-        severity=report.severity or rule.severity,
+        severity=severity,
         message=report.message,
         filename=source.filename,
         span=source.span(report.node),
@@ -91,6 +92,7 @@ def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
+        asked=report.asked or (severity is Severity.INFO and not rule.hints),
     )
 
 

@@ -59,6 +59,7 @@ class Report:
     """A verdict of a rule, before it is given a file and positions.
 
     ``severity`` overrides the rule's own; ``steps`` are the places that explain it, ``fix`` the edits that mend it.
+    ``asked`` says that it is only for those who select the rule themselves.
     """
 
     node: ast.AST
@@ -68,6 +69,7 @@ class Report:
     steps: tuple[Step, ...] = ()
     help: str = ""
     fix: Fix | None = None
+    asked: bool = False
 
 
 class Rule:

@@ -101,7 +101,6 @@ def test_batches_elsewhere_cannot_be_pinned(batches: Device) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        "DataLoader(data, pin_memory=False)",
         "DataLoader(data, pin_memory=use_cuda)",
         "DataLoader(data, **options)",
         "DataLoader(data, batch_size=None)",
@@ -110,6 +109,15 @@ def test_batches_elsewhere_cannot_be_pinned(batches: Device) -> None:
 )
 def test_what_was_decided_is_respected(call: str) -> None:
     assert not judge(move(DEVICE), call=call)
+
+
+def test_a_literal_false_is_for_those_who_ask() -> None:
+    (report,) = judge(move(DEVICE), call="DataLoader(data, pin_memory=False)")
+    assert report.asked
+    assert report.fix is None
+    for call in ("DataLoader(data, batch_size=None, pin_memory=False)", "DataLoader(data, pin_memory=0)"):
+        assert not judge(move(DEVICE), call=call)
+    assert not judge(escapes=True, call="DataLoader(data, pin_memory=False)")
 
 
 def test_a_loader_that_leaves_the_file_is_a_hint() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from devlint.check.engine import check_source
 from devlint.config import Config, Selection
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
 
 PLAIN = """\
 import torch
@@ -30,3 +34,14 @@ def test_a_plain_function_is_hinted_at_where_the_rule_is_selected() -> None:
 def test_such_a_hint_uses_the_comment_that_silences_it() -> None:
     silenced = PLAIN.replace("torch.ones(3, 3)", "torch.ones(3, 3)  # devlint: ignore[DVL103]")
     assert told(silenced) == []
+
+
+def test_a_decision_is_pointed_out_to_those_who_ask_and_a_warning_of_the_same_rule_to_all() -> None:
+    """`pin_memory=False` may have been measured to be faster."""
+    decided = (FIXTURES / "DVL301_missing_pin_memory" / "bad_turned_off.py").read_text(encoding="utf-8")
+    assert told(decided) == []
+    assert told(decided, Selection(("DVL301",))) == [("DVL301", "info")] * 2
+    left_open = decided.replace(", pin_memory=False", "")
+    assert told(left_open) == [("DVL301", "warning")] * 2
+    kept = decided.replace("# expect: DVL301 info", "# devlint: ignore[DVL301]")
+    assert told(kept) == told(kept, Selection(("ALL",))) == []

@@ -20,7 +20,8 @@ class MissingPinMemory(Rule):
 
     ## What it does
     Reports a `DataLoader` without `pin_memory` whose batches are moved to what may be an accelerator, at every step
-    of a loop. Where the loader leaves the code that can be seen, it is a hint.
+    of a loop. Where the loader leaves the code that can be seen, it is a hint. `pin_memory=False` is a decision; where
+    the batches are seen to be copied, it is a hint for those who select the rule.
 
     ## Why it matters
     A copy to the accelerator starts from page-locked memory. Out of ordinary, pageable memory the driver first
@@ -50,7 +51,8 @@ class MissingPinMemory(Rule):
     ```
 
     ## When it stays silent
-    - `pin_memory` is given, whatever its value, or may be given through `**kwargs`.
+    - `pin_memory` is given, whatever its value, or may be given through `**kwargs`; a literal `False` is pointed out
+      only where the rule is selected.
     - The batches are on an accelerator already: pinning them would raise.
     - The batches go to `cpu` or `mps`, or are not moved in a loop.
     - The batches are objects of the program's own: a `collate_fn` that makes them, `batch_size=None`.
@@ -78,23 +80,26 @@ class MissingPinMemory(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""
-        if not isinstance(site, Load) or _decided(site) or not _pinnable(site):
+        if not isinstance(site, Load) or not _pinnable(site):
             return
         moves = [move for move in site.moves if move.repeated and reads_pinned(move.target)]
+        if _decided(site):
+            if moves and _turned_off(site):
+                yield _for_those_who_ask(site, moves)
+            return
         if not moves and (site.moves or not site.escapes or site.scope.test):
             return
         if site.pinned:
             return
-        loader = site.loader.rpartition(".")[2]
         target = f"{moves[0].target}" if moves else "an accelerator"
         verb = "are copied" if moves else "may be copied"
         yield Report(
             site.node,
-            f"the batches of this `{loader}` {verb} to {target} from pageable memory at every step",
+            f"the batches of this `{_name(site)}` {verb} to {target} from pageable memory at every step",
             label="`pin_memory` is not set" if not site.via else "made in this call, without `pin_memory`",
             # an argument that the code takes from elsewhere may have been a decision
             severity=None if moves and not site.open else Severity.INFO,
-            steps=tuple(Step(move.node, f"copied to {move.target} {_where(move)}") for move in moves),
+            steps=_copies(moves),
             help="set `pin_memory=True`, or `pin_memory=torch.cuda.is_available()` for machines without an accelerator"
             + _overlap(moves),
             fix=self._fix(site, moves),
@@ -115,17 +120,48 @@ class MissingPinMemory(Rule):
         return Fix(message, (pinned, *released), Applicability.SAFE if safe else Applicability.UNSAFE)
 
 
+def _for_those_who_ask(site: Load, moves: list[Transfer]) -> Report:
+    """A loader that was told not to pin, perhaps with good reason: pinning can be measured to be slower."""
+    return Report(
+        site.node,
+        f"the batches of this `{_name(site)}` are copied to {moves[0].target} at every step, and pinning is turned off",
+        label="copied from pageable memory",
+        severity=Severity.INFO,
+        steps=(Step(site.keywords["pin_memory"], "pinning is turned off here"), *_copies(moves)),
+        help="unless it was measured to be slower, set `pin_memory=True`" + _overlap(moves),
+        asked=True,
+    )
+
+
 def _decided(site: Load) -> bool:
     """Whether the call says something about pinning, or makes no batches."""
-    whole = site.keywords.get("batch_size")
-    streams = isinstance(whole, ast.Constant) and whole.value is None
     positional = len(site.node.args) if isinstance(site.node, ast.Call) else 0
     hidden = site.open and site.measured is None
-    return hidden or "pin_memory" in site.keywords or positional > _PIN_MEMORY_POSITION or streams
+    return hidden or "pin_memory" in site.keywords or positional > _PIN_MEMORY_POSITION or _streams(site)
+
+
+def _turned_off(site: Load) -> bool:
+    """Whether the code itself says that the memory is not to be pinned."""
+    asked = site.keywords.get("pin_memory")
+    literal = isinstance(asked, ast.Constant) and asked.value is False
+    return literal and site.measured is None and not _streams(site)
+
+
+def _streams(site: Load) -> bool:
+    whole = site.keywords.get("batch_size")
+    return isinstance(whole, ast.Constant) and whole.value is None
 
 
 def _pinnable(site: Load) -> bool:
     return not site.custom_batches and site.batches.kind in (Kind.CPU, Kind.UNKNOWN)
+
+
+def _name(site: Load) -> str:
+    return site.loader.rpartition(".")[2]
+
+
+def _copies(moves: list[Transfer]) -> tuple[Step, ...]:
+    return tuple(Step(move.node, f"copied to {move.target} {_where(move)}") for move in moves)
 
 
 def _where(move: Transfer) -> str:
