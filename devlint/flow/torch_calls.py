@@ -133,7 +133,12 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
     definite = tensors.deciding(operands, entry)
     if not definite:
         # what goes first into an operation of torch is a tensor
-        definite = [met[1] for met in operands[:1] if isinstance(met[1], Opaque) and name not in _TAKES_NUMBERS]
+        first = entry.parameter_at(0) or ""
+        definite = [
+            value
+            for _, value, role in operands[:1]
+            if isinstance(value, Opaque) and role == first and name not in _TAKES_NUMBERS
+        ]
     if not definite:
         return UNKNOWN
     result = operations.stranded(blend(*definite)) if clash else operations.tied(blend(*definite), call)

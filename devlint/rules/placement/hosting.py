@@ -15,6 +15,8 @@ from devlint.sites import Operand
 NUMPY = "torch.Tensor.numpy"
 """The reader that is a tensor's own method."""
 _PLAIN = re.compile(r"(?:an item of )?\w+")
+_PART = re.compile(r"""\[["']""")
+"""A part of something by its name."""
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
@@ -77,12 +79,16 @@ def _given(site: HostRead, operand: Operand) -> Absence | None:
         # an argument is the lengths themselves, more often than not; not so what the sequences are computed from
         same = site.beside.same(device) is True and site.computed
         return Absence(Severity.WARNING if aware else Severity.INFO, place) if same else None
-    # what a function gives to NumPy as it comes, and what came out of calls of others, may well be on the CPU
-    if site.reader != NUMPY or operand.derived or not operand.certain or site.scope.test:
+    # what a function gives to NumPy as it comes may well be on the CPU
+    if site.reader != NUMPY or not operand.certain or site.scope.test:
         return None
     # what hangs on an argument, as a batch's label does, need not be where the argument's other parts are
-    if any(leaf.kind is Kind.CPU for leaf in device.leaves()) or not _PLAIN.fullmatch(text):
+    if any(leaf.kind is Kind.CPU for leaf in device.leaves()) or not (operand.derived or _PLAIN.fullmatch(text)):
         return None
+    if operand.derived:
+        # calls of others, too, return what is on the CPU; less often what is computed with from then on
+        followed = site.computed and not _PART.search(text)
+        return Absence(Severity.INFO, "is probably where the arguments are") if followed else None
     if site.scope.module or (aware and site.computed):
         return Absence(Severity.WARNING, place)
     return Absence(Severity.INFO, place) if site.computed else None

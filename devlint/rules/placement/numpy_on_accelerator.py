@@ -22,7 +22,7 @@ class NumpyOnAccelerator(Rule):
     Reports `.numpy()`, functions of NumPy, plots of Matplotlib, data frames of pandas and calls of scikit-learn with a
     tensor that is on a device which the code chose. It is a warning where the tensor is wherever the module is,
     probably on the device of the network that returned it, or an argument in code that cares for devices; and a hint
-    where a plain function computes it from its arguments.
+    where a plain function computes it from its arguments, or from what a call of others made of them.
 
     ## Why it matters
     NumPy reads the host's memory. On an accelerator the call raises "can't convert cuda:0 device type tensor to numpy.
