@@ -87,6 +87,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
         placed = modules.placed_stranger(frame, called)
         if placed is not None:
             return modules.forward(frame, call, placed)
+    frame.machine.steps.named(frame, call.node.func)
     frame.machine.loaders.escape(call.values())
     frame.machine.queue.unseen(frame, call.node)
     return operations.derive(frame, call)

@@ -77,7 +77,7 @@ class Machine:
         self.attributes = Attributes()
         self.submodules = Submodules()
         self.optimizers = Optimizers()
-        self._steps = Steps()
+        self.steps = Steps(self.index)
         self.selections = Selections(self.index, text)
         self.choosing = Choosing(text)
         self.shims: set[str] = set()
@@ -103,7 +103,7 @@ class Machine:
         while self._pending:
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
-        yield from self._steps.told([*self.sites, *self.callers.sites()])
+        yield from self.steps.told([*self.sites, *self.callers.sites()])
         yield from self.loaders.sites(self.samples)
         yield from self.samples.sites(self.index)
         yield from self.groups.sites()
@@ -129,7 +129,7 @@ class Machine:
         claim = isinstance(site, (Operation, Forward, HostRead))
         if self.muted or (frame.inlined and not claim) or (frame.silent and claim):
             return
-        self._steps.made(frame, site)
+        self.steps.made(frame, site)
         if not self.callers.holds_back(site, frame):
             self.sites.append(site)
 
@@ -336,7 +336,7 @@ class Machine:
             if outer.info is info:
                 return UNKNOWN
             depth, outer = depth + 1, outer.caller
-        self._steps.called(frame, info)
+        self.steps.called(frame, info)
         length = (info.node.end_lineno or 0) - info.node.lineno
         if (
             depth > _DEEPEST_CALL

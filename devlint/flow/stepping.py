@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,13 +11,17 @@ from devlint.sites import Site, Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
-    from devlint.flow.index import FunctionInfo
+    from devlint.flow.index import FunctionInfo, Index
 
 
 class Steps:
     """Who calls whom in a loop of steps, and which copies that makes part of each step."""
 
-    def __init__(self) -> None:
+    def __init__(self, index: Index) -> None:
+        self._named: dict[str, list[FunctionInfo]] = {}
+        for info in index.functions.values():
+            if info.owner is None:
+                self._named.setdefault(info.name, []).append(info)
         self._called: set[FunctionInfo] = set()
         self._makers: dict[int, FunctionInfo] = {}
 
@@ -28,6 +33,12 @@ class Steps:
         always = frame.branches <= loop.branches and not loop.continues
         if always and any(outer.step and not outer.encloses for outer in frame.loops):
             self._called.add(info)
+
+    def named(self, frame: Frame, called: ast.expr) -> None:
+        """A name is called of which it is not known what it means by then: perhaps what the file defines under it."""
+        if frame.loops and isinstance(called, ast.Name):
+            for info in self._named.get(called.id, ()):
+                self.called(frame, info)
 
     def made(self, frame: Frame, site: Site) -> None:
         """A copy that each call of its function makes."""

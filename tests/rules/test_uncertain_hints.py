@@ -45,3 +45,20 @@ def test_a_decision_is_pointed_out_to_those_who_ask_and_a_warning_of_the_same_ru
     assert told(left_open) == [("DVL301", "warning")] * 2
     kept = decided.replace("# expect: DVL301 info", "# devlint: ignore[DVL301]")
     assert told(kept) == told(kept, Selection(("ALL",))) == []
+
+
+ASSEMBLED = """\
+import torch
+
+def learn(data, model, device):
+    for part in data:
+        x = torch.stack([torch.from_numpy(row) for row in part])
+        model(x.to(device)).backward()
+"""
+
+
+def test_copies_from_memory_that_is_not_pinned_are_for_those_who_ask_and_from_pinned_memory_for_all() -> None:
+    pinned = ASSEMBLED.replace("model(x.", "x = x.pin_memory()\n        model(x.")
+    assert told(pinned) == [("DVL204", "info")]
+    assert told(ASSEMBLED) == []
+    assert told(ASSEMBLED, Selection(("DVL204",))) == [("DVL204", "info")]

@@ -8,8 +8,16 @@ from collections.abc import Iterable
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule, SourceText
-from devlint.rules.edits import short
-from devlint.rules.transfers.pinned import can_be_released, pins_inline, reads_pinned, release, released_safely
+from devlint.rules.edits import in_test, short
+from devlint.rules.transfers.creating import reads_the_host
+from devlint.rules.transfers.pinned import (
+    can_be_released,
+    pins_inline,
+    reads_pinned,
+    release,
+    released_in_time,
+    released_safely,
+)
 from devlint.sites import Load, Site, Transfer
 
 _SETTABLE = frozenset({"accelerate", "transformers"})
@@ -27,11 +35,13 @@ class BlockingPinnedCopy(Rule):
     Reports `.to(device)` and `.cuda()` without `non_blocking=True` on the batches of a loader with `pin_memory=True`,
     or on what the code itself has pinned, in a loop or in a function that a loop of steps calls; also `.cuda(True)`,
     which takes the flag for a device. In an audit also copies by accelerate and transformers, which can be told not to
-    wait.
+    wait. Where the rule is selected by its code, its name or a prefix, also copies of what the code makes of arrays or
+    numbers in each step, and has not pinned.
 
     ## Why it matters
     Pinning is half of it: a copy from pinned memory can run while Python goes on, but only if the code does not ask to
-    wait. Without `non_blocking=True` the host stands still until each batch has arrived.
+    wait. Without `non_blocking=True` the host stands still until each batch has arrived, and all that was queued before
+    it is done. A small copy from any other memory need not wait either.
 
     ## Example
     ```python
@@ -52,7 +62,8 @@ class BlockingPinnedCopy(Rule):
     ## When it stays silent
     - `non_blocking` is given, whatever its value.
     - The copy is not made at every step, or not to a device that reads pinned memory.
-    - Whether the memory is pinned is not known.
+    - Whether the memory is pinned is not known, unless the code itself makes the tensor of values of the host, and
+      writes nothing into it.
 
     ## Fix safety
     Adding `non_blocking=True` is safe where the device is `cuda` or the CPU and the function does not write into the
@@ -85,12 +96,17 @@ class BlockingPinnedCopy(Rule):
             yield from self._judge(site)
 
     def _judge(self, site: Transfer) -> Iterable[Report]:
-        if site.node in self._told or not site.pinned or site.non_blocking or not site.repeated:
+        if site.node in self._told or site.non_blocking or not site.repeated:
+            return
+        if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target) or not _can_change(site):
+            return
+        if not site.pinned:
+            if _assembled(site) and released_in_time(self, site) and not in_test(self.source, site.scope):
+                self._told.add(site.node)
+                yield self._from_pageable(site)
             return
         if pins_inline(site):
             # DVL206 tells to leave the pinning out
-            return
-        if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target) or not _can_change(site):
             return
         self._told.add(site.node)
         text = short(site.value.text, "")
@@ -114,12 +130,32 @@ class BlockingPinnedCopy(Rule):
             fix=None if site.via else self._fix(site),
         )
 
+    def _from_pageable(self, site: Transfer) -> Report:
+        text = short(site.value.text, "")
+        what = f"`{text}`" if text else "the tensor"
+        return Report(
+            site.node,
+            f"the host waits for the copy of {what} to {site.target} in every step, until the device has caught up",
+            label="waits for the copy",
+            steps=site.value.story,
+            help=f"do not wait: `.{site.spelled}(..., non_blocking=True)`; pinned, it overlaps too",
+            fix=self._fix(site),
+            asked=True,
+        )
+
     def _fix(self, site: Transfer) -> Fix | None:
         edit = release(self, site)
         if edit is None:
             return None
         applicability = Applicability.SAFE if released_safely(self, site) else Applicability.UNSAFE
         return Fix("Add `non_blocking=True`", (edit,), applicability)
+
+
+def _assembled(site: Transfer) -> bool:
+    """Whether each step copies what the code has made of values of the host."""
+    every = (site.scope.step and not site.scope.sometimes) or site.scope.called
+    value = site.value
+    return every and value.certain and value.many is True and reads_the_host(value.factory) and not site.invariant
 
 
 def _misplaced(site: Transfer) -> bool:

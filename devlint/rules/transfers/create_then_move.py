@@ -8,13 +8,9 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test, short
-from devlint.rules.transfers.creating import creating
+from devlint.rules.transfers.creating import creating, reads_the_host
 from devlint.sites import Creation, Site, Step, Transfer
 
-_NEEDS_THE_HOST = frozenset(
-    {"tensor", "as_tensor", "asarray", "scalar_tensor", "from_numpy", "frombuffer", "from_file", "from_dlpack", "load"}
-)
-"""They read values of the host, which are copied whoever is told the device."""
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""
 
@@ -149,8 +145,11 @@ def _goes_away(site: Transfer) -> bool:
 
 def _needed(made: Creation) -> bool:
     """Whether a creation reads values of the host, or is on the CPU for a purpose."""
-    reads = made.function.rpartition(".")[2] in _NEEDS_THE_HOST
-    return reads or (_by_type(made) and isinstance(made.node.args[0], _DISPLAYS)) or _staged(made.node)
+    return (
+        reads_the_host(made.function)
+        or (_by_type(made) and isinstance(made.node.args[0], _DISPLAYS))
+        or _staged(made.node)
+    )
 
 
 def _by_type(made: Creation) -> bool:

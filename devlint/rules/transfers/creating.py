@@ -12,6 +12,10 @@ from devlint.rules.edits import code, device_at_hand, parsed, with_keyword
 from devlint.rules.transfers.chains import without_last
 from devlint.sites import Creation, Transfer
 
+_READS_THE_HOST = frozenset(
+    {"tensor", "as_tensor", "asarray", "scalar_tensor", "from_numpy", "frombuffer", "from_file", "from_dlpack", "load"}
+)
+"""They read values of the host, which are copied whoever is told the device."""
 _EXACT = frozenset("zeros ones full empty eye tril_indices triu_indices scalar_tensor".split())
 """Factories whose values are the same on every device."""
 _ANY_DTYPE = frozenset({"zeros", "ones", "empty", "eye"})
@@ -48,6 +52,11 @@ class _Asked:
     dtype: str
     certain: bool
     """Whether it is word for word what the move said."""
+
+
+def reads_the_host(function: str) -> bool:
+    """Whether a function makes a tensor of values of the host, so that a copy has to be made in any case."""
+    return function.rpartition(".")[2] in _READS_THE_HOST
 
 
 def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:

@@ -55,6 +55,11 @@ def released_safely(rule: Rule, site: Transfer) -> bool:
     """
     if site.target is None or any(leaf.kind is not Kind.CPU and leaf.type != "cuda" for leaf in site.target.leaves()):
         return False
+    return released_in_time(rule, site)
+
+
+def released_in_time(rule: Rule, site: Transfer) -> bool:
+    """Whether the function never writes into the host's tensor, which may not have been read by then."""
     root = _root(site.value.node)
     return not any(_written(node, root) for node in ast.walk(around(rule.source, site.node)))
 
