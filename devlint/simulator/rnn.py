@@ -44,10 +44,17 @@ def _network(op: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _cell(op: Any, args: Any, kwargs: Any) -> Any:
-    """One step of a network; where devices differ, the first multiplication on CUDA complains."""
-    value, weight = args[0], args[2]
-    if value.device != weight.device:
-        torch.mm(value, weight.t())
+    """One step; on CUDA, input and state are multiplied with their weights, and then all is put together."""
+    value, state, weights, rest = args[0], args[1], args[2:4], args[4:]
+    states = [state] if isinstance(state, torch.Tensor) else list(state)
+    for factor, weight in zip((value, states[0]), weights, strict=True):
+        if factor.device != weight.device:
+            torch.mm(factor, weight.t())
+    names = ("input_bias", "hidden_bias", "cx")
+    for name, other in zip(names, (*(*rest, None, None)[:2], *states[1:]), strict=False):
+        if other is not None and other.device != value.device:
+            kernel = f"wrapper_CUDA__thnn_fused_{op._schema.name.removeprefix('aten::')}"
+            raise errors.error("wrapper", name, other.device, value.device, kernel)
     return host.run(op, args, kwargs)
 
 

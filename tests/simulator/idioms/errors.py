@@ -142,6 +142,16 @@ def _() -> None:
     nn.utils.rnn.pack_padded_sequence(torch.randn(3, 2, 4, device=d), torch.tensor([3, 2], device=d))
 
 
+@idiom("a first state of the CPU for a cell on the device", raises=SAME)
+def _() -> None:
+    nn.GRUCell(8, 16).to(d)(torch.randn(4, 8, device=d), torch.zeros(4, 16))
+
+
+@idiom("one state of two on the CPU for a cell on the device", raises=SAME)
+def _() -> None:
+    nn.LSTMCell(8, 16).to(d)(torch.randn(4, 8, device=d), (torch.zeros(4, 16, device=d), torch.zeros(4, 16)))
+
+
 @idiom("a device that does not exist", raises="CUDA error: invalid device ordinal")
 def _() -> None:
     torch.randn(3).to("cuda:7")
