@@ -40,6 +40,12 @@ _CHAINED = frozenset(
     """train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty
     register_forward_hook zero_grad""".split()
 )
+_CAUSAL_MASKS = {
+    "torch.nn.TransformerEncoder": ((1, "mask"),),
+    "torch.nn.TransformerDecoder": ((2, "tgt_mask"),),
+    "torch.nn.Transformer": ((2, "src_mask"), (3, "tgt_mask")),
+}
+"""Masks that are not used if they are causal, and may stay anywhere then, in training at least: position and name."""
 _RECURRENT = frozenset({"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"})
 
 
@@ -222,6 +228,8 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         if module.path.startswith("torch.nn."):
             # no layer of torch takes a 0-dim tensor
             tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
+        unread = [call.argument_node(*mask) for mask in _CAUSAL_MASKS.get(module.path, ())]
+        tensors_in = [met for met in tensors_in if met[0] not in unread]
         clash = _check(frame, call, module, place, tensors_in)
     elif module.path == "torch.nn.CTCLoss":
         # it moves its targets and lengths itself
