@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,14 +42,44 @@ def command(main: Callable[[], Any], *words: str) -> Any:
     return main()
 
 
+def given(target: Any, **names: Any) -> Any:
+    """The target, once a function has these globals, or another object these attributes."""
+    if isinstance(target, FunctionType):
+        target.__globals__.update(names)
+    else:
+        for name, value in names.items():
+            setattr(target, name, value)
+    return target
+
+
+def under(device: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """What the function returns where the device is torch's default."""
+    with torch.device(device):
+        return function(*args)
+
+
+def saved(value: Any, path: str) -> str:
+    """The path of a file in which a value has been saved."""
+    torch.save(value, path)
+    return path
+
+
+def accelerator() -> Any:
+    """The one of Hugging Face's `accelerate`."""
+    from accelerate import Accelerator
+
+    return Accelerator()
+
+
 def vocabulary(machine: str) -> dict[str, Any]:
     """The names in a `# run:`, besides those of the file, which come first.
 
     ``cuda`` is the accelerator, and the host itself on a machine that has none.
     """
     words = {"torch": torch, "nn": nn, "F": F, "np": np, "TensorDataset": TensorDataset, "DataLoader": DataLoader}
-    made = {"tensor_dataset": tensor_dataset, "loader": loader, "batches": batches, "command": command}
-    return {**words, **made, "cuda": torch.device("cpu" if machine == "host" else "cuda")}
+    made = (tensor_dataset, loader, batches, command, given, under, saved, accelerator)
+    device = torch.device("cpu" if machine == "host" else "cuda")
+    return {**words, **{function.__name__: function for function in made}, "Namespace": SimpleNamespace, "cuda": device}
 
 
 def conventional(machine: str) -> Values:

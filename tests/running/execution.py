@@ -10,30 +10,51 @@ import shlex
 import sys
 import types
 import warnings
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-import devlint
+from devlint.auditor.run import header
+from devlint.auditor.running.recording import Plan, Recording
+from devlint.auditor.running.runner import describe
 from devlint.finding import Finding
+from devlint.record import Process
 from tests.running import arguments, imaginary
 from tests.running.cases import TOP, Case, Fixture
 from tests.running.claims import Claim
-from tests.running.instrument import ENTERED, WATCH, instrumented
-from tests.running.observed import Key, Run, failure_of
+from tests.running.instrument import ENTERED, LEFT_OUT, MOVED, WATCH, Key, instrumented
+from tests.running.observed import Run, failure_of
 
 DEVICES = 2
 """How many accelerators are simulated."""
 
 
-def recorder(machine: str) -> AbstractContextManager[Any]:
-    """Records what happens on a machine: `simulated`, `real`, or the `host`, which has nothing to record."""
-    if machine == "host":
-        return contextlib.nullcontext()
-    return devlint.audit(simulate=True, devices=DEVICES) if machine == "simulated" else devlint.audit()
+class Recorder:
+    """Records what happens in a block, on a machine: `simulated`, `real`, or the `host`, which has nothing to record.
+
+    It is `devlint.audit()`, but for the judgement of the record, which claims do without.
+    """
+
+    def __init__(self, machine: str) -> None:
+        self.process: Process | None = None
+        self._recording: Recording | None = None
+        if machine != "host":
+            self._recording = Recording(Plan(header(simulated=machine == "simulated"), devices=DEVICES))
+
+    def __enter__(self) -> Recorder:
+        if self._recording:
+            self._recording.begin()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._recording:
+            if error:
+                self._recording.explain(error)
+            self.process = self._recording.process(describe(error))
+            self._recording.end()
 
 
 def execute(
@@ -41,43 +62,48 @@ def execute(
     case: Case,
     call: str,
     machine: str,
-    claims: list[tuple[Finding, Claim]],
+    claims: dict[Finding, Claim],
     own: Claim | None = None,
     left_out: tuple[Finding, ...] = (),
 ) -> Run:
     """Run a case; ``claims`` are those made of the file, ``own`` is that of its rule.
 
-    ``call`` is the expression of a `# run:`, or empty for the conventional one.
+    ``call`` is the expression of a `# run:`, or empty for the conventional one.  What ``left_out`` findings underline
+    is left out, or moved to the accelerator where their claim says that this puts it right.
     """
-    lines = fixture.path.read_text(encoding="utf-8").splitlines()
+    text = fixture.path.read_text(encoding="utf-8")
+    lines = text.splitlines()
     run = Run(fixture, case, call or f"{case.name}(...)", lines, machine, left_out=left_out)
     tree = fixture.tree
-    nodes = [(run.node(finding), claim) for finding, claim in claims]
+    nodes = [(run.node(finding), claim) for finding, claim in claims.items()]
     watched = {chosen for node, claim in nodes for chosen in claim.watches(node)} | set(
         own.surveys(tree) if own else ()
     )
-    code = instrumented(tree, watched, {run.node(finding) for finding in left_out})
+    code = instrumented(
+        text,
+        tree,
+        {
+            WATCH: watched,
+            MOVED: {run.node(finding) for finding in left_out if claims[finding].causal},
+            LEFT_OUT: {run.node(finding) for finding in left_out if not claims[finding].causal},
+        },
+    )
     program = compile(code, str(fixture.path), "exec")
-    _reset()
-    with warnings.catch_warnings(record=True) as run.warnings, contextlib.suppress(_Ended):
+    reset()
+    recorder = Recorder(machine)
+    with warnings.catch_warnings(record=True) as run.warnings:
         warnings.simplefilter("always")
-        audit = recorder(machine)
-        with audit:
-            try:
+        try:
+            with recorder:
                 run.value = _perform(run, program, call)
-            except BaseException as error:  # whatever it is, it is what the run showed
-                run.failure = failure_of(error, str(fixture.path), lines)
-                raise _Ended from error
-    if machine != "host":
-        run.process = audit.record.processes[0]
+        except BaseException as error:  # whatever it is, it is what the run showed
+            run.failure = failure_of(error, str(fixture.path), lines)
+    run.process = recorder.process
     return run
 
 
-class _Ended(Exception):
-    """Takes a failed run out of the recorder."""
-
-
-def _reset() -> None:
+def reset() -> None:
+    """Begin with the same random numbers."""
     torch.manual_seed(0)
     np.random.seed(0)
     random.seed(0)
@@ -89,7 +115,7 @@ def _perform(run: Run, program: types.CodeType, call: str) -> Any:
     sys.modules[module.__name__] = module
     names = vars(module)
     names.update(__file__=str(run.fixture.path), __package__=imaginary.PACKAGE)
-    names[WATCH], names[ENTERED] = _watcher(run.values), run.entered.add
+    names.update({WATCH: _watcher(run), ENTERED: _marker(run), MOVED: _mover(run.machine)})
     run.namespace = names
     is_top = run.case.name == TOP
     sys.argv = [str(run.fixture.path), *(shlex.split(call)[2:] if is_top else ())]
@@ -105,12 +131,33 @@ def _perform(run: Run, program: types.CodeType, call: str) -> Any:
     return _finished(_conventionally(names[run.case.name], machine))
 
 
-def _watcher(values: dict[Key, list[Any]]) -> Any:
+def _watcher(run: Run) -> Callable[[Key, Any], Any]:
     def watch(key: Key, value: Any) -> Any:
-        values.setdefault(key, []).append(value)
+        run.values.setdefault(key, []).append(value)
         return value
 
     return watch
+
+
+def _marker(run: Run) -> Callable[[int], None]:
+    def mark(row: int) -> None:
+        run.entered.add(row)
+        owner = sys._getframe(1).f_locals.get("self")
+        if owner is not None and not any(owner is known for known in run.objects):
+            run.objects.append(owner)
+
+    return mark
+
+
+def _mover(machine: str) -> Callable[[Any], Any]:
+    device = arguments.vocabulary(machine)["cuda"]
+
+    def move(value: Any) -> Any:
+        if isinstance(value, nn.Module):
+            return value.to(device)
+        return torch.utils._pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(device), value)
+
+    return move
 
 
 def _conventionally(thing: Any, machine: str) -> Any:

@@ -7,12 +7,19 @@ that the code after it can be reached.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Iterator
-from copy import deepcopy
+from collections.abc import Container, Iterator, Mapping
 
 from devlint.finding import Span
 
-WATCH, ENTERED = "__watch__", "__entered__"
+Key = tuple[int, int, int, int]
+"""The position of an expression, as `ast` counts."""
+
+WATCH, ENTERED, MOVED = "__watch__", "__entered__", "__moved__"
+"""Functions that the changed code calls: with an expression's key and value, a function's row, a value to be moved."""
+LEFT_OUT = "left out"
+
+Marks = Mapping[str, Container[ast.AST]]
+"""What is done to which nodes: ``WATCH``, ``MOVED`` or ``LEFT_OUT``."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -36,7 +43,8 @@ def covers(outer: Span, inner: Span) -> bool:
 
 def expression(tree: ast.Module, lines: list[str], span: Span) -> ast.expr | None:
     """The outermost expression that stands exactly there."""
-    return next((node for node in ast.walk(tree) if isinstance(node, ast.expr) and span_of(node, lines) == span), None)
+    there = (node for node in ast.walk(tree) if isinstance(node, ast.expr) and node.lineno == span.row)
+    return next((node for node in there if span_of(node, lines) == span), None)
 
 
 def statement(tree: ast.Module, lines: list[str], span: Span) -> ast.stmt | None:
@@ -54,34 +62,35 @@ def functions(tree: ast.AST) -> Iterator[Function]:
     return (node for node in ast.walk(tree) if isinstance(node, Function))
 
 
-def instrumented(
-    tree: ast.Module, watched: Container[ast.AST], left_out: Container[ast.AST], entered: bool = True
-) -> ast.Module:
-    """A copy in which some expressions are watched, and others, or statements, left out."""
-    copy = deepcopy(tree)
+def key_of(node: ast.expr) -> Key:
+    """How a watched expression is found again."""
+    return (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def instrumented(text: str, tree: ast.Module, marks: Marks) -> ast.Module:
+    """The tree of a text, changed where nodes of its first ``tree`` are marked."""
+    copy = ast.parse(text)
     pairs = zip(ast.walk(tree), ast.walk(copy), strict=True)
-    marks = {id(twin): (node in watched, node in left_out) for node, twin in pairs}
-    changed = _Change(lambda node: marks.get(id(node), (False, False)), entered).visit(copy)
-    return ast.fix_missing_locations(changed)
+    marked = {id(twin): {mark for mark, nodes in marks.items() if node in nodes} for node, twin in pairs}
+    return ast.fix_missing_locations(_Change(marked).visit(copy))
 
 
 class _Change(ast.NodeTransformer):
-    def __init__(self, marks: Callable[[ast.AST], tuple[bool, bool]], entered: bool) -> None:
+    def __init__(self, marks: dict[int, set[str]]) -> None:
         self._marks = marks
-        self._entered = entered
 
     def visit(self, node: ast.AST) -> ast.AST:
-        watched, left_out = self._marks(node)
-        if left_out:
+        marks = self._marks.get(id(node), set())
+        if LEFT_OUT in marks:
             new: ast.AST = ast.Constant(None) if isinstance(node, ast.expr) else ast.Pass()
             return ast.copy_location(new, node)
-        place = ast.dump(node, include_attributes=True)[:0] or node
         visited = self.generic_visit(node)
-        if isinstance(visited, Function) and self._entered:
+        if isinstance(visited, Function):
             self._enter(visited)
-        if watched and isinstance(visited, ast.expr):
-            key = (place.lineno, place.col_offset, place.end_lineno, place.end_col_offset)
-            return _call(WATCH, [ast.Constant(key), visited], visited)
+        if isinstance(visited, ast.expr):
+            key = ast.Constant(key_of(visited))
+            visited = _call(MOVED, [visited], visited) if MOVED in marks else visited
+            visited = _call(WATCH, [key, visited], visited) if WATCH in marks else visited
         return visited
 
     def _enter(self, function: Function) -> None:

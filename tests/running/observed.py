@@ -13,9 +13,7 @@ from torch import nn
 from devlint.finding import Finding, Span
 from devlint.record import Event, Frame, Process
 from tests.running.cases import Case, Fixture
-from tests.running.instrument import expression, span_of, statement
-
-Key = tuple[int, int, int, int]
+from tests.running.instrument import Key, expression, key_of, span_of, statement
 
 
 @dataclass(frozen=True)
@@ -24,6 +22,10 @@ class Place:
 
     frame: FrameType
     span: Span
+
+    def meets(self, finding: Finding) -> bool:
+        """Whether a part of what the finding underlines was running, or all of it."""
+        return _meet(self.span, finding.span)
 
     @property
     def is_method_of_module(self) -> bool:
@@ -50,7 +52,7 @@ class Failure:
         rule that reports a call of a module names the call.
         """
         for place in reversed(self.places):
-            if _meet(place.span, finding.span):
+            if place.meets(finding):
                 return True
             if not place.is_method_of_module:
                 return False
@@ -62,7 +64,8 @@ class Run:
     """One run of a case: what was called, what was seen, and how it ended.
 
     ``values`` are those of the watched expressions, in the order in which they were computed, by their position as
-    ``ast`` counts; ``left_out`` are findings whose code had failed in an earlier run and was left out of this one.
+    ``ast`` counts, ``objects`` whatever was `self` in a function of the file.  ``left_out`` are findings whose code was
+    left out of this run, or put right, since an earlier one has shown them.
     """
 
     fixture: Fixture
@@ -77,6 +80,7 @@ class Run:
     entered: set[int] = field(default_factory=set)
     warnings: list[warnings.WarningMessage] = field(default_factory=list)
     namespace: dict[str, Any] = field(default_factory=dict)
+    objects: list[Any] = field(default_factory=list)
     left_out: tuple[Finding, ...] = ()
 
     def node(self, finding: Finding) -> ast.expr | ast.stmt:
@@ -109,11 +113,6 @@ class Run:
         if frame.column is None or frame.end_line is None:
             return Span(frame.line, 1, frame.line, 10_000)
         return span_at(self.lines, frame.line, frame.column, frame.end_line, frame.end_column or 0)
-
-
-def key_of(node: ast.expr) -> Key:
-    """How a watched expression is found again."""
-    return (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
 
 
 def span_at(lines: list[str], row: int, offset: int, end_row: int, end_offset: int) -> Span:

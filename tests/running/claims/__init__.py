@@ -41,7 +41,9 @@ class Claim:
 
     ``watches`` chooses, given the node that a finding underlines, expressions whose values are kept; ``surveys`` does
     so for the whole tree, in all files of the rule, where `absent` has to see something.  ``raises``: the code dies of
-    it; it is left out then, and the case goes on after it.
+    it; it is left out then, and the case goes on after it.  ``causal``: what the finding underlines does its harm
+    elsewhere.  The case has to run clean when every such thing is moved to the accelerator, and `shown` is asked of a
+    run in which all but this one are.
     """
 
     shown: Shown
@@ -50,6 +52,7 @@ class Claim:
     surveys: Callable[[ast.Module], Iterable[ast.expr]] = watch_nothing
     machine: Machine = "accelerator"
     raises: bool = False
+    causal: bool = False
 
 
 def raising(*patterns: str, machine: Machine = "accelerator") -> Claim:
