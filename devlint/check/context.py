@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from devlint.check.source import Source
 from devlint.finding import Context, Finding, Span
@@ -16,6 +17,8 @@ _ATOMS = (ast.Constant, ast.FormattedValue, ast.JoinedStr, ast.Name, ast.keyword
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MANY = 16
 _LONGEST = 120
+_MOST = 4_000
+"""So many characters of code tell it from any other; what is nested in what may have as many again."""
 _COMMENT_OR_STRING = re.compile(
     r'''#[^\n]*|"""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^\\"\n])*"|'(?:\\.|[^\\'\n])*\'''', re.DOTALL
 )
@@ -26,7 +29,17 @@ _NEEDLESS = re.compile(r"(?<!\w) | (?!\w)")
 
 def in_context(source: Source, findings: Sequence[Finding]) -> list[Finding]:
     """The findings of one file, each with what surrounds it."""
-    return [replace(finding, context=_context(source, finding)) for finding in findings]
+    if not findings:
+        return []
+    descent = _Descent(source)
+    # From the outside to the inside, so that each finds most of its way in that of the one before.
+    order = sorted(range(len(findings)), key=lambda at: _outermost_first(findings[at].span))
+    contexts = {at: descent.context(findings[at].span) for at in order}
+    return [replace(finding, context=contexts[at]) for at, finding in enumerate(findings)]
+
+
+def _outermost_first(span: Span) -> tuple[int, int, int, int]:
+    return span.row, span.column, -span.end_row, -span.end_column
 
 
 def plain(code: str) -> str:
@@ -51,14 +64,57 @@ def _quoted(string: str) -> str:
     return f'"{string[1:-1]}"' if simple else string
 
 
-def _context(source: Source, finding: Finding) -> Context:
-    chain = list(_around(source, finding.span))
-    scope = ".".join(node.name for node in chain if isinstance(node, _DEFINITIONS))
-    span = finding.span
-    if chain and isinstance(chain[-1], _ATOMS):
-        span = _span(source, next((node for node in reversed(chain) if not isinstance(node, _ATOMS)), chain[-1]))
-    text = plain(source.slice(span)) or " ".join(source.slice(span).split())
-    return Context(scope, _shortened(text), _rows(source, chain, finding.span))
+class _Surrounding(NamedTuple):
+    """A node on the way to a finding: the definitions and the innermost statement as far as there, and itself."""
+
+    node: ast.AST
+    scope: str
+    statement: ast.AST | None
+    telling: ast.AST | None
+    """The innermost node that says enough by itself."""
+
+
+class _Descent:
+    """The way from the top of a file's tree to one place after the other."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._way = [_Surrounding(source.tree, "", None, None)]
+        self._texts: dict[Span, str] = {}
+
+    def context(self, span: Span) -> Context:
+        """What surrounds a place."""
+        source, way = self._source, self._way
+        while len(way) > 1 and not _contains(source, way[-1].node, span):
+            way.pop()
+        while (node := next(_around(source, way[-1].node, span), None)) is not None:
+            way.append(_inside(way[-1], node))
+        inner = way[-1]
+        if len(way) == 1:
+            return Context("", self._text(span), (span.row, span.end_row))
+        around = _span(source, inner.telling or inner.node) if isinstance(inner.node, _ATOMS) else span
+        rows = span.row, span.end_row
+        if inner.statement is not None:
+            whole = _span(source, inner.statement)
+            # First and last row of the innermost statement, of a compound one of its header, and of the finding itself.
+            rows = min(whole.row, span.row), max(whole.end_row, span.end_row)
+        return Context(inner.scope, self._text(around), rows)
+
+    def _text(self, span: Span) -> str:
+        text = self._texts.get(span)
+        if text is None:
+            code = self._source.slice(span)
+            text = self._texts[span] = _shortened(plain(code[:_MOST]) or " ".join(code.split()))
+        return text
+
+
+def _inside(outer: _Surrounding, node: ast.AST) -> _Surrounding:
+    scope, statement, telling = outer.scope, outer.statement, outer.telling
+    if isinstance(node, _DEFINITIONS):
+        scope = f"{scope}.{node.name}" if scope else node.name
+    if isinstance(node, ast.stmt | ast.excepthandler):
+        statement = node
+    return _Surrounding(node, scope, statement, telling if isinstance(node, _ATOMS) else node)
 
 
 def _shortened(text: str) -> str:
@@ -67,15 +123,6 @@ def _shortened(text: str) -> str:
     from hashlib import sha256
 
     return f"{text[: _LONGEST // 2]}... {sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
-
-
-def _rows(source: Source, chain: list[ast.AST], span: Span) -> tuple[int, int]:
-    """First and last row of the innermost statement, of a compound one of its header, and of the finding itself."""
-    for node in reversed(chain):
-        if isinstance(node, ast.stmt | ast.excepthandler):
-            whole = _span(source, node)
-            return min(whole.row, span.row), max(whole.end_row, span.end_row)
-    return span.row, span.end_row
 
 
 def _span(source: Source, node: ast.AST) -> Span:
@@ -88,13 +135,9 @@ def _span(source: Source, node: ast.AST) -> Span:
     return Span(_first_row(node), 1, last, len(source.lines[last - 1]) + 1)
 
 
-def _around(source: Source, span: Span) -> Iterator[ast.AST]:
-    """The nodes that contain a span, from the outside to the inside."""
-    node: ast.AST | None = source.tree
-    while node is not None:
-        node = next((child for child in _children(node, span.row) if _contains(source, child, span)), None)
-        if node is not None:
-            yield node
+def _around(source: Source, node: ast.AST, span: Span) -> Iterator[ast.AST]:
+    """The nodes directly below one that contain a span."""
+    return (child for child in _children(source, node, span) if _contains(source, child, span))
 
 
 def _contains(source: Source, node: ast.AST, span: Span) -> bool:
@@ -105,13 +148,13 @@ def _contains(source: Source, node: ast.AST, span: Span) -> bool:
     return starts and (span.end_row, span.end_column) <= (around.end_row, around.end_column)
 
 
-def _children(node: ast.AST, row: int) -> Iterator[ast.AST]:
-    """The nodes below that have a place, of a long list only those near the row."""
-    for name, value in ast.iter_fields(node):
+def _children(source: Source, node: ast.AST, span: Span) -> Iterator[ast.AST]:
+    """The nodes below that have a place, of a long list the one that may be around the span."""
+    for value in (getattr(node, name, None) for name in node._fields):
         if isinstance(value, ast.AST):
             found: Iterable[object] = (value,)
         elif isinstance(value, list):
-            found = _near(value, row) if len(value) > _MANY and name in ("body", "elts") else value
+            found = _near(source, value, span) if len(value) > _MANY else value
         else:
             continue
         for child in found:
@@ -119,21 +162,27 @@ def _children(node: ast.AST, row: int) -> Iterator[ast.AST]:
                 if hasattr(child, "lineno"):
                     yield child
                 else:
-                    yield from _children(child, row)
+                    yield from _children(source, child, span)
 
 
-def _near(nodes: list[ast.AST], row: int) -> Iterator[ast.AST]:
-    for number in range(bisect_left(nodes, row, key=_last_row), len(nodes)):
-        if _first_row(nodes[number]) > row:
-            return
-        yield nodes[number]
+def _near(source: Source, nodes: list[ast.AST], span: Span) -> Iterator[ast.AST]:
+    """Of a list, which is in the order of the text, the last that does not begin behind the span."""
+    if None in nodes:  # such as the key of `**` in a dict
+        nodes = [node for node in nodes if node is not None]
+    at = bisect_right(nodes, (span.row, span.column), key=lambda node: _start(source, node))
+    yield from nodes[max(at - 1, 0) : at]
 
 
-def _last_row(node: ast.AST) -> int:
-    return int(getattr(node, "end_lineno", None) or 0)
+def _start(source: Source, node: ast.AST) -> tuple[int, int]:
+    """Where a node begins; of a definition, that is its first decorator."""
+    while not hasattr(node, "lineno"):
+        node = next(ast.iter_child_nodes(node))
+    around = source.span(node)
+    first = _first_row(node)
+    return (first, 1) if first < around.row else (around.row, around.column)
 
 
 def _first_row(node: ast.AST) -> int:
     """The row where a node begins; of a definition, that of its first decorator."""
-    decorators: list[ast.AST] = getattr(node, "decorator_list", [])
+    decorators: list[ast.AST] = getattr(node, "decorator_list", None) or []
     return int(min(getattr(item, "lineno", 1) for item in (node, *decorators)))
