@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devlint.device import Role
 from devlint.flow import factories, names, nodes, table
+from devlint.flow.lookups import place, read
 from devlint.flow.values import Batches, Const, Opaque, Tensor
 from devlint.sites import Creation
 
@@ -16,10 +18,6 @@ if TYPE_CHECKING:
     from devlint.flow.frame import Frame
     from devlint.flow.index import FunctionInfo
 
-_DESCRIPTIONS = frozenset(
-    "shape size dim numel nelement device dtype ndim stride layout is_cuda get_device element_size".split()
-)
-"""Attributes and methods that tell of a tensor without reading it."""
 _CARRIERS = frozenset(
     """view reshape flatten unsqueeze squeeze unsqueeze_ squeeze_ expand expand_as view_as permute transpose t repeat
     tile contiguous clone detach long int float double half bfloat16 bool byte short type flip roll movedim swapaxes
@@ -44,7 +42,7 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
         return None
     if factories.is_legacy(tensor.factory) and not _counts(frame, made):
         return None
-    here = any(node is made for node in frame.inside)
+    here = frame.machine.lookups.of(frame).holds(made)
     helper = None if here else _helper(frame, made)
     if helper is None and not here:
         return None
@@ -118,18 +116,6 @@ class _Trail:
         return isinstance(value, (Tensor, Batches)) or (
             isinstance(value, Opaque) and value.hint in ("tensor", "tensors")
         )
-
-
-def read(node: ast.AST) -> Iterator[ast.Name]:
-    """The names that an expression or statement reads, but for what only describes a tensor, such as ``x.shape``."""
-    if isinstance(node, ast.Attribute) and node.attr in _DESCRIPTIONS:
-        return
-    if isinstance(node, ast.Name):
-        if isinstance(node.ctx, ast.Load):
-            yield node
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from read(child)
 
 
 def _moved_later(trail: _Trail, move: ast.Call, receiver: ast.expr) -> bool:
@@ -206,22 +192,21 @@ def _wanted_after(trail: _Trail, move: ast.stmt, still: set[str]) -> bool:
     """Whether the function reads the tensor on the CPU once more."""
     if not still:
         return False
-    root = trail.frame.info.node if trail.frame.info else trail.frame.machine.tree
+    last = trail.frame.machine.lookups.of(trail.frame).last_read
     end = move.end_lineno or move.lineno
-    return any(name.id in still and name.lineno > end for name in read(root))
+    return any(last.get(name, 0) > end for name in still)
 
 
 def _placed(body: list[ast.stmt], node: ast.AST) -> tuple[list[ast.stmt], int] | None:
     """The innermost block that ``node`` stands in, and at which statement."""
-    for at, statement in enumerate(body):
-        if not _spans(statement, node):
-            continue
-        for block in _blocks(statement):
-            found = _placed(block, node)
-            if found is not None:
-                return found
-        return body, at
-    return None
+    at = bisect_right(body, place(node), key=place) - 1
+    if at < 0 or not _spans(body[at], node):
+        return None
+    for block in _blocks(body[at]):
+        found = _placed(block, node)
+        if found is not None:
+            return found
+    return body, at
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -234,13 +219,12 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _spans(outer: ast.stmt, node: ast.AST) -> bool:
-    start = (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
-    return (outer.lineno, outer.col_offset) <= start < (outer.end_lineno or 0, outer.end_col_offset or 0)
+    return place(outer) <= place(node) < (outer.end_lineno or 0, outer.end_col_offset or 0)
 
 
 def _helper(frame: Frame, made: ast.Call) -> FunctionInfo | None:
     """The function of the file that made the tensor and returns it as it is; ``None`` where it does more with it."""
-    for info in frame.machine.index.functions.values():
+    for info in frame.machine.lookups.functions_around(frame.machine.index, made):
         if not info.triggered or not _spans(info.node, made):
             continue
         found = _placed(info.node.body, made)

@@ -12,6 +12,9 @@ from devlint.flow.state import CHILDREN, DEVICE, STORY, State
 from devlint.flow.values import UNKNOWN, DeviceValue, Module, Opaque, Tensor, Value, as_tensor
 from devlint.sites import Literal, Operand, Scope, Site, Step
 
+_MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
+_MANY_DEVICES = 32
+
 if TYPE_CHECKING:
     from devlint.flow.index import ClassInfo, FunctionInfo
     from devlint.flow.machine import Machine
@@ -171,18 +174,19 @@ class Frame:
         )
 
     def devices(self) -> tuple[str, ...]:
-        """The device expressions at hand: names first, then what ``self`` has."""
-        found = [name for name, value in self.state.env.items() if _is_device(value)]
-        found += [name for name, value in self.machine.globals.items() if _is_device(value) and name not in found]
+        """The device expressions at hand, as many as anybody would choose from: names first, then what ``self`` has."""
+        found = [name for name, value in self.state.env.items() if type(value) in _MAY_BE_DEVICES and is_device(value)]
+        known = set(found)
+        found += [name for name in self.machine.global_devices() if name not in known]
         found.sort(key=lambda name: (name != "device", "device" not in name))
         if self.owner is not None:
             found += [f"self.{attr}" for attr in self.machine.device_attributes(self.owner)]
         found += [
             f"{name}.device"
             for name, value in self.state.env.items()
-            if isinstance(value, Opaque) and value.hint == "tensor" and value.role is Role.INPUT and value.text == name
+            if type(value) is Opaque and value.hint == "tensor" and value.role is Role.INPUT and value.text == name
         ]
-        return tuple(found)
+        return tuple(found[:_MANY_DEVICES])
 
     def emit(self, site: Site) -> None:
         """Hand a site to whoever judges it."""
@@ -239,7 +243,8 @@ class Frame:
         return held if isinstance(held, tuple) else ()
 
 
-def _is_device(value: Value) -> bool:
+def is_device(value: Value) -> bool:
+    """Whether a name that holds the value is one to say a device by."""
     if isinstance(value, DeviceValue):
         return value.device.kind in (Kind.SYMBOL, Kind.CHOICE)
     # a rank or an index is a device only as an argument

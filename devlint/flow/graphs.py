@@ -29,12 +29,19 @@ def kept(frame: Frame, loop: ast.For | ast.AsyncFor | ast.While) -> None:
     losses = _losses(rounds.inside) if rounds.trains else {}
     if not losses:
         return
+    meant: dict[tuple[str, str], bool] = {}
     for statement, certain in _statements(loop.body):
         found = _accumulation(statement, losses)
         if found is None:
             continue
         holder, kind, part = found
-        if not certain or _is_fresh(loop, holder, kind) or _is_trained(frame, holder) or _is_bounded(frame, holder):
+        if not certain:
+            continue
+        if (holder, kind) not in meant:
+            meant[holder, kind] = (
+                _is_fresh(loop, holder, kind) or _is_trained(frame, holder) or _is_bounded(frame, holder)
+            )
+        if meant[holder, kind]:
             continue
         frame.emit(
             Keep(part, frame.scope(), part.id, holder, kind, Step(losses[part.id], "this step is done with it here"))

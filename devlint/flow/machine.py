@@ -18,11 +18,12 @@ from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers
 from devlint.flow.choosing import Choosing
 from devlint.flow.evidence import DEVICE_NAME
-from devlint.flow.frame import Call, Frame
+from devlint.flow.frame import Call, Frame, is_device
 from devlint.flow.groups import Groups
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.joining import join
 from devlint.flow.loaders import Loaders
+from devlint.flow.lookups import Lookups
 from devlint.flow.optimizers import Optimizers
 from devlint.flow.rounds import Rounds
 from devlint.flow.samples import Samples
@@ -61,6 +62,7 @@ class Machine:
     def __init__(self, tree: ast.Module, text: str, test: bool = False) -> None:
         self.index = Index(tree, text)
         self.tree = tree
+        self.lookups = Lookups(tree)
         self.globals: dict[str, Value] = {}
         self.sites: list[Site] = []
         self.text_of_file = text
@@ -84,6 +86,8 @@ class Machine:
         self.queue = Queue()
         self._rounds: dict[ast.AST, Rounds] = {}
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
+        self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
+        self._global_devices: list[str] | None = None
         self.callers = Callers()
         self._pending: list[tuple[FunctionInfo, tuple[Frame, ...]]] = []
 
@@ -94,6 +98,7 @@ class Machine:
         frame = Frame(self, State(self.globals))
         statements.run_body(frame, self.tree.body)
         self.globals = frame.state.env
+        self._global_devices = self.global_devices()
         self.default_device = draws.left(frame)
         for info in list(self.index.classes.values()):
             self._run_class(info)
@@ -233,8 +238,18 @@ class Machine:
     def device_attributes(self, info: ClassInfo) -> list[str]:
         """The attributes of ``self`` that hold a device."""
         heap = self._class_heaps.get(info, {})
-        oid = self._oid(info)
-        return [key[1] for key, held in heap.items() if key[0] == oid and _is_device(held)]
+        known = self._device_attributes.get(info)
+        if known is None or known[0] != len(heap):  # it is filled when ``__init__`` has run
+            oid = self._oid(info)
+            found = [key[1] for key, held in heap.items() if key[0] == oid and _is_device(held)]
+            known = self._device_attributes[info] = len(heap), found
+        return known[1]
+
+    def global_devices(self) -> list[str]:
+        """The names of the top level that hold a device."""
+        if self._global_devices is not None:
+            return self._global_devices
+        return [name for name, value in self.globals.items() if is_device(value)]
 
     # -- functions ---------------------------------------------------------------------------------------------------
 

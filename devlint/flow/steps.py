@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from devlint.flow.frame import Frame
 
 _TRAINS = frozenset({"backward", "zero_grad"})
-_MODES = frozenset({"eval", "train"})
 _ITSELF = frozenset({"self", "self.forward"})
 _MOVES = frozenset({"to", "cuda"})
 
@@ -64,12 +63,8 @@ def _root(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def networks(frame: Frame) -> set[str]:
+def networks(frame: Frame) -> frozenset[str]:
     """What the function calls `eval()` or `train()` of, and so are networks; a module is one itself."""
-    found = {
-        names.dotted(node.func.value)
-        for node in frame.inside
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MODES
-    }
+    found = frame.machine.lookups.of(frame).networks
     itself = frame.owner is not None and frame.owner.is_module
     return (found | _ITSELF if itself else found) - {""}

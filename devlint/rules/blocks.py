@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import NamedTuple
+from bisect import bisect_right
+from typing import NamedTuple, TypeAlias
 
 from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
 
+Way: TypeAlias = list[tuple[ast.AST, ast.AST]]
+"""The nodes that lead to one, from the outside to the inside: each, and the one in it."""
 _FORMATS = tuple(getattr(ast, name) for name in ("JoinedStr", "TemplateStr") if hasattr(ast, name))
 
 
@@ -55,6 +58,54 @@ def function_at(source: SourceText, node: ast.AST) -> ast.AST | None:
 def statement_of(source: SourceText, value: ast.AST) -> tuple[ast.stmt, list[ast.stmt]] | None:
     """The statement whose whole value an expression is, and the block that it stands in."""
     return _landmarks(source.tree).statements.get(value)
+
+
+def way_to(source: SourceText, node: ast.AST) -> Way:
+    """What leads to a node from the function around it, or from the top level."""
+    return way(function_at(source, node) or source.tree, node) or []
+
+
+def way(outer: ast.AST, node: ast.AST) -> Way | None:
+    """The nodes from ``outer`` down to ``node``, each with the one that it stands in; ``None`` if it is not there."""
+    if node is outer:
+        return []
+    head: Way = []
+    if isinstance(outer, ast.Module):
+        # of a whole file, only the statement is looked into
+        at = bisect_right(outer.body, (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)), key=_first) - 1
+        if at < 0:
+            return None
+        head, outer = [(outer, outer.body[at])], outer.body[at]
+    parents, steps = _parents(outer), []
+    while node is not outer:
+        parent = parents.get(node)
+        if parent is None:
+            return None
+        steps.append((parent, node))
+        node = parent
+    return [*head, *reversed(steps)]
+
+
+@functools.lru_cache(maxsize=8)
+def _parents(root: ast.AST) -> dict[ast.AST, ast.AST]:
+    return {child: node for node in ast.walk(root) for child in ast.iter_child_nodes(node)}
+
+
+def _first(statement: ast.stmt) -> tuple[int, int]:
+    """Where a statement begins, decorators included."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    parts: list[ast.stmt | ast.expr] = [*decorators, statement]
+    return min((part.lineno, part.col_offset - (part is not statement)) for part in parts)
+
+
+@functools.lru_cache(maxsize=8)
+def stores(scope: ast.AST) -> dict[str, list[int]]:
+    """The rows in which something is done to each name but reading it, in order."""
+    rows: dict[str, list[int]] = {}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            rows.setdefault(node.id, []).append(node.lineno)
+    return {name: sorted(found) for name, found in rows.items()}
 
 
 def simple_statement_at(source: SourceText, node: ast.AST) -> ast.stmt | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import function_at
+from devlint.rules.blocks import Way, function_at, way, way_to
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -17,47 +17,31 @@ _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _TELLING = frozenset({"isinstance", "hasattr", "is_tensor", "is_torch_tensor"})
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
-_Way: TypeAlias = list[tuple[ast.AST, ast.AST]]
-"""The nodes that lead to one, from the outside to the inside: each, and the one in it."""
-
 
 def stands_at(source: SourceText, expression: str, node: ast.AST) -> bool:
     """Whether all names of ``expression`` surely have a value at ``node``, and nothing on the way says it is None."""
     function = function_at(source, node) or source.tree
-    way, outer = _way(function, node), _way(source.tree, function)
+    inner, outer = way(function, node), way(source.tree, function)
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError:
         return False
     parts = {ast.unparse(part) for part in ast.walk(tree) if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript))}
     names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
-    return way is not None and all(_has_value(name, parts, function, way, outer or []) for name in names)
+    return inner is not None and all(_has_value(name, parts, function, inner, outer or []) for name in names)
 
 
 def conditions(source: SourceText, node: ast.AST) -> Iterator[ast.expr]:
     """The conditions in the function of ``node`` on which it hangs, or the absence of which."""
-    for parent, child in _way(function_at(source, node) or source.tree, node) or ():
+    for parent, child in way_to(source, node):
         test = getattr(parent, "test", None)
         if isinstance(test, ast.expr) and child is not test:
             yield test
 
 
-def _way(parent: ast.AST, node: ast.AST) -> _Way | None:
-    """The nodes from ``parent`` down to ``node``, each with the one that it stands in."""
-    if parent is node:
-        return []
-    row = int(getattr(node, "lineno", 0))
-    for child in ast.iter_child_nodes(parent):
-        if getattr(child, "lineno", row) <= row <= (getattr(child, "end_lineno", None) or row):
-            rest = _way(child, node)
-            if rest is not None:
-                return [(parent, child), *rest]
-    return None
-
-
-def _has_value(name: str, parts: set[str], function: ast.AST, way: _Way, outer: _Way) -> bool:
+def _has_value(name: str, parts: set[str], function: ast.AST, inner: Way, outer: Way) -> bool:
     """Whether one of them has: the last thing on the way that is said of the name has the word."""
-    for parent, child in reversed(way):
+    for parent, child in reversed(inner):
         for earlier in _earlier(parent, child):
             if _binds(earlier, name):
                 return True
@@ -72,7 +56,7 @@ def _has_value(name: str, parts: set[str], function: ast.AST, way: _Way, outer: 
         if parent is not function and name in _bound_by(parent, child):
             return True
     if name in _parameters(function):
-        return not any(_asks_for_none(node, parts) for node in ast.walk(function))
+        return parts.isdisjoint(_perhaps_none(function))
     return name not in _bound_in(function) and (
         hasattr(builtins, name) or any(name in _parameters(scope) | _bound_in(scope) for scope, _ in outer)
     )
@@ -121,9 +105,20 @@ def _said(test: ast.expr, holds: bool, parts: set[str]) -> bool | None:
 
 
 def _asks_for_none(node: ast.AST, parts: set[str]) -> bool:
-    if not isinstance(node, ast.Compare) or ast.unparse(node.comparators[0]) != "None":
+    if not isinstance(node, ast.Compare) or not _is_none(node.comparators[0]):
         return False
     return ast.unparse(node.left) in parts
+
+
+@functools.lru_cache(maxsize=8)
+def _perhaps_none(function: ast.AST) -> frozenset[str]:
+    """What a function compares with None."""
+    compared = (node for node in ast.walk(function) if isinstance(node, ast.Compare))
+    return frozenset(ast.unparse(node.left) for node in compared if _is_none(node.comparators[0]))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _holds(parent: ast.AST, child: ast.AST) -> bool:
@@ -150,7 +145,8 @@ def _parameters(function: ast.AST) -> set[str]:
     return {part.arg for part in ast.walk(arguments) if isinstance(part, ast.arg)} if arguments else set()
 
 
-def _bound_in(scope: ast.AST) -> set[str]:
+@functools.lru_cache(maxsize=32)
+def _bound_in(scope: ast.AST) -> frozenset[str]:
     """The names that what is inside of a node binds, without those that are seen only in a part of it."""
     names: set[str] = set()
     rest = list(ast.iter_child_nodes(scope))
@@ -163,7 +159,7 @@ def _bound_in(scope: ast.AST) -> set[str]:
             names.add(node.name)
         elif not isinstance(node, _INNER):
             rest += ast.iter_child_nodes(node)
-    return names
+    return frozenset(names)
 
 
 def _stored(node: ast.AST) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from functools import cached_property, lru_cache
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
@@ -113,8 +114,8 @@ class UnregisteredTensor(Rule):
             label="a tensor, but neither a parameter nor a buffer",
             severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
             steps=site.uses,
-            help=_MADE_REAL if self._complex() else _help(site),
-            fix=None if self._complex() else self._fix(site),
+            help=_MADE_REAL if self._complex else _help(site),
+            fix=None if self._complex else self._fix(site),
         )
 
     def _fix(self, site: Attribute) -> Fix | None:
@@ -136,6 +137,7 @@ class UnregisteredTensor(Rule):
         tail = Edit(Span(value.end_row, value.end_column, value.end_row, value.end_column), ", persistent=False)")
         return Fix("Register it as a buffer", (head, tail), Applicability.UNSAFE)
 
+    @cached_property
     def _complex(self) -> bool:
         """Whether the file makes complex numbers: `Module.to(dtype)` makes a buffer of them real."""
         return any(_COMPLEX.search(line) for line in self.source.lines)
@@ -145,17 +147,26 @@ def _registrable(site: Attribute, statement: ast.stmt, function: ast.FunctionDef
     """Whether the module is made by then, and has nothing else under that name."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not site.value.certain:
         return False
-    before = [node for node in ast.walk(function) if getattr(node, "lineno", statement.lineno) < statement.lineno]
-    made = any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__"
-        for node in before
-    )
-    named = any(
-        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == site.name
-        for node in before
-    )
+    rows = _rows(function)
+    made = rows.get("__init__()", statement.lineno) < statement.lineno
+    named = rows.get(site.name, statement.lineno) < statement.lineno
     sure = site.value.many is True and site.value.device.kind is Kind.CPU
     return function.name == "__init__" and made and not named and sure
+
+
+@lru_cache(maxsize=4)
+def _rows(function: ast.FunctionDef) -> dict[str, int]:
+    """The first row where each attribute is assigned, and where an ``__init__`` is called."""
+    rows: dict[str, int] = {}
+    for node in ast.walk(function):
+        name = ""
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            name = node.attr
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
+            name = "__init__()"
+        if name:
+            rows[name] = min(rows.get(name, node.lineno), node.lineno)  # type: ignore[attr-defined]  # both have one
+    return rows
 
 
 def _copied_each_time(site: Attribute) -> Iterable[Report]:

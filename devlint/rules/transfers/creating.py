@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from devlint.finding import Applicability, Edit, Fix
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import function_at, idle_statement, removal
+from devlint.rules.blocks import function_at, idle_statement, removal, stores, way_to
 from devlint.rules.edits import code, device_at_hand, parsed, with_keyword
 from devlint.rules.transfers.chains import without_last
 from devlint.sites import Creation, Transfer
@@ -160,9 +161,8 @@ def _held(source: SourceText, node: ast.expr, made: ast.Call) -> frozenset[str] 
     """The methods on the way from a creation to the name that is moved; ``None`` where it is not one statement."""
     if not isinstance(node, ast.Name):
         return None
-    body = function_at(source, made) or source.tree
-    for statement in ast.walk(body):
-        if isinstance(statement, ast.Assign) and any(inner is made for inner in ast.walk(statement.value)):
+    for statement, _ in reversed(way_to(source, made)):
+        if isinstance(statement, ast.Assign):
             named = [target.id for target in statement.targets if isinstance(target, ast.Name)] == [node.id]
             return _steps(statement.value, made) if named else None
     return None
@@ -171,14 +171,13 @@ def _held(source: SourceText, node: ast.expr, made: ast.Call) -> frozenset[str] 
 def _stands(source: SourceText, asked: _Asked, made: ast.AST, move: ast.AST) -> bool:
     """Whether the names by which the device is called mean the same at the creation as at the move."""
     wanted = {node.id for node in ast.walk(ast.parse(asked.device, mode="eval")) if isinstance(node, ast.Name)}
-    body = function_at(source, made) or source.tree
-    first, last = source.span(made), source.span(move)
-    between = (
-        node
-        for node in ast.walk(body)
-        if isinstance(node, ast.Name) and node.id in wanted and not isinstance(node.ctx, ast.Load)
+    rows = stores(function_at(source, made) or source.tree)
+    first, last = source.span(made).row, source.span(move).row
+    return not any(
+        at < len(rows[name]) and rows[name][at] <= last
+        for name in wanted & rows.keys()
+        for at in (bisect_left(rows[name], first),)
     )
-    return not any(first.row <= source.span(node).row <= last.row for node in between)
 
 
 def _takes_dtype(made: Creation, steps: frozenset[str]) -> bool:

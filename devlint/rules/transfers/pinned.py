@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from functools import lru_cache
 
 from devlint.device import Device, Kind
 from devlint.finding import Edit
@@ -61,7 +63,7 @@ def released_safely(rule: Rule, site: Transfer) -> bool:
 def released_in_time(rule: Rule, site: Transfer) -> bool:
     """Whether the function never writes into the host's tensor, which may not have been read by then."""
     root = _root(site.value.node)
-    return not any(_written(node, root) for node in ast.walk(around(rule.source, site.node)))
+    return root not in _written(around(rule.source, site.node))
 
 
 def _root(node: ast.AST) -> str:
@@ -71,11 +73,17 @@ def _root(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _written(node: ast.AST, root: str) -> bool:
-    """Whether something is written into what hangs on a name."""
+@lru_cache(maxsize=8)
+def _written(scope: ast.AST) -> frozenset[str]:
+    """The names that something is written into, or into what hangs on them."""
+    return frozenset(root for node in ast.walk(scope) for root in _written_by(node))
+
+
+def _written_by(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
-        return in_place and _root(node.func.value) == root
-    if isinstance(node, ast.AugAssign):
-        return _root(node.target) == root
-    return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _root(node) == root
+        if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
+            yield _root(node.func.value)
+    elif isinstance(node, ast.AugAssign):
+        yield _root(node.target)
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        yield _root(node)
