@@ -276,8 +276,8 @@ class Sync(Site):
     """A place where the host waits for the device: ``.item()``, ``bool(t)``, ``nonzero``, ``synchronize``.
 
     ``region`` says how often: "train" and "eval" in every training or evaluation step, "element" for every part of
-    such a step, "loop" in every round of some other loop, "forward" in every call of a module; empty where that is not
-    known.
+    such a step, "loop" in every round of some other loop, "forward" in every call of a module, "check" in every call of
+    a function that raises or goes on, as the values are; empty where that is not known.
     """
 
     spelled: str

@@ -100,6 +100,8 @@ class Frame:
     """The calls whose results nobody takes."""
     comparing: bool = False
     """Whether the operands of a comparison are being evaluated, where a device is named but nothing is placed."""
+    checking: bool = False
+    """Whether what is evaluated only decides whether to raise."""
     default_device: Device | None = None
     silent: bool = False
     """Whether the code runs where everything still is on the CPU, so that nothing in it can clash."""

@@ -260,6 +260,8 @@ class Machine:
             return
         heap = dict(self.class_heap(info.owner)) if info.owner else {}
         frame = self._frame(info, State({}, heap), closure, inlined=False)
+        # whoever calls it has given the device something to do
+        self.queue.unseen(frame, info.node)
         statements.run_body(frame, info.node.body)
 
     def _frame(

@@ -114,7 +114,9 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
 
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
-    evaluate_test(frame, node.test)
+    frame.checking = True
+    syncs.tested(frame, node.test, evaluate_test(frame, node.test))
+    frame.checking = False
     flag = guards.condition(frame, node.test)
     frame.state.assume(flag, True)
     guards.refine(frame, node.test, True)
@@ -191,7 +193,9 @@ def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
 
 def _if(frame: Frame, node: ast.If) -> None:
     flag = guards.condition(frame, node.test)
+    frame.checking = not node.orelse and isinstance(node.body[-1], ast.Raise)
     syncs.tested(frame, node.test, evaluate_test(frame, node.test))
+    frame.checking = False
     known = guards.truth(frame, flag)
     if known is not None:
         run_body(frame, node.body if known else node.orelse)

@@ -78,7 +78,7 @@ def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled
     queue = frame.machine.queue
     region = "" if queue.is_empty(node) or node in queue.allowed else _region(frame, read_node, value)
     queue.wait(frame, node)
-    if spelled in _MOVES and region in ("loop", "forward"):
+    if spelled in _MOVES and region in ("loop", "forward", "check"):
         # perhaps this is where the tensor has to go on; if not, an array will be made of it next
         queue.moved = Moved(node, frame.operand(read_node, value)) if region == "forward" else None
     elif region:
@@ -112,8 +112,12 @@ def _region(frame: Frame, node: ast.expr, value: Value) -> str:
     if frame.loops:
         # once in an epoch is seldom
         return "" if frame.loops[-1].encloses else "loop"
-    always = frame.after_init and not frame.branches and not frame.handler and not frame.tried
-    return "forward" if always and frame.info is not None and frame.info.name == "forward" else ""
+    info = frame.info
+    if info is None or info.initialises or frame.branches or frame.handler or frame.tried:
+        return ""
+    if frame.after_init and info.name == "forward":
+        return "forward"
+    return "check" if frame.checking else ""
 
 
 def _may_wait(frame: Frame, receiver: Value, node: ast.expr, loop: Loop) -> bool:

@@ -16,8 +16,11 @@ _OFTEN = {
     "element": "more than once in every step",
     "loop": "in every round of this loop",
     "forward": "in every forward pass",
+    "check": "in every call, only to check values",
 }
 """How often the host waits, by the region of the site."""
+_ADVICE = {"check": "check what is known without the values, or leave the check to those who ask for it"}
+"""What to do in a region where no loop is at hand."""
 _SHORT = {"bool": "if", "print": "print"}
 """How a long expression is named that is no method's call."""
 
@@ -29,8 +32,9 @@ class SyncInStepLoop(Rule):
     Reports what reads a tensor's values on the host: `.item()`, `.tolist()`, `.cpu()`, `print(loss)`, `float(loss)`,
     `if loss > 1`, and functions whose result has a size that depends on the values, such as `nonzero` and `unique`. It
     reports them in the loop of the training steps, in a loop over the parts of an evaluation step, in any other
-    loop whose tensor is known to live elsewhere, and in `forward`, where every round comes there. In an audit: every
-    line that waited for the device in each training step.
+    loop whose tensor is known to live elsewhere, and in `forward`, where every round comes there. It reports checks of
+    values, too, that every call of a function makes: `if x.min() < 0: raise ...`, `assert (y < n).all()`. In an audit:
+    every line that waited for the device in each training step.
 
     ## Why it matters
     Python queues work for the device ahead of time. Whoever reads a result has to wait until all of it is done, and the
@@ -71,6 +75,7 @@ class SyncInStepLoop(Rule):
     - `.cpu()` outside of training and evaluation steps, which may well be where the tensor has to go on.
     - An evaluation reads its results once in every step; it has to.
     - It reads right after something else that waited: then there is nothing left to wait for.
+    - A check of values is made on some paths only, or where an object is made.
     - The code is a test.
     - torch itself waits, in `optimizer.step()` or `scaler.update()`, or a library does.
 
@@ -104,5 +109,5 @@ class SyncInStepLoop(Rule):
             site.node,
             f"`{text}` waits for the device {_OFTEN[site.region]}",
             label="the host stands still here",
-            help="read it every so many steps, or keep the tensor and read it after the loop",
+            help=_ADVICE.get(site.region, "read it every so many steps, or keep the tensor and read it after the loop"),
         )
