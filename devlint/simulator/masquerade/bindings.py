@@ -28,6 +28,7 @@ def _set_sync_debug_mode(mode: int) -> None:
 
 def _initialise() -> None:
     """What C code adds to `torch.cuda` when CUDA is initialised."""
+    devices.found()
     vars(torch.cuda).update(default_generators=generators.defaults(), _get_device_properties=card.properties)
 
 
@@ -43,7 +44,7 @@ def functions() -> dict[str, Callable[..., Any]]:
     """The functions by their names in `torch._C`."""
     return {
         "_cuda_init": _initialise,
-        "_cuda_getDeviceCount": devices.count,
+        "_cuda_getDeviceCount": devices.found,
         "_cuda_getDevice": devices.current,
         "_cuda_setDevice": devices.select,
         "_cuda_exchangeDevice": devices.exchange,
@@ -153,7 +154,7 @@ def install(patches: Patches) -> None:
     patches.set(cuda, "_exchange_device", made["_cuda_exchangeDevice"])
     patches.set(cuda, "_maybe_exchange_device", made["_cuda_maybeExchangeDevice"])
     patches.set(cuda, "_is_in_bad_fork", made["_cuda_isInBadFork"])
-    patches.set(cuda, "_device_count_nvml", _always(-1))
+    patches.set(cuda, "_device_count_nvml", devices.count)
     patches.set(cuda, "_cached_device_count", None)
     patches.set(cuda, "_cudart", _runtime())
     patches.set(torch._C, "_CudaDeviceProperties", card.Properties)

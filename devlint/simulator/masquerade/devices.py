@@ -13,6 +13,8 @@ from devlint.simulator import devices as backend
 _Device = torch.device
 _cuda: Any = torch.cuda
 _forked = False
+_found: list[int] = []
+"""How many devices the driver found when it was first asked; empty as long as nothing has asked it."""
 _hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
 """What hid real devices from the process does not hide simulated ones; what the script sets afterwards does."""
 
@@ -23,6 +25,13 @@ def count() -> int:
     if visible is None or visible == _hidden:
         return backend.count()
     return min(backend.count(), len(torch.cuda._parse_visible_devices()))
+
+
+def found() -> int:
+    """How many devices the driver finds: it looks once, and a process forked afterwards cannot use it."""
+    if not _found:
+        _found.append(count())
+    return _found[0]
 
 
 def current() -> int:
@@ -87,7 +96,7 @@ def in_bad_fork() -> bool:
 
 def _after_fork() -> None:
     global _forked
-    _forked = _forked or bool(_cuda._initialized)
+    _forked = _forked or bool(_cuda._initialized) or bool(_found)
 
 
 def install(patches: Patches) -> None:

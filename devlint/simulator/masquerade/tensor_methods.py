@@ -50,6 +50,8 @@ def _cuda(original: Callable[..., Any]) -> Callable[..., Any]:
         non_blocking: bool = False,
         memory_format: torch.memory_format = torch.preserve_format,
     ) -> Any:
+        if isinstance(device, bool):
+            raise TypeError("cuda(): argument 'device' (position 1) must be torch.device, not bool")
         target = devices.behind("cuda" if device is None else device)
         if isinstance(target, str) or target.type == "cpu":
             raise RuntimeError("Invalid device, must be cuda device")
