@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Device
+from devlint.device import Device, Kind
 from devlint.flow.values import Const, DeviceValue, Named, Stateful, Value, named_place
 from devlint.loader_sites import Draw
 from devlint.sites import Step
@@ -43,6 +43,12 @@ def left(frame: Frame) -> object:
     return frame.state.heap.get(_KEY)
 
 
+def on_host(frame: Frame) -> bool:
+    """Whether nothing says that the default device is another one than the CPU."""
+    held = _held(frame)
+    return not isinstance(held, DeviceValue) or held.device.kind is Kind.CPU
+
+
 def made(frame: Frame, call: Call) -> Stateful:
     """A ``torch.Generator``, which stays where it is made."""
     given = call.argument(0, "device")
@@ -66,8 +72,12 @@ def note(frame: Frame, call: Call, path: str) -> None:
         _emit(frame, call, path, place)
 
 
+def _held(frame: Frame) -> object:
+    return frame.state.heap.get(_KEY) or frame.machine.default_device
+
+
 def _emit(frame: Frame, call: Call, path: str, place: Device) -> None:
-    held = frame.state.heap.get(_KEY) or frame.machine.default_device
+    held = _held(frame)
     where, step = device.CPU, None
     if isinstance(held, DeviceValue):
         where = held.device

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from devlint import device
 from devlint.device import Device
-from devlint.flow import names
+from devlint.flow import draws, names
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.sharing import Sharing
 from devlint.flow.state import ARGUMENTS
@@ -65,15 +65,16 @@ class Loaders:
         """The value of a ``DataLoader(...)`` call; the same loader each time the call is interpreted."""
         dataset = call.argument(0, "dataset")
         batches = _dataset_device(dataset)
+        tensors = isinstance(dataset, Stateful) and bool(dataset.tensors)
         oid = self._by_node.get(call.node)
         if oid is None:
             oid = self._by_node[call.node] = identity()
-            custom = _custom(frame, call)
+            # numbers and arrays of samples become tensors on the default device
+            custom = _custom(frame, call) or not (tensors or draws.on_host(frame))
             managed = _is_managed(frame)
             self._by_oid[oid] = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
         frame.machine.samples.loader(frame, call, _workers(call))
         self.sharing.make(frame, call, oid)
-        tensors = isinstance(dataset, Stateful) and bool(dataset.tensors)
         if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
             # whoever makes the batches may put them anywhere
             return Loader((oid,), device.UNKNOWN)
