@@ -113,8 +113,9 @@ class BlockingPinnedCopy(Rule):
         if _misplaced(site):
             yield Report(
                 site.node,
-                f"`True` lands on the device of `.{site.spelled}()`, and does not let the copy of pinned memory go on",
-                label="asks for a device called `True`",
+                f"`.{site.spelled}(True)` takes `True` for a device, which raises a `TypeError`",
+                label="the first argument is the device",
+                severity=Severity.ERROR,
                 steps=() if site.pinned_by is None else (site.pinned_by,),
                 help=f"name the argument: `.{site.spelled}(non_blocking=True)`",
             )
