@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -79,7 +79,21 @@ def vocabulary(machine: str) -> dict[str, Any]:
     words = {"torch": torch, "nn": nn, "F": F, "np": np, "TensorDataset": TensorDataset, "DataLoader": DataLoader}
     made = (tensor_dataset, loader, batches, command, given, under, saved, accelerator)
     device = torch.device("cpu" if machine == "host" else "cuda")
-    return {**words, **{function.__name__: function for function in made}, "Namespace": SimpleNamespace, "cuda": device}
+    made_too = _more_words(device)
+    return {
+        **words,
+        **{function.__name__: function for function in made},
+        **made_too,
+        "Namespace": SimpleNamespace,
+        "cuda": device,
+    }
+
+
+def _more_words(device: torch.device) -> dict[str, Any]:
+    from tests.running import words
+
+    words.PLACE[0] = device
+    return words.words()
 
 
 def conventional(machine: str) -> Values:
@@ -105,20 +119,33 @@ def conventional(machine: str) -> Values:
         "seed": lambda: 0,
         "steps": lambda: 3,
         "epochs": lambda: 2,
+        "optimizer": lambda: torch.optim.SGD(nn.Linear(1, 1).parameters(), 0.1),
+        "loss_fn": lambda: F.cross_entropy,
+        "size": lambda: 4,
+        "count": lambda: 4,
+        "flag": lambda: True,
+        "gpu": lambda: 0,
+        "value": lambda: 1.0,
+        "enabled": lambda: False,
+        "index": lambda: 0,
     }
     return values
 
 
-def filled(function: Callable[..., Any], machine: str) -> dict[str, Any]:
-    """Values for the parameters that have no default, by name."""
+def filled(function: Callable[..., Any], machine: str, given: Collection[str] = ()) -> dict[str, Any]:
+    """Values for the parameters that have no default and are not given, by name."""
     known = conventional(machine)
     needed = [
         parameter.name
         for parameter in inspect.signature(function).parameters.values()
         if parameter.default is parameter.empty
+        and parameter.name not in given
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
     unknown = [name for name in needed if name not in known]
     if unknown:
         raise Unfilled(f"nothing is known to pass for {', '.join(unknown)}: give it a `# run:`")
-    return {name: known[name]() for name in needed}
+    values = {name: known[name]() for name in needed}
+    if {"model", "loader"} <= set(needed) and "device" not in inspect.signature(function).parameters:
+        values["model"].cpu()  # where the batches are
+    return values

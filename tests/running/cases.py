@@ -4,7 +4,8 @@ A case is a function or class at the top level.  Directly above it, decorators i
 
 * `# run: EXPRESSION`: how it is called, in the namespace of the file and the vocabulary of `arguments`; several such
   lines are several runs;
-* `# cannot run: REASON`; a reason `needs NAME` holds only where that library is not installed.
+* `# cannot run: REASON`; a reason `needs NAME` holds only where that library is not installed;
+* `# let be: REASON`: what the rule warns of does happen here, and is let be, in a good file.
 
 Without a comment it is called with conventional arguments, unless other code of the file uses it: then that is expected
 to call it.
@@ -26,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2] / "fixtures" / "rules"
 TOP = "<top>"
 
-_COMMENT = re.compile(r"#\s*(run|cannot run):\s*(.*\S)")
+_COMMENT = re.compile(r"#\s*(run|cannot run|let be):\s*(.*\S)")
 _NEEDS = "needs "
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -40,6 +41,7 @@ class Case:
     rows: tuple[int, int]
     runs: tuple[str, ...] = ()
     cannot: str = ""
+    let_be: str = ""
     implied: bool = True
 
     @property
@@ -117,7 +119,8 @@ def _case(name: str, rows: tuple[int, int], above: list[str], implied: bool) -> 
     found = list(_comments(above))
     runs = tuple(words for kind, words in found if kind == "run")
     reasons = [words for kind, words in found if kind == "cannot run" and not _is_overcome(words)]
-    return Case(name, rows, runs, reasons[0] if reasons else "", implied)
+    let_be = next((words for kind, words in found if kind == "let be"), "")
+    return Case(name, rows, runs, reasons[0] if reasons else "", let_be, implied)
 
 
 def _is_used(definition: Definition, tree: ast.Module) -> bool:

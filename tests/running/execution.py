@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import os
 import random
 import shlex
 import sys
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
 
 from devlint.auditor.run import header
 from devlint.auditor.running.recording import Plan, Recording
@@ -27,6 +30,7 @@ from tests.running.cases import TOP, Case, Fixture
 from tests.running.claims import Claim
 from tests.running.instrument import ENTERED, LEFT_OUT, MOVED, WATCH, Key, instrumented
 from tests.running.observed import Run, failure_of
+from tests.running.words import filling
 
 DEVICES = 2
 """How many accelerators are simulated."""
@@ -91,19 +95,52 @@ def execute(
     program = compile(code, str(fixture.path), "exec")
     reset()
     recorder = Recorder(machine)
-    with warnings.catch_warnings(record=True) as run.warnings:
+    if fixture.code not in ("DVL303", "DVL305"):
+        _make_batches_here()
+    during = {claim.during: None for claim in (own, *claims.values()) if claim}
+    with warnings.catch_warnings(record=True) as run.warnings, contextlib.ExitStack() as around:
         warnings.simplefilter("always")
+        _placed_warnings(run)
+        for enter in during:
+            around.enter_context(enter(run))
         try:
             with recorder:
                 run.value = _perform(run, program, call)
+        except StopIteration:  # the data of a loop without end
+            pass
         except BaseException as error:  # whatever it is, it is what the run showed
             run.failure = failure_of(error, str(fixture.path), lines)
     run.process = recorder.process
     return run
 
 
+def _placed_warnings(run: Run) -> None:
+    """Note with each warning which row of the fixture was running, whatever row the warning names."""
+    keep = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        run.warned.append((run.row(), f"{category.__name__}: {message}"))
+        keep(message, category, *where, **more)
+
+    warnings.showwarning = show
+
+
+def _make_batches_here() -> None:
+    """Let loaders do without their workers, which take time and are the matter of one rule alone."""
+
+    def iterator(self: DataLoader[Any]) -> Any:
+        workers, self.num_workers = self.num_workers, 0
+        try:
+            return _SingleProcessDataLoaderIter(self)
+        finally:
+            self.num_workers = workers
+
+    DataLoader._get_iterator = iterator  # type: ignore[method-assign]  # in a process of its own
+
+
 def reset() -> None:
     """Begin with the same random numbers."""
+    os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)  # which Lightning sets when it is imported
     torch.manual_seed(0)
     np.random.seed(0)
     random.seed(0)
@@ -127,6 +164,7 @@ def _perform(run: Run, program: types.CodeType, call: str) -> Any:
     machine = run.machine
     if call:
         words = {**arguments.vocabulary(machine), **names}
+        words.update({name: filling(value, machine) for name, value in names.items() if not name.startswith("_")})
         return _finished(eval(compile(call, "<run>", "eval"), words))  # so is its comment
     return _finished(_conventionally(names[run.case.name], machine))
 

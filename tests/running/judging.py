@@ -60,12 +60,25 @@ class Trial:
             if not fatal or not self._has_more(verdict):
                 break
             causes = (*causes, *fatal)
-        if self.own and self.fixture.is_good and self.machine != "host":
-            verdict.problems += self.own.absent(run)
+        if self.own and self.fixture.is_good and self._is_at_home():
+            self._look_for_signs(verdict, list(self.own.absent(run)))
         for finding in causes:
             if self.claims[finding].causal and run.seen(run.node(finding)):
                 self._try_without(finding, tuple(other for other in causes if other != finding), verdict)
         return verdict
+
+    def _is_at_home(self) -> bool:
+        """Whether this is the machine on which the mistakes of the fixture's rule show."""
+        return self.own is not None and (self.own.machine == "host") == (self.machine == "host")
+
+    def _look_for_signs(self, verdict: Verdict, signs: list[str]) -> None:
+        """There must be no signs of the mistake, but in a case that is let be: that must show them."""
+        if not self.case.let_be:
+            verdict.problems += signs
+        elif signs or verdict.problems:
+            verdict.problems.clear()
+        else:
+            verdict.problems.append(f"nothing is seen of what is let be: {self.case.let_be}")
 
     def _run(self, verdict: Verdict, left_out: tuple[Finding, ...]) -> Run:
         run = execute(self.fixture, self.case, self.call, self.machine, self.claims, self.own, left_out)
@@ -103,7 +116,7 @@ class Trial:
     def _complain(self, run: Run, verdict: Verdict) -> None:
         """Of an exception that nobody has spoken of."""
         assert run.failure
-        if self.machine == "host":
+        if self.machine == "host" and not self._is_at_home():
             return
         error = run.failure.error
         rows = [place.span.row for place in run.failure.places]

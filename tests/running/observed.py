@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import sys
 import warnings
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
@@ -11,7 +13,7 @@ from typing import Any
 from torch import nn
 
 from devlint.finding import Finding, Span
-from devlint.record import Event, Frame, Process
+from devlint.record import Event, Frame, Loader, Process, Wrapper
 from tests.running.cases import Case, Fixture
 from tests.running.instrument import Key, expression, key_of, span_of, statement
 
@@ -82,6 +84,25 @@ class Run:
     namespace: dict[str, Any] = field(default_factory=dict)
     objects: list[Any] = field(default_factory=list)
     left_out: tuple[Finding, ...] = ()
+    warned: list[tuple[int, str]] = field(default_factory=list)
+    read_early: list[int] = field(default_factory=list)
+    clocks: list[tuple[int, int]] = field(default_factory=list)
+    collections: list[int] = field(default_factory=list)
+    graphs: list[int] = field(default_factory=list)
+
+    @property
+    def rank(self) -> int:
+        """The number of the process that this one played."""
+        return int(os.environ.get("LOCAL_RANK", "0"))
+
+    def row(self) -> int:
+        """The innermost row of the fixture that is running."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename == str(self.fixture.path):
+                return frame.f_lineno
+            frame = frame.f_back  # type: ignore[assignment]  # none ends the loop
+        return 0
 
     def node(self, finding: Finding) -> ast.expr | ast.stmt:
         """The expression that a finding underlines, or the statement around it."""
@@ -108,6 +129,28 @@ class Run:
             if _meet(self._span(frame), finding.span):
                 found.append(event)
         return found
+
+    def own_events(self) -> list[Event]:
+        """What the recorder counted in the fixture."""
+        events = self.process.events if self.process else ()
+        return [event for event in events if event.frame and event.frame.file == str(self.fixture.path)]
+
+    def own_loaders(self) -> list[tuple[int, Loader]]:
+        """The loaders that the fixture made, by number."""
+        loaders = self.process.loaders if self.process else ()
+        return [(n, one) for n, one in enumerate(loaders) if one.frame and one.frame.file == str(self.fixture.path)]
+
+    def loaders(self, finding: Finding) -> list[tuple[int, Loader]]:
+        """Those that were made where the finding is, or of what it underlines."""
+        return [(n, one) for n, one in self.own_loaders() if one.frame and self._is_at(one.frame, finding)]
+
+    def wrappers(self, finding: Finding) -> list[Wrapper]:
+        """The wrappers that were made where the finding is."""
+        wrappers = self.process.wrappers if self.process else ()
+        return [one for one in wrappers if one.frame and self._is_at(one.frame, finding)]
+
+    def _is_at(self, frame: Frame, finding: Finding) -> bool:
+        return frame.file == str(self.fixture.path) and _meet(self._span(frame), finding.span)
 
     def _span(self, frame: Frame) -> Span:
         if frame.column is None or frame.end_line is None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +36,17 @@ def watch_nothing(node: ast.AST) -> Iterable[ast.expr]:
     return ()
 
 
+def itself(node: ast.AST) -> Iterable[ast.expr]:
+    """The value of what is underlined."""
+    return [node] if isinstance(node, ast.expr) else []
+
+
+@contextmanager
+def nothing_else(run: Run) -> Iterator[None]:
+    """Nothing is done besides."""
+    yield
+
+
 @dataclass(frozen=True)
 class Claim:
     """How a rule's mistake shows.
@@ -43,7 +55,7 @@ class Claim:
     so for the whole tree, in all files of the rule, where `absent` has to see something.  ``raises``: the code dies of
     it; it is left out then, and the case goes on after it.  ``causal``: what the finding underlines does its harm
     elsewhere.  The case has to run clean when every such thing is moved to the accelerator, and `shown` is asked of a
-    run in which all but this one are.
+    run in which all but this one are.  ``during`` is entered around each run of a file for which the claim is made.
     """
 
     shown: Shown
@@ -53,6 +65,7 @@ class Claim:
     machine: Machine = "accelerator"
     raises: bool = False
     causal: bool = False
+    during: Callable[[Run], AbstractContextManager[None]] = nothing_else
 
 
 def raising(*patterns: str, machine: Machine = "accelerator") -> Claim:
@@ -91,6 +104,7 @@ class Unobservable:
 
 def registry() -> dict[str, Claim | Unobservable]:
     """All claims."""
-    from tests.running.claims import placement, transfers
+    from tests.running.claims import legacy, loading, multi_gpu, placement, portability, syncs, transfers
 
-    return {**placement.CLAIMS, **transfers.CLAIMS}
+    families = (placement, transfers, loading, syncs, multi_gpu, portability, legacy)
+    return {code: claim for family in families for code, claim in family.CLAIMS.items()}
