@@ -1,4 +1,4 @@
-"""What asynchrony does on a real device, and a simulated one does not: results that come late, work that is under way."""
+"""What only a real device does: results that come late, and work that is under way while the host goes on."""
 
 from __future__ import annotations
 
