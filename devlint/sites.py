@@ -112,13 +112,15 @@ class Creation:
     """The call of a torch function that made a tensor on the default device, only for a move to take it elsewhere.
 
     ``generator`` says that the call draws with one: "argument" if the function's caller may hand one over, "else" for
-    any other.  ``helper`` names the function of the file that made it, empty where the moving function did.
+    any other.  ``helper`` names the function of the file that made it, empty where the moving function did.  ``array``
+    says that it is a function of NumPy, which made an array of numbers alone.
     """
 
     node: ast.Call
     function: str
     generator: str = ""
     helper: str = ""
+    array: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from devlint.device import Role
 from devlint.flow import factories, names, nodes, table
 from devlint.flow.lookups import place, read
-from devlint.flow.values import Batches, Const, Opaque, Tensor
+from devlint.flow.values import Batches, Const, DeviceValue, Named, Opaque, Tensor
 from devlint.sites import Creation
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ _JOINERS = frozenset(
     abs mul add sub div""".split()
 )
 """Functions of torch of which the same is true."""
+_ARRAYS = frozenset(f"numpy.{name}" for name in "zeros ones empty eye identity tri arange".split())
+"""Functions of NumPy that make an array of numbers alone, each with one of torch that makes the same tensor."""
+_ARRAY_FUNCTIONS = frozenset(f"numpy.{name}" for name in "triu tril expand_dims reshape transpose tile repeat".split())
+_ARRAY_METHODS = frozenset({"astype", "copy", "ravel"})
+_CONVERTERS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
+"""What makes a tensor of an array."""
 _ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data"})
 _MOST_STEPS = 40
 """Statements between a creation and its move, beyond which the two are not the same thought any more."""
@@ -40,6 +46,8 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
     made = tensor.factory_node
     if not tensor.factory or not isinstance(made, ast.Call) or frame.machine.muted or frame.inlined:
         return None
+    if tensor.factory in _CONVERTERS and (array := _array(frame, move, receiver)) is not None:
+        return array
     if factories.is_legacy(tensor.factory) and not _counts(frame, made):
         return None
     here = frame.machine.lookups.of(frame).holds(made)
@@ -54,6 +62,23 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
     return Creation(made, tensor.factory, _generator(frame, made))
 
 
+def _array(frame: Frame, move: ast.Call, receiver: ast.expr) -> Creation | None:
+    """The call of NumPy behind a tensor made of an array of numbers alone, into which nothing else was written."""
+    if not frame.machine.index.mentions("numpy"):
+        return None
+    for call in frame.inside:
+        if not isinstance(call, ast.Call) or call.lineno > move.lineno or (path := _path(frame, call)) not in _ARRAYS:
+            continue
+        trail = _Trail(frame, call, None, arrays=True)
+        if trail.passes_on(receiver) or _moved_later(trail, move, receiver):
+            return Creation(call, path, array=True)
+    return None
+
+
+def _path(frame: Frame, call: ast.Call) -> str:
+    return frame.machine.index.resolve(names.dotted(call.func))
+
+
 @dataclass
 class _Trail:
     """Follows a creation through expressions and the names that hold it."""
@@ -64,6 +89,8 @@ class _Trail:
     live: set[str] = field(default_factory=set)
     spent: set[str] = field(default_factory=set)
     """Names of what has got another name or shape since: whoever reads them wants the tensor once more."""
+    arrays: bool = False
+    """Whether it begins with an array, to which everything that is no number brings values of the host."""
 
     def passes_on(self, node: ast.AST) -> bool:
         """Whether an expression only hands on what was created, and needs the CPU for nothing."""
@@ -74,20 +101,27 @@ class _Trail:
         if isinstance(node, ast.Attribute):
             return node.attr in _ATTRIBUTES and self.passes_on(node.value)
         if isinstance(node, ast.Subscript):
-            return self.passes_on(node.value) and self._neutral(node.slice)
+            backwards = self.arrays and any(getattr(part, "step", None) for part in nodes.walk(node.slice))
+            return not backwards and self.passes_on(node.value) and self._neutral(node.slice)
         if isinstance(node, ast.UnaryOp):
             return self.passes_on(node.operand)
-        parts = (node.left, node.right) if isinstance(node, ast.BinOp) else getattr(node, "elts", ())
+        parts = getattr(node, "elts", ())
+        if isinstance(node, ast.BinOp):
+            parts = (node.left, node.right)
+        elif isinstance(node, ast.Compare):
+            parts = (node.left, *node.comparators)
         return any(self.passes_on(part) for part in parts) and self._all_go_along(parts)
 
     def _carries(self, node: ast.Call) -> bool:
         """Whether a call is an operation that is as good on the accelerator."""
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        path = self.frame.machine.index.resolve(names.dotted(node.func))
-        if path.startswith("torch."):
-            known = path.rpartition(".")[2] in _JOINERS
+        path = _path(self.frame, node)
+        if path.startswith(("torch.", "numpy.")):
+            own = self.arrays and path in _ARRAY_FUNCTIONS | _CONVERTERS
+            known = own or (path.startswith("torch.") and path.rpartition(".")[2] in _JOINERS)
             return known and any(self.passes_on(part) for part in given) and self._all_go_along(given)
-        if not isinstance(node.func, ast.Attribute) or node.func.attr not in _CARRIERS:
+        carriers = _CARRIERS | _ARRAY_METHODS if self.arrays else _CARRIERS
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in carriers:
             return False
         return self.passes_on(node.func.value) and self._all_go_along(given)
 
@@ -100,7 +134,9 @@ class _Trail:
             return True
         if self.helper is not None:
             return names.dotted(node.func).rpartition(".")[2] == self.helper.name
-        path = self.frame.machine.index.resolve(names.dotted(node.func))
+        path = _path(self.frame, node)
+        if self.arrays and path in _ARRAYS:
+            return True
         entry = table.function(path)
         fresh = entry is not None and entry.rule == "default_or_kwarg" and path.startswith("torch.")
         return fresh and not any(keyword.arg in (None, "device", "out") for keyword in node.keywords)
@@ -113,6 +149,9 @@ class _Trail:
 
     def _is_tensor(self, name: ast.Name) -> bool:
         value = self.frame.lookup(name.id)
+        if self.arrays:
+            number = isinstance(value, Opaque) and value.hint == "number"
+            return not (number or isinstance(value, (Const, Named, DeviceValue)))
         return isinstance(value, (Tensor, Batches)) or (
             isinstance(value, Opaque) and value.hint in ("tensor", "tensors")
         )

@@ -21,7 +21,8 @@ class CreateThenMove(Rule):
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU. It is a
-    warning in a loop and in the code of a module, elsewhere a hint.
+    warning in a loop and in the code of a module, elsewhere a hint; also a hint where NumPy makes an array of numbers
+    alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of that.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
@@ -109,7 +110,8 @@ class CreateThenMove(Rule):
         """Whether the copy is avoidable, and happens again and again."""
         name = made.function.rpartition(".")[2]
         often = (site.repeated or site.scope.module) and not site.scope.sometimes
-        avoidable = site.spelled != "type_as" and name.islower() and not made.helper and not made.generator
+        alike = name.islower() and not made.array
+        avoidable = site.spelled != "type_as" and alike and not made.helper and not made.generator
         return often and avoidable and not in_test(self.source, site.scope)
 
 
@@ -125,6 +127,8 @@ def _message(made: Creation, site: Transfer, goal: str) -> str:
 
 def _advice(made: Creation, site: Transfer) -> str:
     name = made.function
+    if made.array:
+        return "make it there, with the functions of torch, which take `device=`"
     if made.generator:
         return "draw on the device of the generator where there is one, else on the target's"
     if made.helper:

@@ -80,7 +80,7 @@ def told(
     ``last`` is the last of several moves to one device: up to there it has to be called the same.
     """
     node = site.node
-    if made.helper or made.generator or site.value.blended:
+    if made.helper or made.generator or made.array or site.value.blended:
         return None
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
