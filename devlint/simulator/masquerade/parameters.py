@@ -84,6 +84,16 @@ def _compatible(original: Callable[..., bool]) -> Callable[..., bool]:
     return has_compatible_shallow_copy_type
 
 
+def _traceable(original: Callable[..., bool]) -> Callable[..., bool]:
+    @functools.wraps(original)
+    def is_traceable_wrapper_subclass(value: object) -> bool:
+        # one on CUDA is no subclass: a module that is to get new parameters gets them
+        overwrites = torch.__future__.get_overwrite_module_params_on_conversion()
+        return original(value) and not (overwrites and isinstance(value, SimulatedTensor))
+
+    return is_traceable_wrapper_subclass
+
+
 def _materialize(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
@@ -120,6 +130,8 @@ def install(patches: Patches) -> None:
     patches.set(torch.utils, "swap_tensors", _swap(torch.utils.swap_tensors))
     compatible = _compatible(torch._has_compatible_shallow_copy_type)
     patches.set(torch, "_has_compatible_shallow_copy_type", compatible)
+    modules: Any = torch.nn.modules.module
+    patches.set(modules, "is_traceable_wrapper_subclass", _traceable(modules.is_traceable_wrapper_subclass))
     patches.set(torch.__future__, "_swap_module_params_on_conversion", False)
     patches.set(_Uninitialized, "materialize", _materialize(_Uninitialized.materialize))
     patches.set(torch.Tensor, "to", _to(torch.Tensor.to))

@@ -26,6 +26,20 @@ def step(module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     optimizer.step(closure)
 
 
+@idiom("a module that is to get new parameters when it moves leaves the old ones where they are")
+def _() -> None:
+    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    try:
+        module = nn.Linear(3, 3)
+        old = list(module.parameters())
+        module.cuda()
+    finally:
+        torch.__future__.set_overwrite_module_params_on_conversion(False)
+    assert not any(weight.is_cuda for weight in old)
+    assert all(weight.is_cuda and weight.is_leaf for weight in module.parameters())
+    assert all(isinstance(weight, nn.Parameter) for weight in module.parameters())
+
+
 @idiom("a module moves in place")
 def _() -> None:
     module = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
