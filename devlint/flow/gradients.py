@@ -20,8 +20,10 @@ LEAVES = frozenset({"parameter", "leaf"})
 _PARAMETER = "torch.nn.Parameter"
 _STILL_MEANT = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_", "contiguous"})
 """Methods after which the result is still meant to be what was moved."""
-_HOLDERS = frozenset({"register_parameter", "ParameterList", "ParameterDict", "append"})
+_HOLDERS = frozenset({"register_parameter", "append"})
 """Calls that take parameters."""
+_MAKERS = frozenset({"ParameterList", "ParameterDict"})
+"""Containers that take any tensor, and make a new parameter of it."""
 _MOVER = "the mover itself"
 
 
@@ -74,7 +76,8 @@ class _Use:
             elif isinstance(node, ast.Attribute) and node.value is call:
                 self.lost = node.attr not in _STILL_MEANT
             elif isinstance(node, ast.Call) and call in node.args:
-                self.lost = names.dotted(node.func).rpartition(".")[2] not in _HOLDERS
+                self.lost = self.lost or _last(node.func) not in _HOLDERS
+        self.lost = self.lost or _is_made_anew(frame, call)
         if self.target:
             self._follow(frame)
 
@@ -90,6 +93,26 @@ class _Use:
                 path = frame.machine.index.resolve(names.dotted(node.func))
                 if path.startswith("torch.optim."):
                     self.gradient = self.gradient or Step(node, "handed to an optimizer here")
+
+
+def _is_made_anew(frame: Frame, call: ast.Call) -> bool:
+    """Whether a container makes a parameter of the result: in its own call, or where it is appended."""
+    makers = [node for node in frame.inside if isinstance(node, ast.Call) and _last(node.func) in _MAKERS]
+    if not makers:
+        return False
+    named = {
+        names.dotted(target)
+        for node in frame.inside
+        if isinstance(node, ast.Assign) and node.value in makers
+        for target in node.targets
+    }
+    methods = [node for node in frame.inside if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    taking = [node for node in methods if names.dotted(node.func).rpartition(".")[0] in named]
+    return any(part is call for node in (*makers, *taking) for part in ast.walk(node))
+
+
+def _last(node: ast.expr) -> str:
+    return names.dotted(node).rpartition(".")[2]
 
 
 def _registers(statement: ast.Assign) -> bool:
