@@ -350,9 +350,10 @@ class Mention(Site):
     """A name of torch, of those in :mod:`devlint.torch_api`, that the code speaks of.
 
     ``path`` is the canonical name that is meant, ``node`` the name in the code (or the alias in an import), ``call``
-    its call.  ``use`` is "import", "decorator", "test" (its truth is asked for), "comparison" (also ``isinstance``),
-    "conversion" (the type of tensors that ``call`` converts to), or empty for a plain call or reference.  ``shim`` says
-    that the code is for another torch: an ImportError or AttributeError is handled, a version or ``hasattr`` decides.
+    its call.  ``use`` is "import", "decorator", "test" (its truth is asked for), "switch" (the same of an argument,
+    which may have to be a bool), "comparison" (also ``isinstance``), "conversion" (the type of tensors that ``call``
+    converts to), or empty for a plain call or reference.  ``shim`` says that the code is for another torch: an
+    ImportError or AttributeError is handled, a version or ``hasattr`` decides.
     """
 
     path: str

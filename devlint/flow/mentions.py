@@ -87,10 +87,10 @@ def profiled(text: str) -> frozenset[str]:
     return frozenset(name for name in read if not re.search(rf"\b{name}\s*(?::[^\n=]+)?=(?!=)|def {name}\b", text))
 
 
-def note_test(frame: Frame, node: ast.expr, path: str) -> None:
+def note_test(frame: Frame, node: ast.expr, path: str, use: str = "test") -> None:
     """A function of torch is asked whether it is true."""
     if path in torch_api.AVAILABILITY:
-        _emit(frame, node, path, None, "test")
+        _emit(frame, node, path, None, use)
 
 
 def note_import(frame: Frame, node: ast.ImportFrom) -> None:
@@ -154,7 +154,7 @@ def note_truths(frame: Frame, call: Call) -> None:
     for name in _SWITCHES if call.keywords else ():
         value = call.keywords.get(name)
         if isinstance(value, Named) and name in call.keyword_nodes:
-            note_test(frame, call.keyword_nodes[name], value.path)
+            note_test(frame, call.keyword_nodes[name], value.path, "switch")
 
 
 def _skips(node: ast.Call) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
 _LONG = 60
-_SPOKEN_OF = frozenset({"import", "test", "comparison"})
+_SPOKEN_OF = frozenset({"import", "test", "switch", "comparison"})
 
 
 def report(rule: Rule, site: Mention, topic: Topic) -> Report | None:

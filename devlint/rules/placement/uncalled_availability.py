@@ -10,6 +10,9 @@ from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.sites import Mention, Site
 
+_WRONG = {"test": "always true", "switch": "neither `True` nor `False`"}
+"""What a function is not, by what is made of it."""
+
 
 class UncalledAvailabilityCheck(Rule):
     """`if torch.cuda.is_available:` asks whether the function exists, which is always true.
@@ -21,6 +24,7 @@ class UncalledAvailabilityCheck(Rule):
 
     ## Why it matters
     A function is always true. On a machine without an accelerator the wrong branch is taken, and what follows raises.
+    Where torch insists on a bool, as `torch.autocast` does, it raises everywhere.
 
     ## Example
     ```python
@@ -56,13 +60,13 @@ class UncalledAvailabilityCheck(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the truth of the function is taken for its answer."""
-        if not isinstance(site, Mention) or site.use != "test":
+        if not isinstance(site, Mention) or site.use not in _WRONG:
             return
         spelled = edits.short(self.source.segment(site.node), site.path)
         what = f"`{spelled}`" if spelled == site.path else f"`{spelled}` (`{site.path}`)"
         yield Report(
             site.node,
-            f"{what} is a function, and always true: it is not called",
+            f"{what} is a function, and {_WRONG[site.use]}: it is not called",
             label="never asked",
             help=f"call it: `{spelled}()`",
             fix=self._fix(site.node),
