@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import inspect
+import os
+import pickle
+import socket
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import torch
@@ -42,10 +49,38 @@ def command(main: Callable[[], Any], *words: str) -> Any:
     return main()
 
 
+def there(*size: int) -> torch.Tensor:
+    """Random numbers on the accelerator, or on the host where there is none."""
+    return torch.rand(*size, device="cuda" if torch.cuda.is_available() else "cpu")
+
+
+def each_method(thing: Any, *args: Any, but: Sequence[str] = ()) -> None:
+    """Call all public methods of the object's own class."""
+    for name in vars(type(thing)):
+        if not name.startswith("_") and name not in but:
+            getattr(thing, name)(*args)
+
+
+def alone(backend: str = "") -> bool:
+    """Make this the only process of a distributed run, and open its process group if a backend is named."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
+    if backend:
+        torch.distributed.init_process_group(backend)
+    return True
+
+
+def scattered(values: torch.Tensor, index: torch.Tensor, dim_size: int = 4) -> torch.Tensor:
+    """Sums of the values by index: what such functions of other libraries do."""
+    return torch.zeros(dim_size, device=index.device).scatter_add(0, index, values)
+
+
 def given(target: Any, **names: Any) -> Any:
     """The target, once a function has these globals, or another object these attributes."""
     if isinstance(target, FunctionType):
-        target.__globals__.update(names)
+        inspect.unwrap(target).__globals__.update(names)
     else:
         for name, value in names.items():
             setattr(target, name, value)
@@ -58,9 +93,29 @@ def under(device: Any, function: Callable[..., Any], *args: Any) -> Any:
         return function(*args)
 
 
+def overwriting(function: Callable[..., Any], *args: Any) -> Any:
+    """What the function returns where modules that are moved get new parameters, as they do for some accelerators."""
+    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    return function(*args)
+
+
+def stepped(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """The optimizer after a step, with the state that it has by then."""
+    for group in optimizer.param_groups:
+        for weight in group["params"]:
+            weight.grad = torch.zeros_like(weight)
+    optimizer.step()
+    return optimizer
+
+
 def saved(value: Any, path: str) -> str:
-    """The path of a file in which a value has been saved."""
-    torch.save(value, path)
+    """The path of a file in which a value has been saved, in the way that its ending says."""
+    if path.endswith(".npy"):
+        np.save(path, value)
+    elif path.endswith(".pkl"):
+        Path(path).write_bytes(pickle.dumps(value))
+    else:
+        torch.save(value, path)
     return path
 
 
@@ -77,7 +132,10 @@ def vocabulary(machine: str) -> dict[str, Any]:
     ``cuda`` is the accelerator, and the host itself on a machine that has none.
     """
     words = {"torch": torch, "nn": nn, "F": F, "np": np, "TensorDataset": TensorDataset, "DataLoader": DataLoader}
-    made = (tensor_dataset, loader, batches, command, given, under, saved, accelerator)
+    made = (
+        *(tensor_dataset, loader, batches, there, command, each_method, given, under, saved),
+        *(overwriting, stepped, accelerator, alone, scattered),
+    )
     device = torch.device("cpu" if machine == "host" else "cuda")
     made_too = _more_words(device)
     return {
@@ -85,6 +143,9 @@ def vocabulary(machine: str) -> dict[str, Any]:
         **{function.__name__: function for function in made},
         **made_too,
         "Namespace": SimpleNamespace,
+        "asyncio": asyncio,
+        "argparse": argparse,
+        "Mock": MagicMock,
         "cuda": device,
     }
 

@@ -38,11 +38,11 @@ def main(machine: str, pattern: str) -> None:
     """Print an object: for each fixture, what came of each of its runs."""
     files = [read(path) for path in fixtures(pattern)]
     libraries = {name for fixture in files for name in imaginary.imported(fixture.tree)}
-    imaginary.install(libraries)
+    installed = imaginary.install(libraries)
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
         forked = Forked(Path(directory))
-        prepare(machine, forked, libraries)
+        prepare(machine, forked, installed)
         results = {fixture.name: list(runs(fixture, machine, forked)) for fixture in files}
     print(json.dumps(results))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
 import inspect
@@ -28,7 +29,7 @@ from devlint.record import Process
 from tests.running import arguments, imaginary
 from tests.running.cases import TOP, Case, Fixture
 from tests.running.claims import Claim
-from tests.running.instrument import ENTERED, LEFT_OUT, MOVED, WATCH, Key, instrumented
+from tests.running.instrument import ENTERED, LEFT_OUT, MOVED, NOTHING, WATCH, Key, call_around, instrumented
 from tests.running.observed import Run, failure_of
 from tests.running.words import filling
 
@@ -80,18 +81,14 @@ def execute(
     run = Run(fixture, case, call or f"{case.name}(...)", lines, machine, left_out=left_out)
     tree = fixture.tree
     nodes = [(run.node(finding), claim) for finding, claim in claims.items()]
-    watched = {chosen for node, claim in nodes for chosen in claim.watches(node)} | set(
-        own.surveys(tree) if own else ()
-    )
-    code = instrumented(
-        text,
-        tree,
-        {
-            WATCH: watched,
-            MOVED: {run.node(finding) for finding in left_out if claims[finding].causal},
-            LEFT_OUT: {run.node(finding) for finding in left_out if not claims[finding].causal},
-        },
-    )
+    watched = {chosen for node, claim in nodes for chosen in claim.watches(node)}
+    watched.update(own.surveys(tree) if own else ())
+    marks: dict[str, set[ast.AST]] = {WATCH: watched, MOVED: set(), NOTHING: set(), LEFT_OUT: set()}
+    for finding in left_out:
+        claim = claims[finding]
+        whole = call_around(tree, lines, finding.span) if claim.leaves_out_call else None
+        marks[MOVED if claim.causal else NOTHING if whole else LEFT_OUT].add(whole or run.node(finding))
+    code = instrumented(text, tree, marks)
     program = compile(code, str(fixture.path), "exec")
     reset()
     recorder = Recorder(machine)
@@ -138,9 +135,24 @@ def _make_batches_here() -> None:
     DataLoader._get_iterator = iterator  # type: ignore[method-assign]  # in a process of its own
 
 
+class Nothing:
+    """The result of a call that was left out; it can be a context."""
+
+    def __enter__(self) -> Nothing:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
 def reset() -> None:
-    """Begin with the same random numbers."""
+    """Begin as a new process does, and with the same random numbers."""
     os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)  # which Lightning sets when it is imported
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+    torch.__future__.set_overwrite_module_params_on_conversion(False)
     torch.manual_seed(0)
     np.random.seed(0)
     random.seed(0)
@@ -152,7 +164,7 @@ def _perform(run: Run, program: types.CodeType, call: str) -> Any:
     sys.modules[module.__name__] = module
     names = vars(module)
     names.update(__file__=str(run.fixture.path), __package__=imaginary.PACKAGE)
-    names.update({WATCH: _watcher(run), ENTERED: _marker(run), MOVED: _mover(run.machine)})
+    names.update({WATCH: _watcher(run), ENTERED: _marker(run), MOVED: _mover(run.machine), NOTHING: Nothing()})
     run.namespace = names
     is_top = run.case.name == TOP
     sys.argv = [str(run.fixture.path), *(shlex.split(call)[2:] if is_top else ())]

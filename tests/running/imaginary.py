@@ -18,7 +18,7 @@ PACKAGE = "fixture"
 
 MADE_UP: dict[str, dict[str, Any]] = {
     PACKAGE: {},
-    f"{PACKAGE}.base": {"Configured": nn.Module},
+    f"{PACKAGE}.base": {"Configured": type("Configured", (), {})},
     "mylib": {"Base": nn.Module, "BaseLoss": nn.Module},
     "helpers": {"describe": lambda *values: None},
 }
@@ -54,7 +54,7 @@ class _Absent(ModuleType):
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Asked after all others."""
+    """Asked after all others; it answers fixtures only, since libraries look what is installed."""
 
     def __init__(self, wanted: set[str]) -> None:
         self._wanted = wanted
@@ -62,7 +62,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname in MADE_UP or fullname.partition(".")[0] in self._wanted:
+        known = fullname in MADE_UP or fullname.partition(".")[0] in self._wanted
+        if known and _asking() == PACKAGE:
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         return None
 
@@ -77,10 +78,22 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
-def install(libraries: set[str]) -> None:
-    """From now on, these can be imported where they are not installed, as can the modules that were made up."""
-    missing = {name for name in libraries if importlib.util.find_spec(name) is None}
-    sys.meta_path.append(_Finder(missing))
+def _asking() -> str:
+    """The package of the code that imports something."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and "importlib" in frame.f_code.co_filename:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__package__"))
+
+
+def install(libraries: set[str]) -> set[str]:
+    """From now on, fixtures can import these although they are not installed, and the modules that were made up.
+
+    Those that are installed are returned.
+    """
+    there = {name for name in libraries if importlib.util.find_spec(name)}
+    sys.meta_path.append(_Finder(libraries - there))
+    return there
 
 
 def imported(tree: ast.Module) -> set[str]:

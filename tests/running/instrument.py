@@ -16,10 +16,12 @@ Key = tuple[int, int, int, int]
 
 WATCH, ENTERED, MOVED = "__watch__", "__entered__", "__moved__"
 """Functions that the changed code calls: with an expression's key and value, a function's row, a value to be moved."""
+NOTHING = "__nothing__"
+"""What takes the place of such a call."""
 LEFT_OUT = "left out"
 
 Marks = Mapping[str, Container[ast.AST]]
-"""What is done to which nodes: ``WATCH``, ``MOVED`` or ``LEFT_OUT``."""
+"""What is done to which nodes: ``WATCH``, ``MOVED``, ``NOTHING`` or ``LEFT_OUT``."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -57,6 +59,13 @@ def statement(tree: ast.Module, lines: list[str], span: Span) -> ast.stmt | None
     return around[-1] if around else None
 
 
+def call_around(tree: ast.Module, lines: list[str], span: Span) -> ast.Call | None:
+    """The innermost call that has it among its arguments, or else is it."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and covers(span_of(node, lines), span)]
+    larger = [call for call in calls if span_of(call, lines) != span]
+    return (larger or calls or [None])[-1]
+
+
 def functions(tree: ast.AST) -> Iterator[Function]:
     """All that are defined, wherever."""
     return (node for node in ast.walk(tree) if isinstance(node, Function))
@@ -84,6 +93,8 @@ class _Change(ast.NodeTransformer):
         if LEFT_OUT in marks:
             new: ast.AST = ast.Constant(None) if isinstance(node, ast.expr) else ast.Pass()
             return ast.copy_location(new, node)
+        if NOTHING in marks:
+            return ast.copy_location(ast.Name(NOTHING, ast.Load()), node)
         visited = self.generic_visit(node)
         if isinstance(visited, Function):
             self._enter(visited)

@@ -94,14 +94,16 @@ class Trial:
             said = claim.shown(finding, run)
             if said is None:
                 verdict.shown.add(finding)
-                fatal += [finding] if claim.raises and run.failure else []
+                fatal += [finding] if claim.is_fatal(finding, run) else []
             else:
                 verdict.against.setdefault(finding, said)
-        return fatal
+        return [finding for finding in fatal if run.failure and run.failure.is_in_statement(finding)] or fatal
 
     def _try_without(self, finding: Finding, others: tuple[Finding, ...], verdict: Verdict) -> None:
         """With all other mistakes put right, this one alone has to make the difference."""
-        said = self.claims[finding].shown(finding, self._run(verdict, others))
+        run = self._run(verdict, others)
+        self._look(run, verdict)
+        said = self.claims[finding].shown(finding, run)
         if said is None:
             verdict.shown.add(finding)
         else:

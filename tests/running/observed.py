@@ -47,6 +47,11 @@ class Failure:
         """Class and message."""
         return f"{type(self.error).__name__}: {self.error}"
 
+    def is_in_statement(self, finding: Finding) -> bool:
+        """Whether it passed through the statement that the finding is in."""
+        first, last = finding.context.rows if finding.context else (0, 0)
+        return any(first <= place.span.row <= last for place in self.places)
+
     def is_at(self, finding: Finding) -> bool:
         """Whether it was raised by what the finding underlines.
 
@@ -105,11 +110,13 @@ class Run:
         return 0
 
     def node(self, finding: Finding) -> ast.expr | ast.stmt:
-        """The expression that a finding underlines, or the statement around it."""
+        """The expression that a finding underlines, or the statement around it; or what is assigned to it."""
         tree = self.fixture.tree
-        node = expression(tree, self.lines, finding.span) or statement(tree, self.lines, finding.span)
+        around = statement(tree, self.lines, finding.span)
+        node = expression(tree, self.lines, finding.span) or around
         assert node is not None, finding
-        return node
+        is_target = isinstance(getattr(node, "ctx", None), ast.Store)
+        return around.value if is_target and isinstance(around, ast.Assign) else node
 
     def seen(self, node: ast.AST) -> list[Any]:
         """The values of a watched expression."""

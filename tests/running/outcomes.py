@@ -18,7 +18,7 @@ from tests.test_fixtures import findings
 
 REPOSITORY = ROOT.parents[1]
 SECONDS = 600
-GROUPS: dict[str, tuple[str, ...]] = {"simulated": ("DVL101", "DVL[234]"), "host": ()}
+GROUPS: dict[str, tuple[str, ...]] = {"simulated": ("DVL1", "DVL[234]"), "host": ()}
 """The machines, and the rules whose fixtures share a process on each."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -246,6 +247,7 @@ def filling(function: Any, machine: str) -> Any:
     if not inspect.isfunction(function) or function.__module__ != "fixture.case":
         return function
 
+    @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
         bound = inspect.signature(function).bind_partial(*arguments, **named)
         return function(*arguments, **named, **filled(function, machine, bound.arguments))

@@ -10,6 +10,8 @@ code raises, and `costing` the claim that the recorder counts something there; o
 from __future__ import annotations
 
 import ast
+import importlib
+import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -56,6 +58,8 @@ class Claim:
     it; it is left out then, and the case goes on after it.  ``causal``: what the finding underlines does its harm
     elsewhere.  The case has to run clean when every such thing is moved to the accelerator, and `shown` is asked of a
     run in which all but this one are.  ``during`` is entered around each run of a file for which the claim is made.
+    ``ends`` matches the exception that the mistake leads to, wherever it is raised.
+    ``leaves_out_call``: to go on after the mistake, the call around it is left out, and not only what is underlined.
     """
 
     shown: Shown
@@ -66,6 +70,14 @@ class Claim:
     raises: bool = False
     causal: bool = False
     during: Callable[[Run], AbstractContextManager[None]] = nothing_else
+    ends: str = ""
+    leaves_out_call: bool = False
+
+    def is_fatal(self, finding: Finding, run: Run) -> bool:
+        """Whether what was shown has ended the run."""
+        if run.failure is None:
+            return False
+        return self.raises or bool(self.ends and re.search(self.ends, run.failure.text))
 
 
 def raising(*patterns: str, machine: Machine = "accelerator") -> Claim:
@@ -103,8 +115,8 @@ class Unobservable:
 
 
 def registry() -> dict[str, Claim | Unobservable]:
-    """All claims."""
-    from tests.running.claims import legacy, loading, multi_gpu, placement, portability, syncs, transfers
-
-    families = (placement, transfers, loading, syncs, multi_gpu, portability, legacy)
-    return {code: claim for family in families for code, claim in family.CLAIMS.items()}
+    """All claims: what the modules of this package have in their ``CLAIMS``."""
+    found: dict[str, Claim | Unobservable] = {}
+    for module in pkgutil.iter_modules(__path__):
+        found |= importlib.import_module(f"{__name__}.{module.name}").CLAIMS
+    return found

@@ -1,0 +1,165 @@
+"""What rules claim whose mistakes let tensors of different devices meet."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import nn
+
+from devlint.finding import Finding
+from tests.running.claims import Claim, Unobservable, raising
+from tests.running.observed import Place, Run
+
+MISMATCHES = (
+    r"RuntimeError: Expected all tensors to be on the same device",
+    r"RuntimeError: indices should be either on cpu or on the same device",
+    r"RuntimeError: Input type .* and weight type .* should be the same",
+    r"RuntimeError: Input and hidden tensors are not at the same device",
+    r"RuntimeError: expected self and mask to be on the same device",
+)
+NOT_FOR_NCCL = r"RuntimeError: No backend type associated with device type cpu"
+_RAISES_MISMATCH = raising(*MISMATCHES)
+
+
+def devices_of(value: Any) -> set[str]:
+    """Where the tensors of a value are: those in containers, parameters and buffers of modules."""
+    owner = getattr(value, "__self__", value)
+    if isinstance(owner, nn.Module):
+        return {str(tensor.device) for tensor in (*owner.parameters(), *owner.buffers())}
+    found = torch.utils._pytree.tree_leaves(value)
+    return {str(leaf.device) for leaf in found if isinstance(leaf, torch.Tensor)}
+
+
+def mismatch(finding: Finding, run: Run) -> str | None:
+    """It raises there, and what the message names is where the message says."""
+    if finding.message.startswith("this branch"):
+        return parted(finding, run)
+    if said := _RAISES_MISMATCH.shown(finding, run):
+        return said
+    assert run.failure
+    there = next(place for place in reversed(run.failure.places) if place.meets(finding))
+    return misplaced(finding.message, there)
+
+
+def misplaced(message: str, place: Place) -> str | None:
+    """What a message gets wrong in `A` is on the CPU but `B` is on `D`, asked of the code that runs."""
+    match = re.match(r"`(.*)` (?:is|can be) on (the CPU|`.*`) but `(.*)` is on `(.*)`;", message)
+    if not match:
+        return f"the message is not understood: {message}"
+    first, where, second, device = match.groups()
+    for text, words in ((first, "cpu" if where == "the CPU" else where.strip("`")), (second, device)):
+        found = devices_of(_evaluated(text, place))
+        if not any(_is_device(words, device, place) for device in found):
+            return f"`{text}` is on {found}, not on {words}"
+    return None
+
+
+def _is_device(words: str, device: str, place: Place) -> bool:
+    """Whether a tensor's device is what the words say; a name from elsewhere stands for an accelerator."""
+    value = _evaluated(words, place)
+    said = words if words.startswith(("cpu", "cuda")) else "cuda" if value is None else str(value)
+    return device in (said, f"{said}:0")
+
+
+def _evaluated(text: str, place: Place) -> Any:
+    try:
+        return eval(text, place.frame.f_globals, place.frame.f_locals)
+    except (NameError, SyntaxError):
+        return None
+
+
+def parted(finding: Finding, run: Run) -> str | None:
+    """The branch was taken, and what it left behind was used together with what it moved."""
+    if not run.seen(run.node(finding)):
+        return "the branch was not taken"
+    text = run.failure.text if run.failure else "nothing was raised"
+    return None if any(re.match(pattern, text) for pattern in MISMATCHES) else text
+
+
+def itself(node: ast.AST) -> Iterable[ast.expr]:
+    """The value of what is underlined."""
+    return [node] if isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load) else []
+
+
+def stray(finding: Finding, run: Run) -> str | None:
+    """What was made on the CPU meets the accelerator later, or copies to and fro."""
+    node = run.node(finding)
+    values = run.seen(receiver(node) or node)
+    places = {device for value in values for device in devices_of(value)}
+    if places != {"cpu"}:
+        return f"it is on {places}"
+    if "copies to the CPU" in finding.message:
+        return counted(run, target="cpu")
+    if "at every" in finding.message or "by hand" in finding.message:
+        return counted(run, source="cpu", repeats="at every" in finding.message)
+    text = run.failure.text if run.failure else "nothing was raised"
+    expected = (NOT_FOR_NCCL,) if "NCCL" in finding.message else MISMATCHES
+    return None if any(re.match(pattern, text) for pattern in expected) else text
+
+
+def receiver(node: ast.AST) -> ast.expr | None:
+    """The tensor that a move is asked of."""
+    is_move = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
+    return node.func.value if is_move else None
+
+
+def itself_or_receiver(node: ast.AST) -> Iterable[ast.expr]:
+    """What is underlined, and the tensor it moves."""
+    return [*itself(node), *filter(None, [receiver(node)])]
+
+
+def counted(run: Run, source: str = "", target: str = "", repeats: bool = False) -> str | None:
+    """There are such copies, of the same tensor again and again if ``repeats``."""
+    events = run.process.events if run.process else ()
+    copies = [event for event in events if event.kind == "copy" and (event.source == source or event.target == target)]
+    found = sum(event.repeats if repeats else event.calls for event in copies)
+    return None if found else f"no such copies among {[(event.name, event.calls) for event in events]}"
+
+
+def left_behind(finding: Finding, run: Run) -> str | None:
+    """The modules of a plain container stay where they are, and their parameters are unknown to its owner."""
+    match = re.match(r"`self\.(\w+)` is a plain \w+, whose modules `(\w+)` does not know", finding.message)
+    assert match, finding.message
+    owners = [thing for thing in run.objects if type(thing).__name__ == match[2]]
+    copies = [event for event in (run.process.events if run.process else ()) if event.kind == "copy"]
+    for owner in owners:
+        if not copies and list(owner.parameters()):
+            return f"`{match[2]}` was not moved"
+        held = contained(getattr(owner, match[1]))
+        unknown = [weight for module in held for weight in module.parameters()]
+        known = {id(weight) for weight in (*owner.parameters(), *owner.state_dict(keep_vars=True).values())}
+        if unknown and all(id(weight) not in known and weight.device.type == "cpu" for weight in unknown):
+            return None
+        return "its modules were moved, or are known"
+    return f"no `{match[2]}` was made"
+
+
+def contained(value: Any) -> list[nn.Module]:
+    """The modules in a plain container."""
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [held for held in values if isinstance(held, nn.Module)]
+
+
+def strangers(run: Run) -> Iterable[str]:
+    """Modules in the public plain containers of a module which does not know their parameters."""
+    for owner in run.objects:
+        if not isinstance(owner, nn.Module):
+            continue
+        known = {id(weight) for weight in owner.parameters()}
+        for name, value in vars(owner).items():
+            if not name.startswith("_") and any(
+                id(weight) not in known for module in contained(value) for weight in module.parameters()
+            ):
+                yield f"`{name}` of `{type(owner).__name__}` holds modules that it does not know"
+
+
+CLAIMS: dict[str, Claim | Unobservable] = {
+    "DVL101": Claim(mismatch, watches=itself, raises=True),
+    "DVL103": Claim(stray, watches=itself, causal=True),
+    "DVL104": Claim(stray, watches=itself_or_receiver, causal=True),
+    "DVL105": Claim(left_behind, absent=strangers),
+}
