@@ -276,6 +276,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     leads.either(frame, node, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     frame.machine.choosing.select(frame, node, flag, first, second)
+    guards.rejoined(node.test, before, then_state, other_state)
     joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)
     before.become(joined)
     frame.state = before

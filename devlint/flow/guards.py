@@ -32,6 +32,7 @@ from devlint.flow.values import (
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
     from devlint.flow.index import FunctionInfo
+    from devlint.flow.state import State
 
 _AVAILABLE = re.compile(
     r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"
@@ -268,6 +269,17 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
         _refine_none(frame, test.id, not holds)
     elif isinstance(test, ast.Call) and holds:
         _refine_tensor(frame, test)
+
+
+def rejoined(test: ast.expr, before: State, then: State, other: State) -> None:
+    """The two sides of a test meet: what is ``None`` on the one and is not on the other is what it was before."""
+    for node in nodes.walk(test):
+        value = before.env.get(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name) or not isinstance(value, (Tensor, Opaque)) or not value.optional:
+            continue
+        sides = then.env.get(node.id), other.env.get(node.id)
+        if Const(None) in sides and replace(value, optional=False) in sides:
+            then.env[node.id] = other.env[node.id] = value
 
 
 def _refine_none(frame: Frame, name: str, none: bool) -> None:

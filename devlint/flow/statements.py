@@ -219,6 +219,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     other = frame.state
     leads.branches(frame, node, before, then, other)
     parting.branches(frame, node, before, then, other)
+    guards.rejoined(node.test, before, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(first, second, flag.key)
     before.become(joined)
