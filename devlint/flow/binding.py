@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
     """Bind a target of an assignment."""
+    if isinstance(value, Loader) and value.wrapped:
+        # who gives it a name may have prepared it in other ways
+        value = UNKNOWN
     if isinstance(target, ast.Name):
         _bind_name(frame, target, value, node)
     elif isinstance(target, (ast.Tuple, ast.List)):

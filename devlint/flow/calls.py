@@ -90,7 +90,17 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     frame.machine.steps.named(frame, call.node.func)
     frame.machine.loaders.escape(call.values())
     frame.machine.queue.unseen(frame, call.node)
-    return operations.derive(frame, call)
+    return _around_loader(call, operations.derive(frame, call))
+
+
+def _around_loader(call: Call, result: Value) -> Value:
+    """The result of an unknown call, which may be a loader again where it is given one and nothing like it."""
+    first = call.positional[0] if call.positional else UNKNOWN
+    if not isinstance(first, Loader) or not isinstance(result, Unknown):
+        return result
+    if any(isinstance(value, (Loader, Module)) for value in call.values()[1:]):
+        return UNKNOWN
+    return replace(first, batches=UNKNOWN_DEVICE, certain=False, wrapped=True)
 
 
 def named(frame: Frame, call: Call, path: str) -> Value:
@@ -115,7 +125,7 @@ def named(frame: Frame, call: Call, path: str) -> Value:
     if not waits.harmless(call):
         frame.machine.queue.unseen(frame, call.node)
     host.function(frame, call, path)
-    return modules.stranger(frame, call, path)
+    return _around_loader(call, modules.stranger(frame, call, path))
 
 
 def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attribute: Callable[[], Value]) -> Value:

@@ -237,6 +237,8 @@ class Loader(Value):
     batches: Device
     certain: bool = False
     """Whether the batches are known to be made of tensors alone."""
+    wrapped: bool = False
+    """Whether it is what an unknown call made of the loader: a progress bar, if it is looped over at once."""
 
 
 @dataclass(frozen=True, slots=True)
