@@ -1,13 +1,16 @@
-"""What the callers in a file pass: it says more than arguments of which nothing is known."""
+"""Calls within a file: what the callers pass, and what is known of a result that could not be followed."""
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Kind, Role
-from devlint.flow.values import Sequence, Tensor, Value
+from devlint.flow.evidence import annotated, may_be_none
+from devlint.flow.values import UNKNOWN, Sequence, Tensor, Value
 from devlint.placing import HostRead
 from devlint.sites import LEADS, Forward, Operand, Operation, Site
 
@@ -90,3 +93,14 @@ def _operands(site: Site) -> tuple[Operand, ...]:
     if isinstance(site, HostRead):
         return site.values
     return site.inputs if isinstance(site, Forward) and site.device.kind is Kind.CPU else ()
+
+
+def as_annotated(info: FunctionInfo) -> Value:
+    """What a function says that it returns: a tensor, wherever that is, or nothing that is known."""
+    says = info.node.returns
+    if says is None or isinstance(info.node, ast.AsyncFunctionDef) or annotated(says) != "tensor":
+        return UNKNOWN
+    if any(isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) for node in info.own):
+        # the annotation is wrong
+        return UNKNOWN
+    return Tensor(NOWHERE, optional=may_be_none(says))

@@ -58,9 +58,12 @@ def hints(inside: list[ast.AST], arguments: ast.arguments, forward: bool) -> dic
 
 
 def _annotated(argument: ast.arg) -> str:
-    if argument.annotation is None:
-        return ""
-    text = ast.unparse(argument.annotation).strip("'\"")
+    return "" if argument.annotation is None else annotated(argument.annotation)
+
+
+def annotated(annotation: ast.expr) -> str:
+    """What an annotation says, in the words of :func:`hints`."""
+    text = ast.unparse(annotation).strip("'\"")
     if text in _NUMBERS or _NUMBERS_ANNOTATION.search(text):
         return "number"
     if "torch.device" in text or text == "device":
@@ -75,6 +78,11 @@ def _annotated(argument: ast.arg) -> str:
     if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text):
         return "tensor"
     return ""
+
+
+def may_be_none(annotation: ast.expr) -> bool:
+    """Whether an annotation allows ``None``."""
+    return any(word in ast.unparse(annotation) for word in ("Optional", "None"))
 
 
 def _shown_tensor(node: ast.AST) -> str:

@@ -15,7 +15,7 @@ from devlint import device
 from devlint.device import RETURN, Device, Role
 from devlint.flow import draws, expressions, guards, literals, mentions, names, statements
 from devlint.flow.attributes import Attributes
-from devlint.flow.callers import Callers
+from devlint.flow.callers import Callers, as_annotated
 from devlint.flow.choosing import Choosing
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.frame import Call, Frame, is_device
@@ -346,6 +346,10 @@ class Machine:
 
     def enter(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of the file; what it says beyond mismatches, it says when run alone."""
+        result = self._entered(frame, function, call)
+        return as_annotated(function.info) if isinstance(result, Unknown) else result
+
+    def _entered(self, frame: Frame, function: Function, call: Call) -> Value:
         info = function.info
         depth = 0
         outer: Frame | None = frame
