@@ -153,7 +153,7 @@ def add_item(known: Value, added: Value) -> Value:
 
 def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
     moved = first if first.story else second
-    fresh = first if first.factory else second if second.factory else None
+    fresh = _fresh(first, second)
     known = first.attribute or second.attribute
     return Tensor(
         device=first.device if first.device == second.device else device.choice(guard, first.device, second.device),
@@ -178,6 +178,13 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         kept=first.kept if second.kept else None,
         pinned=first.pinned if second.pinned else None,
     )
+
+
+def _fresh(first: Tensor, second: Tensor) -> Tensor | None:
+    """The one of two whose creation is the place to mend; where each has its own, there is no such place."""
+    made, other = (first, second) if first.factory else (second, first)
+    elsewhere = made.factory_node is not other.factory_node and any(leaf.implied for leaf in other.device.leaves())
+    return made if made.factory and not elsewhere else None
 
 
 _LONGEST_STORY = 8

@@ -224,7 +224,7 @@ class Machine:
             if key[0] != oid or not isinstance(held, Value):
                 continue
             change = info.changed.get(key[1], "")
-            if change == "assigned" and not (isinstance(held, Loader) and _constructed(info, key[1])):
+            if change == "assigned" and not _survives(info, key[1], held):
                 del heap[key]
                 continue
             if info.is_module:
@@ -423,6 +423,14 @@ def _is_numbers(node: ast.expr | None) -> bool:
     return bool(items) and all(
         isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in items
     )
+
+
+def _survives(info: ClassInfo, attribute: str, held: Value) -> bool:
+    """Whether an attribute is what ``__init__`` made it although a method assigns it."""
+    if isinstance(held, Loader):
+        return _constructed(info, attribute)
+    # nothing but another parameter can take the place of one
+    return info.is_module and isinstance(held, Tensor) and held.buffer and held.grad == "parameter"
 
 
 def _constructed(info: ClassInfo, attribute: str) -> bool:
