@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from devlint.device import Kind, Role
+from devlint.device import Device, Kind, Role
 from devlint.flow.values import Tensor, Value, as_tensor
 from devlint.sites import Attribute, Operand, Scope, Step
 
@@ -28,6 +28,8 @@ class _Kept:
     moved: bool = False
     kept: bool = False
     open: bool = False
+    chained: bool = False
+    follows: bool = False
 
 
 class Attributes:
@@ -39,9 +41,9 @@ class Attributes:
     def declare(self, frame: Frame, node: ast.expr, value: Tensor, name: str) -> None:
         """``__init__`` keeps ``value`` under ``name`` without registering it."""
         owner = frame.owner.name if frame.owner else ""
-        kept = _Kept(
-            owner, name, frame.operand(node, value), frame.scope(), open=bool(frame.owner and frame.owner.is_open)
-        )
+        kept = _Kept(owner, name, frame.operand(node, value), frame.scope())
+        kept.open = bool(frame.owner and frame.owner.is_open)
+        kept.chained = kept.open and bool(frame.info and _calls_base(frame.info.nodes))
         self._known.setdefault((owner, name), kept)
 
     def names(self, owner: str) -> list[str]:
@@ -54,8 +56,8 @@ class Attributes:
         if kept is not None:
             kept.uses.setdefault(node, Step(node, label))
 
-    def move(self, frame: Frame, value: Value, node: ast.AST, label: str, kept_again: bool) -> None:
-        """The attribute is copied to where the inputs are."""
+    def move(self, frame: Frame, value: Value, node: ast.AST, label: str, kept_again: bool, place: Device) -> None:
+        """The attribute is copied to where the inputs are, at ``place``."""
         kept = self._find(value)
         if kept is not None:
             if not frame.machine.muted:
@@ -63,6 +65,8 @@ class Attributes:
             kept.uses.setdefault(node, Step(node, label))
             kept.moved = True
             kept.kept = kept.kept or kept_again
+            given = place.kind is Kind.SYMBOL and place.role is Role.INPUT
+            kept.follows = kept.follows or (kept.chained and kept_again and given)
 
     def sites(self) -> Iterator[Attribute]:
         """A site for each attribute that a method uses with its inputs."""
@@ -71,12 +75,25 @@ class Attributes:
                 uses = tuple(sorted(kept.uses.values(), key=lambda step: getattr(step.node, "lineno", 0)))
                 yield Attribute(
                     kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept,
-                    open=kept.open, copies=tuple(kept.copies.items()),
+                    open=kept.open, follows=kept.follows, copies=tuple(kept.copies.items()),
                 )  # fmt: skip
 
     def _find(self, value: Value) -> _Kept | None:
         origin = value.attribute_of if isinstance(value, Tensor) else None
         return None if origin is None else self._known.get(origin)
+
+
+def _calls_base(inside: list[ast.AST]) -> bool:
+    """Whether a constructor calls that of its base."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "__init__"
+        and isinstance(node.func.value, ast.Call)
+        and isinstance(node.func.value.func, ast.Name)
+        and node.func.value.func.id == "super"
+        for node in inside
+    )
 
 
 def lives_with_inputs(value: Value) -> bool:

@@ -156,7 +156,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         return receiver
     frame.machine.samples.placed(frame, call.node, target.device)
     frame.machine.loaders.moving(site, receiver)
-    _note_attribute(frame, node, receiver, tensor, call)
+    _note_attribute(frame, node, receiver, tensor, call, target.device)
     if isinstance(receiver, Instance):
         return UNKNOWN
     if discarded and isinstance(receiver, Opaque) and not tensor.certain and target.plain:
@@ -224,7 +224,9 @@ def _on_stranger(frame: Frame, tensor: Tensor) -> bool:
     return later and frame.owner is not None and frame.owner.is_open and not tensor.device.known
 
 
-def _note_attribute(frame: Frame, node: ast.Attribute, receiver: Value, tensor: Tensor, call: Call) -> None:
+def _note_attribute(
+    frame: Frame, node: ast.Attribute, receiver: Value, tensor: Tensor, call: Call, place: Device
+) -> None:
     if tensor.attribute is None or not (_on_module(frame, tensor) or _on_stranger(frame, tensor)):
         return
     if frame.info and any("cache" in name for name in frame.info.decorators):
@@ -234,7 +236,7 @@ def _note_attribute(frame: Frame, node: ast.Attribute, receiver: Value, tensor: 
     body = frame.info.nodes if frame.info else ()
     statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
     kept = any(names.dotted(node.targets[0]) == attribute for node in statements)
-    frame.machine.attributes.move(frame, receiver, call.node, "moved here, on every call", kept)
+    frame.machine.attributes.move(frame, receiver, call.node, "moved here, on every call", kept, place)
 
 
 def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:

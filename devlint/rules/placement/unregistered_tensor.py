@@ -25,7 +25,8 @@ class UnregisteredTensor(Rule):
     ## What it does
     Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the
     module's inputs, or copy it to their device on every call. Where a call keeps the moved tensor in the attribute,
-    it is a hint.
+    it is a hint; so it is, for those who select the rule, in a class whose base is not seen and which looks like a
+    module.
 
     ## Why it matters
     `Module.to()`, `.cuda()` and `.half()` move parameters, buffers and submodules; a plain tensor stays on the CPU
@@ -90,7 +91,7 @@ class UnregisteredTensor(Rule):
         if not isinstance(site, Attribute) or site.kind != "tensor" or not site.uses:
             return
         if site.open:
-            yield from _copied_each_time(site)
+            yield from _moved_by_hand(site) if site.kept else _copied_each_time(site)
             return
         leaves = site.value.device.leaves()
         if not any(leaf.kind is Kind.CPU for leaf in leaves):
@@ -172,7 +173,7 @@ def _rows(function: ast.FunctionDef) -> dict[str, int]:
 def _copied_each_time(site: Attribute) -> Iterable[Report]:
     """Hints where a class that may be no module copies what it made on the CPU, and does not keep the copy."""
     implied = all(leaf.implied for leaf in site.value.device.leaves())
-    if not site.moved or site.kept or not implied or site.value.many is False:
+    if not site.moved or not implied or site.value.many is False:
         return
     for use in site.uses:
         yield Report(
@@ -184,6 +185,24 @@ def _copied_each_time(site: Attribute) -> Iterable[Report]:
             steps=(Step(site.value.node, "made on the CPU here"),),
             help="keep the copy in the attribute, or register the tensor as a buffer if the class is a module",
         )
+
+
+def _moved_by_hand(site: Attribute) -> Iterable[Report]:
+    """A hint, for those who ask, where a class that may be a module moves the tensor to its inputs, and keeps it there.
+
+    What is no module has to do so: a hint for all would be wrong too often.
+    """
+    if not site.follows or any(leaf.known and not leaf.implied for leaf in site.value.device.leaves()):
+        return
+    yield Report(
+        site.value.node,
+        f"`self.{site.name}` is moved by hand to where the inputs are, and left there",
+        label="a plain attribute",
+        severity=Severity.INFO,
+        steps=site.uses,
+        help=f"if `{site.owner}` is a module, let it move the tensor: " + _help(site).removeprefix("register it: "),
+        asked=True,
+    )
 
 
 def _help(site: Attribute) -> str:
