@@ -85,6 +85,24 @@ def may_be_none(annotation: ast.expr) -> bool:
     return any(word in ast.unparse(annotation) for word in ("Optional", "None"))
 
 
+def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """The default of each parameter that has one."""
+    parameters = [*arguments.posonlyargs, *arguments.args]
+    found: dict[str, ast.expr] = {}
+    if arguments.defaults:
+        found = {p.arg: d for p, d in zip(parameters[-len(arguments.defaults) :], arguments.defaults, strict=True)}
+    found.update({p.arg: d for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None})
+    return found
+
+
+def is_numbers(node: ast.expr | None) -> bool:
+    """Whether a default is a tuple or list of numbers."""
+    items = node.elts if isinstance(node, (ast.Tuple, ast.List)) else ()
+    return bool(items) and all(
+        isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in items
+    )
+
+
 def _shown_tensor(node: ast.AST) -> str:
     """The name that a node shows to be a tensor: by a method, by its shape, by slices in several dimensions."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

@@ -17,7 +17,7 @@ from devlint.flow import draws, expressions, guards, literals, mentions, names, 
 from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers, as_annotated
 from devlint.flow.choosing import Choosing
-from devlint.flow.evidence import DEVICE_NAME
+from devlint.flow.evidence import DEVICE_NAME, defaults_of, is_numbers
 from devlint.flow.frame import Call, Frame, is_device
 from devlint.flow.groups import Groups
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
@@ -291,7 +291,7 @@ class Machine:
         if info.owner is not None and parameters and not static:
             env[parameters[0].arg] = bound if bound is not None else self._self_for(info)
             parameters = parameters[1:]
-        defaults = _defaults(arguments)
+        defaults = defaults_of(arguments)
         positional = call.positional if call else ()
         for position, parameter in enumerate((*parameters, *arguments.kwonlyargs)):
             name = parameter.arg
@@ -336,7 +336,7 @@ class Machine:
             hint = "device"
             if place.kind is device.Kind.ACCELERATOR and default is not None:
                 literals.default(frame, info, name, default, literal)
-        elif isinstance(literal, (int, float)) or _is_numbers(default):
+        elif isinstance(literal, (int, float)) or is_numbers(default):
             hint = "number"
         elif not hint and DEVICE_NAME.search(name):
             hint = "device"
@@ -406,23 +406,6 @@ class Machine:
         instance = Instance(identity(), info)
         frame.state.heap[(instance.oid, ARGUMENTS)] = call.values()
         return instance
-
-
-def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
-    parameters = [*arguments.posonlyargs, *arguments.args]
-    found: dict[str, ast.expr] = {}
-    if arguments.defaults:
-        found = {p.arg: d for p, d in zip(parameters[-len(arguments.defaults) :], arguments.defaults, strict=True)}
-    found.update({p.arg: d for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None})
-    return found
-
-
-def _is_numbers(node: ast.expr | None) -> bool:
-    """Whether a default is a tuple or list of numbers."""
-    items = node.elts if isinstance(node, (ast.Tuple, ast.List)) else ()
-    return bool(items) and all(
-        isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in items
-    )
 
 
 def _survives(info: ClassInfo, attribute: str, held: Value) -> bool:
