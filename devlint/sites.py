@@ -63,11 +63,12 @@ class Operand:
     ``many`` says whether it surely has (``True``) or surely lacks (``False``) dimensions: a 0-dim CPU tensor may meet
     an accelerator.  ``certain`` says that it is proven to be a tensor.  ``factory`` is the torch function that made
     it on the default device, in the same function and with no device asked for, ``blended`` are the other creations of
-    what it was computed from: they have to move with it.  ``attribute`` is the assignment of
-    the plain attribute of a module through which it came.  ``role`` is the parameter it is passed to, where that
-    matters.  ``derived`` says that it came out of a call that could not be followed, so that its device is only
-    likely the one of what went in; ``near`` is that device, where it is no argument's.  ``grad`` is "parameter" or
-    "leaf" for what collects gradients, "graph" for what may be computed from such.
+    what it was computed from: they have to move with it; ``scattered`` says that on other paths other functions made
+    it.  ``attribute`` is the assignment of the plain attribute of a module through which it came.  ``role`` is the
+    parameter it is passed to, where that matters.  ``derived`` says that it came out of a call that could not be
+    followed, so that its device is only likely the one of what went in; ``near`` is that device, where it is no
+    argument's.  ``grad`` is "parameter" or "leaf" for what collects gradients, "graph" for what may be computed from
+    such.
     """
 
     node: ast.AST
@@ -79,6 +80,7 @@ class Operand:
     factory: str = ""
     factory_node: ast.AST | None = None
     blended: tuple[tuple[str, ast.AST], ...] = ()
+    scattered: bool = False
     attribute: Step | None = None
     role: str = ""
     derived: bool = False
@@ -171,7 +173,7 @@ class Forward(Site):
     inputs: tuple[Operand, ...]
 
 
-LEADS = frozenset({"alternative", "collective", "together", "row", "parted"})
+LEADS = frozenset({"alternative", "collective", "together", "row", "parted", "half", "unplaced"})
 """The kinds of operations that clash only later: a tensor in the wrong place, and what speaks against it."""
 
 
@@ -182,7 +184,9 @@ class Operation(Site):
     ``kind``: "operands", "loss target", "index", "assignment" (by a tensor index); "accumulator": a write into a part,
     which copies between devices without raising; "alternative": the first operand on one path, the second on the other;
     "together": both go into one call that cannot be followed; "row": both are kept in one row of a list; "parted": a
-    branch moves the second and leaves the first, another does it the other way round.
+    branch moves the second and leaves the first, another does it the other way round; "half": the second is moved on
+    one path, the first takes its place on the other as it is; "unplaced": the first, which nobody placed, is an input
+    of the second, a model that was.
     """
 
     operator: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
 from devlint import device
@@ -153,7 +154,7 @@ def add_item(known: Value, added: Value) -> Value:
 
 def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
     moved = first if first.story else second
-    fresh = _fresh(first, second)
+    fresh = first if first.factory else second if second.factory else None
     known = first.attribute or second.attribute
     return Tensor(
         device=first.device if first.device == second.device else device.choice(guard, first.device, second.device),
@@ -167,6 +168,7 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         story=first.story if first.story == second.story else _stories(moved.story, second.story),
         factory=fresh.factory if fresh else "",
         factory_node=fresh.factory_node if fresh else None,
+        alternatives=_alternatives(first, second),
         attribute=known,
         attribute_of=first.attribute_of or second.attribute_of,
         batch=first.batch or second.batch,
@@ -180,11 +182,11 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
     )
 
 
-def _fresh(first: Tensor, second: Tensor) -> Tensor | None:
-    """The one of two whose creation is the place to mend; where each has its own, there is no such place."""
-    made, other = (first, second) if first.factory else (second, first)
-    elsewhere = made.factory_node is not other.factory_node and any(leaf.implied for leaf in other.device.leaves())
-    return made if made.factory and not elsewhere else None
+def _alternatives(first: Tensor, second: Tensor) -> tuple[ast.AST, ...]:
+    """The creations on other paths than the one that is told."""
+    told = first.factory_node or second.factory_node
+    found = (*first.alternatives, *second.alternatives, second.factory_node)
+    return tuple(dict.fromkeys(node for node in found if node is not None and node is not told))
 
 
 _LONGEST_STORY = 8

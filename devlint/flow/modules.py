@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import leads, literals, managed, names, steps, table, tensors, transfers, wrapping
+from devlint.flow import leads, literals, managed, names, steps, table, tensors, transfers, unplaced, wrapping
 from devlint.flow.operations import blend, derive, is_tensor, meet, returned
 from devlint.flow.state import CHILDREN, DEVICE, FED
 from devlint.flow.values import (
@@ -231,6 +231,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         unread = [call.argument_node(*mask) for mask in _CAUSAL_MASKS.get(module.path, ())]
         tensors_in = [met for met in tensors_in if met[0] not in unread]
         clash = _check(frame, call, module, place, tensors_in)
+        unplaced.given(frame, call, module, place)
     elif module.path == "torch.nn.CTCLoss":
         # it moves its targets and lengths itself
         pass

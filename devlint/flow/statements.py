@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.device import LOOP
-from devlint.flow import graphs, guards, leads, mentions, names, nodes, parting, syncs, timing
+from devlint.flow import graphs, guards, leads, mentions, names, nodes, parting, syncs, timing, unplaced
 from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, evaluate_test, operate
 from devlint.flow.frame import Frame, Loop
@@ -219,6 +219,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     other = frame.state
     leads.branches(frame, node, before, then, other)
     parting.branches(frame, node, before, then, other)
+    unplaced.branches(frame, node, then, other)
     guards.rejoined(node.test, before, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(first, second, flag.key)

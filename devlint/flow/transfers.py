@@ -39,6 +39,11 @@ _DTYPE = re.compile(
 )
 
 
+def is_dtype(text: str) -> bool:
+    """Whether a dotted name is that of a type of numbers, or of a layout in memory."""
+    return bool(_DTYPE.search(text))
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """What a move asks for: a device (``None``: none), and whether it asks for nothing else."""
@@ -105,12 +110,12 @@ def _device_argument(given: Value, node: ast.AST | None, frame: Frame) -> Device
         return None if given.value is None else device.UNKNOWN
     text = names.dotted(node) if isinstance(node, ast.expr) else ""
     if isinstance(given, Named):
-        return None if _DTYPE.search(given.path) else device.UNKNOWN
+        return None if is_dtype(given.path) else device.UNKNOWN
     if isinstance(given, Tensor):
         return given.device
     if isinstance(given, Opaque) and given.hint == "tensor":
         return as_tensor(given).device
-    return None if _DTYPE.search(text) else device.UNKNOWN
+    return None if is_dtype(text) else device.UNKNOWN
 
 
 def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:

@@ -147,6 +147,8 @@ class Tensor(Value):
     factory: str = ""
     factory_node: ast.AST | None = None
     blended: tuple[tuple[str, ast.AST], ...] = ()
+    alternatives: tuple[ast.AST, ...] = ()
+    """The creations on other paths than the one on which ``factory`` made it."""
     attribute: Step | None = None
     attribute_of: tuple[str, str] | None = None
     batch: tuple[int, ...] = ()

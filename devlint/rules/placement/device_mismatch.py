@@ -8,9 +8,9 @@ from devlint.device import Kind, Role
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.creation import takes_device
-from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown
+from devlint.rules.placement.meeting import ASKED, MODULE, Meeting, beside, meetings, shown
 from devlint.rules.placement.mismatch_fix import fix
-from devlint.sites import Forward, Operand, Operation, Site
+from devlint.sites import Forward, Operand, Operation, Site, Step
 
 
 class DeviceMismatch(Rule):
@@ -20,7 +20,8 @@ class DeviceMismatch(Rule):
     Follows every tensor and module to where it is used, and reports a module call, an operation, a loss, an index
     or an assignment whose operands are certainly on different devices: on the CPU and on `device`, or on two
     accelerators. Where of two parts of a batch one branch moves only the one and another only the other, it is a
-    warning.
+    warning. Those who select the rule get hints, too: a tensor that is moved on one path and not on the other, and an
+    input that nobody moves although the model and its other inputs are.
 
     ## Why it matters
     PyTorch does not move operands by itself. On a machine with an accelerator the line raises "Expected all tensors
@@ -81,6 +82,10 @@ class DeviceMismatch(Rule):
         if isinstance(site, Operation) and site.kind == "parted":
             yield from map(self._parted, found)
             return
+        if isinstance(site, Operation) and site.kind in ASKED:
+            told = _half_moved if site.kind == "half" else _unplaced
+            yield from (told(meeting, site) for meeting in found)
+            return
         mismatches = [meeting for meeting in found if meeting.creation is None]
         for meeting in mismatches[:1]:
             stray, other = meeting.stray, meeting.other
@@ -107,6 +112,34 @@ class DeviceMismatch(Rule):
             severity=meeting.severity,
             help="move both in every branch",
         )
+
+
+def _half_moved(meeting: Meeting, site: Operation) -> Report:
+    """A hint for those who ask: what is moved on one path is taken as it is on the other."""
+    stray, gone = meeting.stray, meeting.other
+    return Report(
+        site.node,
+        f"`{site.operator}` is moved to {gone.device} on one path, on the other it is {shown(stray.text)}, as it is",
+        label="converts it, and leaves it where it is",
+        severity=meeting.severity,
+        steps=(Step(gone.node, "moved here"), Step(stray.node, "not moved here")),
+        help=f"move it where it is converted, on both paths: `.to({beside(gone, site.scope) or 'device'}, ...)`",
+        asked=True,
+    )
+
+
+def _unplaced(meeting: Meeting, site: Operation) -> Report:
+    """A hint for those who ask: an input that nobody puts where the model is."""
+    stray, model = meeting.stray, meeting.other
+    return Report(
+        site.node,
+        f"{shown(model.text)} is on {model.device}, and nothing here puts {shown(stray.text)} there",
+        label=f"gets {shown(stray.text)} as it was made",
+        severity=meeting.severity,
+        steps=(*stray.story, *model.story),
+        help=f"move it as the other inputs are: `{stray.text}.to({beside(model, site.scope) or 'device'})`",
+        asked=True,
+    )
 
 
 def _whereabouts(operand: Operand) -> str:

@@ -18,6 +18,8 @@ from devlint.sites import LEADS, Forward, Operand, Operation, Scope
 
 MODULE = "module"
 """The role of the operand that is the called module itself."""
+ASKED = frozenset({"half", "unplaced"})
+"""The kinds of operations of which only those hear who ask: what is placed here and not there may be meant so."""
 _LONGEST_TEXT = 60
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*|\[[\w'\"]+\])*")
 
@@ -60,6 +62,8 @@ def _lead(site: Operation) -> list[Meeting]:
     stray, other = site.operands
     if site.kind == "parted":
         return [Meeting(stray, other, Severity.WARNING)]
+    if site.kind in ASKED:
+        return [] if site.scope.test else [Meeting(stray, other, Severity.INFO)]
     if site.scope.test or stray.factory_node is None:
         return []
     return [Meeting(stray, other, Severity.INFO, creation=stray.factory_node)]
@@ -129,7 +133,7 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     if stray.device.guard.startswith(RETURN):
         # a helper leaves early, for a case that may never come here
         aware = False
-    if stray.factory and stray.factory_node is not None:
+    if stray.factory and stray.factory_node is not None and not stray.scattered:
         if not aware and _cpu(other.device):
             # what is on the CPU on one path is probably meant for it, and on the other the caller keeps it
             return None
