@@ -7,7 +7,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -16,11 +16,19 @@ from torch import nn
 PACKAGE = "fixture"
 """The package that the file which runs is in."""
 
+
+def _on_device(batches: Iterable[Sequence[Any]], device: Any) -> Iterator[list[Any]]:
+    for batch in batches:
+        yield [part.to(device, non_blocking=True) for part in batch]
+
+
 MADE_UP: dict[str, dict[str, Any]] = {
     PACKAGE: {},
     f"{PACKAGE}.base": {"Configured": type("Configured", (), {})},
     "mylib": {"Base": nn.Module, "BaseLoss": nn.Module},
     "helpers": {"describe": lambda *values: None},
+    "display": {"progress": lambda batches, **options: batches, "on_device": _on_device},
+    "bars": {"tqdm": lambda batches: batches},
 }
 """Modules of an imagined project around the fixture."""
 
