@@ -38,6 +38,9 @@ def mismatch(finding: Finding, run: Run) -> str | None:
     """It raises there, and what the message names is where the message says."""
     if finding.message.startswith("this branch"):
         return parted(finding, run)
+    if "on one path, on the other" in finding.message:
+        found = devices_of(run.seen(run.node(finding)))
+        return None if "cpu" in found else f"it is on {found}"
     if said := _RAISES_MISMATCH.shown(finding, run):
         return said
     assert run.failure
@@ -47,11 +50,15 @@ def mismatch(finding: Finding, run: Run) -> str | None:
 
 def misplaced(message: str, place: Place) -> str | None:
     """What a message gets wrong in `A` is on the CPU but `B` is on `D`, asked of the code that runs."""
-    match = re.match(r"`(.*)` (?:is|can be) on (the CPU|`.*`) but `(.*)` is on `(.*)`;", message)
-    if not match:
+    match = re.match(r"`(.*)` (?:is|can be) on (the CPU|`.*`) but `(.*)` is on (`.*`|the module's device);", message)
+    unplaced = re.match(r"`(.*)` is on (`.*`), and nothing here puts `(.*)` there", message)
+    if match:
+        first, where, second, device = match.groups()
+    elif unplaced:
+        first, where, second, device = unplaced[3], "the CPU", unplaced[1], unplaced[2]
+    else:
         return f"the message is not understood: {message}"
-    first, where, second, device = match.groups()
-    for text, words in ((first, "cpu" if where == "the CPU" else where.strip("`")), (second, device)):
+    for text, words in ((first, "cpu" if where == "the CPU" else where.strip("`")), (second, device.strip("`"))):
         found = devices_of(_evaluated(text, place))
         if not any(_is_device(words, device, place) for device in found):
             return f"`{text}` is on {found}, not on {words}"
