@@ -1,15 +1,28 @@
-"""Lets ``python -m devlint`` do what the ``devlint`` command does."""
+"""Where every run begins: ``python -m devlint``, and the ``devlint`` command."""
 
 from __future__ import annotations
 
 import os
 import sys
 
+
+def main() -> None:
+    """Run the command line; Ctrl-C while its modules are loaded takes one line, too."""
+    try:
+        from devlint.interrupt import dies_at_once
+
+        with dies_at_once():
+            from devlint.cli import main as command
+
+        command(prog_name="devlint")
+    except KeyboardInterrupt:
+        sys.stderr.write("error: interrupted\n")
+        sys.exit(130)
+
+
 # -m puts the current directory first on the path: a click.py in the code to be checked must not be imported
 if sys.path[0] != os.path.dirname(os.path.dirname(os.path.abspath(__file__))) and sys.path[0] in ("", os.getcwd()):
     del sys.path[0]
 
-from devlint.cli import main  # after the path is clean
-
 if __name__ == "__main__":
-    main(prog_name="devlint")
+    main()

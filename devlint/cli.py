@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from devlint import __version__
+from devlint.interrupt import dies_at_once
 
 # Heavy modules are imported inside the commands: `devlint --version` answers at once.
 
@@ -37,6 +38,12 @@ class _Refusal(click.ClickException):
         click.echo(f"error: {one_line(self.format_message())}", err=True)
 
 
+class _Interruption(_Refusal):
+    """Ctrl-C before a command could take it."""
+
+    exit_code = 130
+
+
 @contextmanager
 def _in_one_line() -> Iterator[None]:
     try:
@@ -46,6 +53,8 @@ def _in_one_line() -> Iterator[None]:
             raise
         text = re.sub(r"\.? \(?Did you mean (.*\?)\)?$", r" (did you mean \1)", error.format_message()).rstrip(".")
         raise _Refusal(text[:1].lower() + text[1:]) from None
+    except KeyboardInterrupt:
+        raise _Interruption("interrupted") from None
 
 
 @contextmanager
@@ -137,8 +146,9 @@ def check(**options: Any) -> None:
 
     Exits with 0 if nothing was found, 1 if something was, 2 if devlint could not do its work.
     """
-    from devlint.check.options import Options
-    from devlint.check.run import run
+    with dies_at_once():
+        from devlint.check.options import Options
+        from devlint.check.run import run
 
     options["exclude"] = options["exclude"] or ()
     sys.exit(run(Options(**options)))
@@ -190,7 +200,8 @@ def report(files: tuple[str, ...], quiet: bool) -> None:
 
     Several files, of the machines that took part in a run, become one report.
     """
-    from devlint.auditor.judgement.show import show
+    with dies_at_once():
+        from devlint.auditor.judgement.show import show
 
     sys.exit(show(files, quiet))
 

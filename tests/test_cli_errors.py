@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from devlint.auditor.running import storage
 from devlint.cli import main
+from devlint.interrupt import dies_at_once
+from devlint.record import Record
 
 
 @pytest.mark.parametrize(
@@ -97,3 +101,48 @@ def test_nobody_reads_what_is_printed(arguments: tuple[str, ...]) -> None:
     finally:
         os.close(writer)
     assert printing(arguments, preexec_fn=lambda: os.close(1)) == (0, "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of another kind")
+def test_ctrl_c_while_modules_are_loaded_is_no_traceback() -> None:
+    code = (
+        "import os, signal\n"
+        "from devlint.interrupt import dies_at_once\n"
+        "with dies_at_once(): pass\n"
+        "try: os.kill(os.getpid(), signal.SIGINT)\n"
+        "except KeyboardInterrupt: print('as usual', flush=True)\n"
+        "with dies_at_once(): os.kill(os.getpid(), signal.SIGINT)\n"
+        "print('never')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert (done.stdout, done.stderr) == ("as usual\n", "")
+    assert done.returncode == -signal.SIGINT
+
+
+def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with dies_at_once():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_before_a_command_begins_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("devlint.report.rule.explain", interrupted)
+    result = CliRunner().invoke(main, ["rule", "DVL101"])
+    assert (result.exit_code, result.stderr) == (130, "error: interrupted\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_record_that_cannot_be_shown_for_want_of_room(tmp_path: Path) -> None:
+    file = str(tmp_path / "record.json")
+    storage.write(Record(command=("train.py",)), file)
+    with open("/dev/full", "w") as full:
+        expected = "error: the report cannot be written: No space left on device\n"
+        assert printing(("report", file), stdout=full) == (2, expected)

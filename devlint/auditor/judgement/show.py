@@ -28,7 +28,9 @@ def show(files: Sequence[str], quiet: bool = False) -> int:
     record = merge(records)
     if record.findings is None:
         record = judged(record, Resolver())
-    console.show(record, sys.stdout, quiet)
+    if failure := console.show(record, sys.stdout, quiet):
+        say("error", f"the report cannot be written: {failure}")
+        return EXIT_FAILED
     return EXIT_SHOWN
 
 

@@ -15,23 +15,23 @@ def say(kind: str, text: str) -> None:
     write(sys.stderr, f"{kind}: {one_line(text)}\n")
 
 
-def show(record: Record, stream: TextIO | None, quiet: bool = False) -> None:
-    """Print the report of a record."""
+def show(record: Record, stream: TextIO | None, quiet: bool = False) -> str:
+    """Print the report of a record; why it could not be printed is returned, in words."""
     from devlint.report.audit import render
 
     if stream is None:
-        return
+        return ""
     color = wants_color(stream)
     width = _width(stream)
     text = "".join(f"{piece}\n" for piece in render(record, color, width, quiet)).strip("\n")
     # an empty line sets it off from what the script has said there
-    write(stream, f"\n{text}\n" if stream is sys.stderr and text else f"{text}\n")
+    return write(stream, f"\n{text}\n" if stream is sys.stderr and text else f"{text}\n")
 
 
-def write(stream: TextIO | None, text: str) -> None:
-    """Write, whatever the stream's encoding lacks; that nobody listens is no error."""
+def write(stream: TextIO | None, text: str) -> str:
+    """Write, whatever the stream's encoding lacks; what kept it from that is returned, unless nobody listens."""
     if stream is None or not text.strip():
-        return
+        return ""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     data = text.encode(encoding, "backslashreplace")
     try:
@@ -41,9 +41,12 @@ def write(stream: TextIO | None, text: str) -> None:
         except RuntimeError:  # a signal's handler runs while the script writes, and must not wait for it
             while data:
                 data = data[os.write(stream.fileno(), data) :]
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
         if stream is sys.stdout:
             silence(stream)
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            return error.strerror or str(error)
+    return ""
 
 
 def _width(stream: TextIO) -> int:
