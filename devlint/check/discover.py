@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
+from devlint.check.patterns import compiled
 from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver, leads_out
 
 
@@ -236,7 +237,7 @@ _DEFAULT_NAMES = frozenset(DEFAULT_EXCLUDE)
 
 @lru_cache(maxsize=64)
 def _compiled(patterns: tuple[str, ...]) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(patterns)
+    return compiled(patterns)
 
 
 def _ignored(path: str, is_directory: bool, ignores: tuple[_Ignore, ...]) -> bool:
@@ -284,13 +285,13 @@ def _ignore_file(root: str, name: str) -> tuple[_Ignore, ...]:
 def _tolerant(lines: list[str]) -> GitIgnoreSpec:
     """Compile what can be compiled: git, too, passes over a pattern that makes no sense."""
     try:
-        return GitIgnoreSpec.from_lines(lines)
+        return compiled(lines)
     except Exception:
         usable = []
         for line in lines:
             try:
-                GitIgnoreSpec.from_lines([line])
+                compiled([line])
             except Exception:
                 continue
             usable.append(line)
-        return GitIgnoreSpec.from_lines(usable)
+        return compiled(usable)

@@ -27,6 +27,9 @@ BYTES_WORTH_A_PROCESS = 400_000
 """Below this much code for each process, starting one costs more than it saves."""
 
 
+LARGEST = 48 << 20
+"""Python's tree of a file can be two hundred times its size: that of a larger one might take all memory there is."""
+TOO_LARGE = f"the file is larger than {LARGEST >> 20} MiB and is not read; exclude it if that is intended"
 TOO_DEEP = 3_000
 """Since 3.11 Python's parser makes no tree of this depth; running out of stack on one is no bug of ours."""
 
@@ -211,11 +214,13 @@ def with_content(target: Target, work: Callable[[bytes], Outcome]) -> Outcome:
     """What ``work`` makes of a file's content; whatever goes wrong is part of the outcome."""
     try:
         with open(target.path, "rb") as stream:
-            data = stream.read()
+            data = stream.read(LARGEST + 1)
     except OSError as error:
         return Outcome(target.path, error=error.strerror or str(error))
     except MemoryError:
         return Outcome(target.path, error="the file does not fit into memory")
+    if len(data) > LARGEST:
+        return Outcome(target.path, error=TOO_LARGE)
     try:
         return work(data)
     except AnalysisError as error:

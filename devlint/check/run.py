@@ -10,7 +10,17 @@ from functools import partial
 import click
 
 from devlint.check.discover import discover, force_excluded
-from devlint.check.engine import AnalysisError, Fixing, Result, Task, check_source, check_targets, fixing_task
+from devlint.check.engine import (
+    LARGEST,
+    TOO_LARGE,
+    AnalysisError,
+    Fixing,
+    Result,
+    Task,
+    check_source,
+    check_targets,
+    fixing_task,
+)
 from devlint.check.narrow import Narrowing, judged
 from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
 from devlint.config import Config, ConfigError, Resolver
@@ -141,9 +151,11 @@ def _check_stdin(options: Options, config: Config, fixing: Fixing | None) -> tup
     if sys.stdin is None:
         return Result(errors=["the standard input is closed"]), {}
     try:
-        data = sys.stdin.buffer.read()
+        data = sys.stdin.buffer.read(LARGEST + 1)
     except OSError as error:
         return Result(errors=[f"the standard input cannot be read: {error.strerror}"]), {}
+    if len(data) > LARGEST:
+        return Result(errors=[f"{name}: {TOO_LARGE}"]), {}
     if options.stdin_filename and config.force_exclude and force_excluded(os.path.abspath(name), config):
         return Result(files=1), {name: data}
     if fixing is not None:

@@ -19,7 +19,9 @@ class ChangedMeanwhileError(OSError):
 def write(path: str, data: bytes, before: bytes | None = None) -> None:
     """Let ``data`` take the place of a file's content at once; an OSError says why it could not be.
 
-    The file keeps its owner, permissions and attributes, and a link goes on leading to it. With ``before``, the content
+    The file keeps its owner, permissions and attributes, and a link goes on leading to it. Another name of the same
+    file (a hard link) keeps the old content: so package managers share one copy of a file among environments, and a fix
+    in one must not reach into the others. With ``before``, the content
     that was read, it is replaced only if that is still what it holds.
     """
     path = os.path.realpath(path)

@@ -130,6 +130,13 @@ def test_an_unreadable_file_is_an_error_and_the_run_goes_on(tree, monkeypatch: p
     assert (summary(result), result.errors) == (["a.py:1:DVL101"], ["b.py: Permission denied"])
 
 
+def test_a_file_too_large_to_be_read_is_an_error(tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree({"a.py": "mismatch()", "b.py": "mismatch()" + " " * 100})
+    monkeypatch.setattr(engine, "LARGEST", 50)
+    result = check_paths(["."], Config())
+    assert (summary(result), result.errors) == (["a.py:1:DVL101"], [f"b.py: {engine.TOO_LARGE}"])
+
+
 def test_check_never_runs_what_it_reads(tree) -> None:
     tree({"a.py": "open('ran', 'w')", "conftest.py": "open('ran', 'w')", "setup.py": "open('ran', 'w')"})
     assert check_paths(["."], Config()).files == 3

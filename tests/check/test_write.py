@@ -39,6 +39,15 @@ def test_a_link_goes_on_leading_to_the_file(tmp_path: Path) -> None:
     assert file.read_bytes() == b"new"
 
 
+def test_another_name_of_the_file_keeps_the_old_content(tmp_path: Path) -> None:
+    # what package managers share among all environments by such names must not change in one of them
+    file = tmp_path / "a.py"
+    file.write_bytes(b"old")
+    os.link(file, tmp_path / "elsewhere.py")
+    write(str(file), b"new", before=b"old")
+    assert (file.read_bytes(), (tmp_path / "elsewhere.py").read_bytes()) == (b"new", b"old")
+
+
 def test_what_was_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_bytes(b"edited by somebody")
