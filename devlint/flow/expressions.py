@@ -201,9 +201,10 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
-    value = (evaluate_test if isinstance(node.op, ast.Not) else evaluate)(frame, node.operand)
     if isinstance(node.op, ast.Not):
+        evaluate_test(frame, guards.denied(node)[0])
         return guards.flag_of(frame, node) or UNKNOWN
+    value = evaluate(frame, node.operand)
     if isinstance(value, Tensor):
         return operations.derived(value)
     if isinstance(value, Opaque) and value.hint == "tensor":

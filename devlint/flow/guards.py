@@ -56,7 +56,9 @@ def condition(frame: Frame, node: ast.expr) -> Flag:
     """The condition that a test expresses; the same key for the same condition on the same values."""
     frame.machine.choosing.ask(frame, node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return condition(frame, node.operand).negated()
+        inner, holds = denied(node)
+        flag = condition(frame, inner)
+        return flag if holds else flag.negated()
     if isinstance(node, ast.BoolOp):
         return _combined(frame, node)
     if isinstance(node, ast.NamedExpr):
@@ -68,6 +70,14 @@ def condition(frame: Frame, node: ast.expr) -> Flag:
     if isinstance(node, (ast.Name, ast.Attribute)):
         return _named(frame, node)
     return Flag(_key(frame, node))
+
+
+def denied(node: ast.expr) -> tuple[ast.expr, bool]:
+    """What stands behind one ``not`` after the other, and whether it holds where the whole does."""
+    holds = True
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node, holds = node.operand, not holds
+    return node, holds
 
 
 def truth(frame: Frame, flag: Flag) -> bool | None:
