@@ -57,6 +57,7 @@ def save(section: str, figures: Figures) -> Path:
     if section not in SECTIONS:
         raise ValueError(f"no section {section!r} in {SECTIONS}")
     path = KEPT / f"{section}.json"
+    KEPT.mkdir(exist_ok=True)
     path.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
 
