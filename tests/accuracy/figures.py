@@ -56,6 +56,7 @@ def save(section: str, figures: Figures) -> Path:
     """Keep the figures of ``section``, one of :data:`SECTIONS`; returns the file."""
     if section not in SECTIONS:
         raise ValueError(f"no section {section!r} in {SECTIONS}")
+    KEPT.mkdir(exist_ok=True)
     path = KEPT / f"{section}.json"
     KEPT.mkdir(exist_ok=True)
     path.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 
 import devlint
-from tests.gpu import against_profiler, idioms, overhead, soak, training
+from tests.gpu import against_profiler, fixtures, idioms, overhead, soak, training
 from tests.gpu.scenarios import scenarios
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ["soak", "training", "idioms", "overhead", "counts"]
+PARTS = ["soak", "training", "idioms", "fixtures", "overhead", "counts"]
 
 
 def main() -> int:
@@ -41,6 +41,8 @@ def main() -> int:
         results["training"] = training.compare_all()
     if "idioms" in parts:
         results["idioms"] = idioms.differences()
+    if "fixtures" in parts:
+        results["fixtures"] = fixtures.differences()
     if "overhead" in parts:
         results["overhead"] = [asdict(row) for row in overhead.measure_all()]
     if "counts" in parts:
@@ -72,7 +74,7 @@ def judged(results: dict[str, Any]) -> Iterator[tuple[str, bool]]:
         yield f"{row['name']:45} {row['blind'] or row['problem'] or 'agrees'}", not row["problem"]
     for name, differences in results.get("training", {}).items():
         yield f"{name:45} {'; '.join(differences) or 'as derived by hand'}", not differences
-    for name, difference in results.get("idioms", {}).items():
+    for name, difference in (*results.get("idioms", {}).items(), *results.get("fixtures", {}).items()):
         yield f"{name:45} {difference}", False
     for row in results.get("overhead", ()):
         figures = f"{row['plain']:8.2f} ms, audited {row['audited']:8.2f} ms, x{row['ratio']:.3f}"
