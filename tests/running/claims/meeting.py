@@ -127,6 +127,17 @@ def counted(run: Run, source: str = "", target: str = "", repeats: bool = False)
     return None if found else f"no such copies among {[(event.name, event.calls) for event in events]}"
 
 
+def managed(finding: Finding, run: Run) -> str | None:
+    """What a library has placed stays where it is, or leaves the device that the library has chosen."""
+    values = run.seen(run.node(finding))
+    if not values:
+        return "it was not reached"
+    if "hook of Lightning" in finding.message:
+        chosen = {str(owner.device) for owner in run.objects if hasattr(owner, "device")}
+        return None if chosen and not devices_of(values) & chosen else f"it is on {devices_of(values)}, as the module"
+    return None if run.events(finding, "move") else "something was moved"
+
+
 def left_behind(finding: Finding, run: Run) -> str | None:
     """The modules of a plain container stay where they are, and their parameters are unknown to its owner."""
     match = re.match(r"`self\.(\w+)` is a plain \w+, whose modules `(\w+)` does not know", finding.message)
@@ -168,5 +179,6 @@ CLAIMS: dict[str, Claim | Unobservable] = {
     "DVL101": Claim(mismatch, watches=itself, raises=True),
     "DVL103": Claim(stray, watches=itself, causal=True),
     "DVL104": Claim(stray, watches=itself_or_receiver, causal=True),
+    "DVL114": Claim(managed, watches=itself, ends="|".join(MISMATCHES)),
     "DVL105": Claim(left_behind, absent=strangers),
 }
