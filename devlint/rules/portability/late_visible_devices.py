@@ -20,7 +20,7 @@ class VisibleDevicesTooLate(Rule):
 
     ## Why it matters
     The driver reads the variable once, when it is first asked for GPUs: by `torch.cuda.is_available()`, by the first
-    tensor on CUDA, or by a library that is imported. What is set later changes nothing: the process goes on with the
+    tensor on CUDA, or by a library that is imported. (`torch.cuda.device_count()` alone asks NVML, and binds nothing.) What is set later changes nothing: the process goes on with the
     GPUs that it saw, and may take one that somebody else uses.
 
     ## Example
@@ -29,7 +29,7 @@ class VisibleDevicesTooLate(Rule):
 
     import torch
 
-    print(torch.cuda.device_count())
+    print(torch.cuda.is_available())
     os.environ["CUDA_VISIBLE_DEVICES"] = "1"
     ```
 
@@ -41,7 +41,7 @@ class VisibleDevicesTooLate(Rule):
 
     import torch
 
-    print(torch.cuda.device_count())
+    print(torch.cuda.is_available())
     ```
 
     ## When it stays silent
