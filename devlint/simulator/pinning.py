@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from typing import Any
 
@@ -23,6 +24,9 @@ def mark(tensor: torch.Tensor) -> torch.Tensor:
 
 def is_pinned(tensor: torch.Tensor, device: Any = None) -> bool:
     """Whether a host tensor counts as pinned."""
+    if device is not None:
+        text = "The argument 'device' of Tensor.is_pinned() is deprecated. Please do not pass this argument."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
     return bool(_pinned) and tensor.untyped_storage().data_ptr() in _pinned
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,18 @@ def _translated(original: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+def _deprecated(original: Callable[..., Any], function: Callable[..., Any], successor: str) -> Callable[..., Any]:
+    name = original.__name__
+
+    @functools.wraps(original)
+    def wrapper(*args: Any) -> Any:
+        text = f"torch.{name}() is deprecated. Please use torch.{successor}('cuda') instead."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return function(*args)
+
+    return wrapper
+
+
 def install(patches: Patches) -> None:
     """Translate the device type in the functions of autocast."""
     translated = {name: _translated(getattr(torch, name)) for name in _BY_TYPE}
@@ -41,4 +54,4 @@ def install(patches: Patches) -> None:
         patches.set(torch, name, function)
     for name, successor in _OF_CUDA.items():
         original = getattr(torch, name)
-        patches.set(torch, name, functools.wraps(original)(functools.partial(translated[successor], "cuda")))
+        patches.set(torch, name, _deprecated(original, functools.partial(translated[successor], "cuda"), successor))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,9 @@ def _without_device(original: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         kwargs["use_device"] = None
-        kwargs.pop("use_cuda", None)
+        if kwargs.pop("use_cuda", False):
+            text = "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead."
+            warnings.warn(text, FutureWarning, stacklevel=2)
         original(self, *args, **kwargs)
 
     return init
