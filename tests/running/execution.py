@@ -94,7 +94,8 @@ def execute(
     recorder = Recorder(machine)
     if fixture.code not in ("DVL303", "DVL305"):
         _make_batches_here()
-    during = {claim.during: None for claim in (own, *claims.values()) if claim}
+    at_home = "host" if machine == "host" else "accelerator"
+    during = {claim.during: None for claim in (own, *claims.values()) if claim and claim.machine == at_home}
     with warnings.catch_warnings(record=True) as run.warnings, contextlib.ExitStack() as around:
         warnings.simplefilter("always")
         _placed_warnings(run)
@@ -153,6 +154,7 @@ def reset() -> None:
     torch.set_default_device(None)
     torch.set_grad_enabled(True)
     torch.__future__.set_overwrite_module_params_on_conversion(False)
+    torch.set_warn_always(True)
     torch.manual_seed(0)
     np.random.seed(0)
     random.seed(0)
@@ -167,6 +169,8 @@ def _perform(run: Run, program: types.CodeType, call: str) -> Any:
     names.update({WATCH: _watcher(run), ENTERED: _marker(run), MOVED: _mover(run.machine), NOTHING: Nothing()})
     run.namespace = names
     is_top = run.case.name == TOP
+    if is_top and call:
+        names["__name__"] = "__main__"
     sys.argv = [str(run.fixture.path), *(shlex.split(call)[2:] if is_top else ())]
     # where the top level fails, its own case tells; what it has defined until then can be called
     with contextlib.nullcontext() if is_top else contextlib.suppress(Exception):

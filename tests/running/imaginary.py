@@ -26,6 +26,8 @@ MADE_UP: dict[str, dict[str, Any]] = {
     PACKAGE: {},
     f"{PACKAGE}.base": {"Configured": type("Configured", (), {})},
     "mylib": {"Base": nn.Module, "BaseLoss": nn.Module},
+    "project": {"Model": lambda: nn.Linear(8, 2)},
+    "project.distributed": {"set_up": lambda: 0},
     "helpers": {"describe": lambda *values: None},
     "display": {"progress": lambda batches, **options: batches, "on_device": _on_device},
     "bars": {"tqdm": lambda batches: batches},

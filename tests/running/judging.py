@@ -75,9 +75,9 @@ class Trial:
         """There must be no signs of the mistake, but in a case that is let be: that must show them."""
         if not self.case.let_be:
             verdict.problems += signs
-        elif signs or verdict.problems:
+        elif self.machine == "host" and verdict.problems:
             verdict.problems.clear()
-        else:
+        elif not signs:
             verdict.problems.append(f"nothing is seen of what is let be: {self.case.let_be}")
 
     def _run(self, verdict: Verdict, left_out: tuple[Finding, ...]) -> Run:
@@ -119,6 +119,8 @@ class Trial:
         """Of an exception that nobody has spoken of."""
         assert run.failure
         if self.machine == "host" and not self._is_at_home():
+            return
+        if self.machine == "host" and run.failure.is_own:
             return
         error = run.failure.error
         rows = [place.span.row for place in run.failure.places]

@@ -52,6 +52,15 @@ class Failure:
         first, last = finding.context.rows if finding.context else (0, 0)
         return any(first <= place.span.row <= last for place in self.places)
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the fixture itself gave up, and nothing that it called."""
+        trace = self.error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        own = trace is not None and bool(self.places) and trace.tb_frame is self.places[-1].frame
+        return own or isinstance(self.error, SystemExit) or type(self.error).__name__ == "Skipped"
+
     def is_at(self, finding: Finding) -> bool:
         """Whether it was raised by what the finding underlines.
 
@@ -94,6 +103,7 @@ class Run:
     clocks: list[tuple[int, int]] = field(default_factory=list)
     collections: list[int] = field(default_factory=list)
     graphs: list[int] = field(default_factory=list)
+    hidden: list[tuple[int, bool]] = field(default_factory=list)
 
     @property
     def rank(self) -> int:

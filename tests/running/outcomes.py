@@ -18,7 +18,10 @@ from tests.test_fixtures import findings
 
 REPOSITORY = ROOT.parents[1]
 SECONDS = 600
-GROUPS: dict[str, tuple[str, ...]] = {"simulated": ("DVL1", "DVL[234]"), "host": ()}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "simulated": ("DVL1", "DVL[234]", "DVL5|DVL60[38]|DVL70[13]"),
+    "host": ("DVL60[1245679]|DVL702",),
+}
 """The machines, and the rules whose fixtures share a process on each."""
 
 

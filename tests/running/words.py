@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -148,7 +149,7 @@ def reduced(model: Any, device: Any = None) -> int:
     """How many buckets of gradients a DDP sends round in a step."""
     sent = []
 
-    def hook(state: object, bucket: Any) -> Any:
+    def hook(state, bucket):  # type: ignore[no-untyped-def]  # torch wants its own annotations or none
         sent.append(bucket.index())
         future: Any = torch.futures.Future()
         future.set_result(bucket.buffer())
@@ -160,13 +161,21 @@ def reduced(model: Any, device: Any = None) -> int:
 
 
 def ranked(call: Callable[[], Any], rank: int = 0, group: bool = True) -> Any:
-    """What a function returns in one of two processes; the other one is only imagined."""
+    """What a function returns in one of two processes; the other one is only imagined.
+
+    Without a `group`, the code is to make one; whichever it asks for, it gets an imagined one.
+    """
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2")
     if group:
-        from torch.testing._internal.distributed.fake_pg import FakeStore
-
-        torch.distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=2)
+        torch.distributed.init_process_group("fake", store=imagined_store(), rank=rank, world_size=2)
     return call()
+
+
+def imagined_store() -> Any:
+    """What the backend "fake" takes for a store."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    return FakeStore()
 
 
 class Moved:
@@ -244,9 +253,16 @@ def checkpoint(name: str = "model.pt", value: Any = None) -> str:
     return name
 
 
+def url(path: str) -> str:
+    """An address for a file, in a cache of its own."""
+    torch.hub.set_dir(os.path.abspath("hub"))
+    return f"file://{os.path.abspath(path)}"
+
+
 def words() -> dict[str, Any]:
     """All of them by name."""
-    return {name: value for name, value in globals().items() if getattr(value, "__module__", "") == __name__}
+    made = {name: value for name, value in globals().items() if getattr(value, "__module__", "") == __name__}
+    return {**made, "Path": Path}
 
 
 def filling(function: Any, machine: str) -> Any:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from devlint.auditor.patches import Patches
 from devlint.finding import Finding
 from tests.running.claims import Claim, Unobservable, itself
 from tests.running.observed import Run
+from tests.running.words import imagined_store
 
 
 def _parallel(finding: Finding, run: Run) -> str | None:
@@ -24,6 +28,24 @@ def _all_parallel(run: Run) -> Iterable[str]:
     for wrapper in run.process.wrappers if run.process else ():
         if wrapper.name == "DataParallel":
             yield f"a DataParallel was made: {wrapper.frame}"
+
+
+@contextmanager
+def _imagined_group(run: Run) -> Iterator[None]:
+    """Let any process group be one of two processes, of which this is the second unless the environment says more."""
+    patches = Patches()
+    join: Any = torch.distributed.init_process_group
+    os.environ.update(RANK="1", LOCAL_RANK="1", WORLD_SIZE="2")
+
+    def imagined(*args: Any, **options: Any) -> None:
+        join("fake", store=imagined_store(), rank=run.rank, world_size=2)
+
+    for owner in (torch.distributed, torch.distributed.distributed_c10d):
+        patches.set(owner, "init_process_group", imagined)
+    try:
+        yield
+    finally:
+        patches.undo()
 
 
 def _raises_value_error(finding: Finding, run: Run, text: str) -> str | None:
@@ -98,6 +120,6 @@ def _all_undivided(run: Run) -> Iterable[str]:
 
 CLAIMS: dict[str, Claim | Unobservable] = {
     "DVL501": Claim(_parallel, _all_parallel),
-    "DVL502": Claim(_set_up, watches=itself, raises=True),
+    "DVL502": Claim(_set_up, watches=itself, raises=True, during=_imagined_group),
     "DVL503": Claim(_undivided, _all_undivided, watches=itself, surveys=_loaders),
 }
