@@ -20,8 +20,9 @@ class VisibleDevicesTooLate(Rule):
 
     ## Why it matters
     The driver reads the variable once, when it is first asked for GPUs: by `torch.cuda.is_available()`, by the first
-    tensor on CUDA, or by a library that is imported. (`torch.cuda.device_count()` alone asks NVML, and binds nothing.) What is set later changes nothing: the process goes on with the
-    GPUs that it saw, and may take one that somebody else uses.
+    tensor on CUDA, or by a library that is imported. What is set later changes nothing: the process goes on with the
+    GPUs that it saw, and may take one that somebody else uses. (`torch.cuda.device_count()` alone asks NVML, which
+    settles nothing.)
 
     ## Example
     ```python

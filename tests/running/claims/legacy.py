@@ -1,4 +1,4 @@
-"""What the rules of the family `legacy` claim: torch warns of a name or ignores an argument, or has no CUDA for a type."""
+"""What the rules of the family `legacy` claim: torch warns of a name or an argument, or has no CUDA for a type."""
 
 from __future__ import annotations
 
