@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from devlint.sites import Site
+from devlint.sites import Site, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +39,11 @@ class DeviceArgument(Site):
     role: str
     problem: str
     text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Override(Site):
+    """A module's own ``to``, ``cuda`` or ``cpu``, which does something ``besides`` what it inherits, at ``node``."""
+
+    method: str
+    besides: Step

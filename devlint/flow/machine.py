@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from devlint import device
 from devlint.device import RETURN, Device, Role
-from devlint.flow import draws, expressions, guards, literals, mentions, names, statements
+from devlint.flow import draws, expressions, guards, literals, mentions, names, overrides, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers, as_annotated
 from devlint.flow.choosing import Choosing
@@ -117,6 +117,7 @@ class Machine:
         yield from self.optimizers.sites()
         yield from self.selections.sites()
         yield from self.choosing.sites()
+        yield from overrides.sites(self.index)
 
     def rounds(self, loop: ast.AST) -> Rounds:
         """What the text of a loop says."""

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.misuses import Override
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at, statement_of
 from devlint.rules.placement.meeting import shown
@@ -26,7 +27,8 @@ class UnregisteredTensor(Rule):
     Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the
     module's inputs, or copy it to their device on every call. Where a call keeps the moved tensor in the attribute,
     it is a hint; so it is, for those who select the rule, in a class whose base is not seen and which looks like a
-    module.
+    module, and for an own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on there: a
+    module that contains this one does not call it.
 
     ## Why it matters
     `Module.to()`, `.cuda()` and `.half()` move parameters, buffers and submodules; a plain tensor stays on the CPU
@@ -65,7 +67,7 @@ class UnregisteredTensor(Rule):
     ## When it stays silent
     - The attribute never meets the module's inputs, or it is a parameter, a buffer or a module.
     - The tensor is 0-dim, is not on the CPU, or is assigned in `forward`, as a state or a cache.
-    - The class moves the attribute itself, in its own `_apply`, `to` or `cuda`.
+    - The class moves the attribute itself, in its own `_apply`, `to` or `cuda`; only the first is always called.
     - The class is not an `nn.Module`, or is a LightningModule that sets it in a hook.
 
     ## Fix safety
@@ -84,10 +86,12 @@ class UnregisteredTensor(Rule):
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True
-    sites = (Attribute,)
+    sites = (Attribute, Override)
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the attribute surely stays behind and is missed, or fetched over and over."""
+        if isinstance(site, Override):
+            yield _left_to_the_caller(site)
         if not isinstance(site, Attribute) or site.kind != "tensor" or not site.uses:
             return
         if site.open:
@@ -142,6 +146,20 @@ class UnregisteredTensor(Rule):
     def _complex(self) -> bool:
         """Whether the file makes complex numbers: `Module.to(dtype)` makes a buffer of them real."""
         return any(_COMPLEX.search(line) for line in self.source.lines)
+
+
+def _left_to_the_caller(site: Override) -> Report:
+    """A hint at what only a direct call of a move does."""
+    owner, method = site.scope.owner, site.method
+    return Report(
+        site.node,
+        f"a module that contains this `{owner}` moves it without calling `{method}()`, and so does no more than this",
+        label="what every move does",
+        severity=Severity.INFO,
+        steps=(site.besides,),
+        help="override `_apply`, which every move and conversion calls, or register what has to move",
+        asked=True,
+    )
 
 
 def _registrable(site: Attribute, statement: ast.stmt, function: ast.FunctionDef) -> bool:
