@@ -110,7 +110,9 @@ def runs(fixture: Fixture, machine: str, forked: Forked) -> Iterator[Result]:
     where = "host" if machine == "host" else "accelerator"
     spoken = {finding: known.get(finding.code) for finding in every}
     claims = {
-        finding: claim for finding, claim in spoken.items() if isinstance(claim, Claim) and claim.machine == where
+        finding: claim.of(finding)
+        for finding, claim in spoken.items()
+        if isinstance(claim, Claim) and claim.of(finding).machine == where
     }
     if fixture.code not in known:
         return

@@ -13,9 +13,9 @@ import ast
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from devlint.finding import Finding
@@ -60,6 +60,7 @@ class Claim:
     run in which all but this one are.  ``during`` is entered around each run of a file for which the claim is made.
     ``ends`` matches the exception that the mistake leads to, wherever it is raised.
     ``leaves_out_call``: to go on after the mistake, the call around it is left out, and not only what is underlined.
+    ``others`` are the claims of findings whose message has certain words.
     """
 
     shown: Shown
@@ -72,6 +73,11 @@ class Claim:
     during: Callable[[Run], AbstractContextManager[None]] = nothing_else
     ends: str = ""
     leaves_out_call: bool = False
+    others: Mapping[str, Claim] = field(default_factory=dict)
+
+    def of(self, finding: Finding) -> Claim:
+        """The claim of a finding of the rule."""
+        return next((claim for words, claim in self.others.items() if words in finding.message), self)
 
     def is_fatal(self, finding: Finding, run: Run) -> bool:
         """Whether what was shown has ended the run."""

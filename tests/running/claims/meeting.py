@@ -108,6 +108,17 @@ def stray(finding: Finding, run: Run) -> str | None:
     return None if any(re.match(pattern, text) for pattern in expected) else text
 
 
+def passed_over(finding: Finding, run: Run) -> str | None:
+    """The module was moved, and its own move was not called."""
+    match = re.match(r"a module that contains this `(\w+)`", finding.message)
+    assert match, finding.message
+    owners = [thing for thing in run.objects if type(thing).__name__ == match[1]]
+    moved = [owner for owner in owners if any(weight.device.type != "cpu" for weight in owner.parameters())]
+    if not moved:
+        return f"no `{match[1]}` was moved"
+    return "its own move was called" if run.seen(run.node(finding)) else None
+
+
 def receiver(node: ast.AST) -> ast.expr | None:
     """The tensor that a move is asked of."""
     is_move = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to"
@@ -178,7 +189,12 @@ def strangers(run: Run) -> Iterable[str]:
 CLAIMS: dict[str, Claim | Unobservable] = {
     "DVL101": Claim(mismatch, watches=itself, raises=True),
     "DVL103": Claim(stray, watches=itself, causal=True),
-    "DVL104": Claim(stray, watches=itself_or_receiver, causal=True),
+    "DVL104": Claim(
+        stray,
+        watches=itself_or_receiver,
+        causal=True,
+        others={"moves it without calling": Claim(passed_over, watches=itself)},
+    ),
     "DVL114": Claim(managed, watches=itself, ends="|".join(MISMATCHES)),
     "DVL105": Claim(left_behind, absent=strangers),
 }
