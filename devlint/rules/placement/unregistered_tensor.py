@@ -27,8 +27,8 @@ class UnregisteredTensor(Rule):
     Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the
     module's inputs, or copy it to their device on every call. Where a call keeps the moved tensor in the attribute,
     it is a hint; so it is, for those who select the rule, in a class whose base is not seen and which looks like a
-    module, and for an own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on there: a
-    module that contains this one does not call it.
+    module, and for an own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on there:
+    a module that contains this one does not call it.
 
     ## Why it matters
     `Module.to()`, `.cuda()` and `.half()` move parameters, buffers and submodules; a plain tensor stays on the CPU
