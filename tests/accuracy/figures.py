@@ -58,7 +58,6 @@ def save(section: str, figures: Figures) -> Path:
         raise ValueError(f"no section {section!r} in {SECTIONS}")
     KEPT.mkdir(exist_ok=True)
     path = KEPT / f"{section}.json"
-    KEPT.mkdir(exist_ok=True)
     path.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
 

@@ -1,8 +1,8 @@
 """How many bugs that were mended upstream `check` finds in the code before: ``python -m tests.accuracy.mined``.
 
 The collection of fixes, its scorer and the repositories are not part of this one, and have to be given:
-``--score PATH`` is the scorer, ``--mirror DIR`` holds the repositories.  Nothing of their code is kept, only counts, and
-for each bug that was missed the reason in ``misses.json``, which a reader wrote.
+``--score PATH`` is the scorer, ``--mirror DIR`` holds the repositories.  Nothing of their code is kept, only counts,
+and for each bug that was missed the reason in ``misses.json``, which a reader wrote.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ def figures(rows: Iterable[Row], sprung: int, traps: int, reasons: dict[str, str
     shares = {key: share([row for row in rows if row["decidable"] == key]) for key in DECIDABLE}
     summary = (
         f"{len(rows)} places where public projects mended a bug of devices or transfers were checked as they were "
-        "before the fix, under all rules and with all hints. Somebody who read each fix judged what it takes to see the "
-        f"bug: of those that can be seen in the file {shares['yes']} are found, of those that need a plausible "
-        f"assumption {shares['heuristic']}. The rest needs ranks, device maps or code of other packages, and silence is "
-        f"right: {shares['no']}. Of {traps} places that look wrong and are right, {sprung} are reported as a warning or "
-        "an error. The rules were developed with this collection at hand, so that other code is the harder test; it is "
+        "before the fix, under all rules and with all hints. Somebody who read each fix judged what it takes to see "
+        f"the bug. Of those that can be seen in the file {shares['yes']} are found, of those that need a plausible "
+        f"assumption {shares['heuristic']}. The rest needs ranks, device maps or other packages, and silence is right: "
+        f"{shares['no']}. Of {traps} places that look wrong and are right, {sprung} are reported as a warning or an "
+        "error. The rules were developed with this collection at hand, so that other code is the harder test; it is "
         "not part of the repository."
     )
     return Figures("Bugs that were mended upstream", COMMAND, summary, (_classes(rows), *_misses(rows, reasons)))
