@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devlint.choosing import Alternative, Current, Numbered, Visible
@@ -36,7 +37,7 @@ class Choosing:
         self.touched: Step | None = None
         """Where the top level first used CUDA."""
 
-    @property
+    @cached_property
     def spawns(self) -> bool:
         """Whether the file starts other processes."""
         return _SPAWNS.search(self._text) is not None

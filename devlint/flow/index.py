@@ -348,10 +348,8 @@ class Index:
             if info.triggered and info.owner is not None and not info.name.startswith("__")
         }
         called -= {"forward", "to", "cuda", "cpu"}
-        patterns = [rf"(?<![\w.])(?:{'|'.join(map(re.escape, sorted(named)))})\(" if named else ""]
-        patterns.append(rf"self\.(?:{'|'.join(map(re.escape, sorted(called)))})\(" if called else "")
-        for pattern in filter(None, patterns):
-            found = (match.start() for match in re.finditer(pattern, self._text))
+        for before, words in ((r"(?<![\w.])", named), (r"self\.", called)):
+            found = triggers.any_of(words, before, r"\(", self._text)
             self._triggers = sorted({*self._triggers, *self._rows(found)})
         for info in self.functions.values():
             info.triggered = info.triggered or self.triggered(info.node)

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from devlint.flow import names
+from devlint.flow import names, nodes
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -82,6 +82,40 @@ class Text:
             for node in self._inside
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MODES
         )
+
+    def restores(self, call: ast.Call) -> bool:
+        """Whether what a call returns goes into ``load_state_dict``, under a name or without one."""
+        calls, loaded = self._restored
+        return id(call) in calls or not loaded.isdisjoint(self._named.get(id(call), ()))
+
+    @cached_property
+    def _restored(self) -> tuple[set[int], set[str]]:
+        """The calls, by identity, and the names that stand in the first argument of a ``load_state_dict``."""
+        calls: set[int] = set()
+        loaded: set[str] = set()
+        for node in self._nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                for argument in node.args[:1] if node.func.attr == "load_state_dict" else ():
+                    inside = nodes.walk(argument)
+                    calls.update(id(inner) for inner in inside if isinstance(inner, ast.Call))
+                    loaded.update(inner.id for inner in inside if isinstance(inner, ast.Name))
+        return calls, loaded
+
+    @cached_property
+    def _named(self) -> dict[int, set[str]]:
+        """The names that are given what each call, by identity, returns, or what is made of that."""
+        found: dict[int, set[str]] = {}
+        for node in self._nodes:
+            if isinstance(node, ast.Assign):
+                targets = {name.id for name in node.targets if isinstance(name, ast.Name)}
+                for inner in nodes.walk(node.value) if targets else ():
+                    if isinstance(inner, ast.Call):
+                        found.setdefault(id(inner), set()).update(targets)
+        return found
+
+    @cached_property
+    def _nodes(self) -> list[ast.AST]:
+        return nodes.walk(self._root)
 
 
 def place(node: ast.AST) -> tuple[int, int]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint.device import IMPLIED_CPU
-from devlint.flow import names
+from devlint.flow import names, nodes
 from devlint.flow.state import CHILDREN, State
 from devlint.flow.values import Mapping, Module, Sequence, Value
 from devlint.sites import Attribute, Operand, Scope
@@ -74,7 +75,9 @@ class Submodules:
         registered = set(_below(held, state))
         cared_for = _cares(info)
         for key, kept in list(self._known.items()):
-            if key[0] == info.name and (cared_for or kept.modules & registered or _handed_on(info, kept)):
+            if key[0] == info.name and (
+                cared_for or kept.modules & registered or kept.name in _handed_on(info.index.tree)
+            ):
                 del self._known[key]
 
     def sites(self) -> Iterator[Attribute]:
@@ -139,12 +142,13 @@ def _cares(info: ClassInfo) -> bool:
     return any(name.rpartition(".")[2] in _REGISTERS for name in called)
 
 
-def _handed_on(info: ClassInfo, kept: _Kept) -> bool:
-    """Whether the file hands the container to a call that may register what it holds: `nn.Sequential(*self.layers)`."""
-    for node in ast.walk(info.index.tree):
+@functools.lru_cache(maxsize=1)
+def _handed_on(tree: ast.Module) -> frozenset[str]:
+    """The attributes that a file hands to calls which may register what they hold: `nn.Sequential(*self.layers)`."""
+    found: set[str] = set()
+    for node in nodes.walk(tree):
         if isinstance(node, ast.Call) and names.dotted(node.func) not in _LOOKS:
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             plain = (part.value if isinstance(part, ast.Starred) else part for part in given)
-            if any(isinstance(part, ast.Attribute) and part.attr == kept.name for part in plain):
-                return True
-    return False
+            found.update(part.attr for part in plain if isinstance(part, ast.Attribute))
+    return frozenset(found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from devlint.flow import (
     literals,
     misuse,
     modules,
-    nodes,
     operations,
     sharing,
     syncs,
@@ -197,20 +195,7 @@ def _purpose(frame: Frame, call: Call) -> str:
     """What a loaded object is for: known where it goes into ``load_state_dict``, or where a data set reads it."""
     if frame.owner is not None and frame.owner.is_dataset:
         return "dataset"
-    body = frame.info.node if frame.info else frame.machine.tree
-    given = {
-        name.id
-        for node in nodes.walk(body)
-        if isinstance(node, ast.Assign) and any(inner is call.node for inner in nodes.walk(node.value))
-        for name in node.targets
-        if isinstance(name, ast.Name)
-    }
-    for node in nodes.walk(body):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load_state_dict":
-            inside = [inner for argument in node.args[:1] for inner in nodes.walk(argument)]
-            if any(inner is call.node or (isinstance(inner, ast.Name) and inner.id in given) for inner in inside):
-                return "state dict"
-    return ""
+    return "state dict" if frame.machine.lookups.of(frame).restores(call.node) else ""
 
 
 # -- what the table does not know --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from devlint import torch_api
 
@@ -24,6 +24,8 @@ _WHOLE = (
     *("randn(", "randint(", "randperm(", "tensor(", "as_tensor(", "from_numpy(", "tril_indices(", "triu_indices("),
 )
 """Calls that matter where nothing stands before the name."""
+_FEW = 40
+"""So many names are found fastest by one expression that holds them all."""
 _CONTAINER = re.compile(r"self\.\w+ *(?::[^=\n]+)?= *[\[({]")
 """An attribute that is given a list, a tuple or a dict."""
 
@@ -42,12 +44,24 @@ def places(text: str) -> Iterator[int]:
 
 def aliases(imports: Iterable[tuple[str, str]], text: str) -> Iterator[int]:
     """Where a text uses, under the name that an import gives it, what matters under its own."""
-    called = [re.escape(name) for name, path in imports if path != name and _matters(f"{path}(")]
+    called = [name for name, path in imports if path != name and _matters(f"{path}(")]
     # what the tables of torch's names know matters without a call, too
-    known = [re.escape(name) for name, path in imports if torch_api.matters(path) or torch_api.matters(f"{path}.")]
+    known = [name for name, path in imports if torch_api.matters(path) or torch_api.matters(f"{path}.")]
     for found, end in ((called, r"\("), (known, r"\b")):
-        if found:
-            yield from (match.start() for match in re.finditer(rf"(?<![\w.])(?:{'|'.join(found)}){end}", text))
+        yield from any_of(found, r"(?<![\w.])", end, text)
+
+
+def any_of(words: Collection[str], before: str, after: str, text: str) -> Iterator[int]:
+    """Where one of some names stands in a text, between two expressions."""
+    if not words:
+        return
+    if len(words) > _FEW:
+        # one by one at every place would take the time of the text for each of them
+        known = frozenset(words)
+        yield from (match.start() for match in re.finditer(rf"{before}(\w+){after}", text) if match[1] in known)
+    else:
+        listed = "|".join(map(re.escape, sorted(words)))
+        yield from (match.start() for match in re.finditer(rf"{before}(?:{listed}){after}", text))
 
 
 @functools.lru_cache(maxsize=4096)
