@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -16,12 +17,15 @@ from devlint.sites import Site, Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
+    from devlint.flow.index import FunctionInfo
 
 VARIABLES = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
 """The variables by which a process sees only some GPUs, read when the driver is first asked."""
 _SPAWNS = re.compile(
     r"subprocess|Popen|multiprocessing|mp\.(?:spawn|Process)|\bspawn\(|os\.(?:system|exec|fork)|\bray\b"
 )
+_PRESENT = re.compile(r"(?!.*(?:^|[._:])(?:no|not|without|cpu)_).*(?:^|[._:])(?:gpus?|accelerators?)(?:$|[._])")
+"""How a condition that somebody made a function of says by its name that there is an accelerator."""
 _ENVIRONMENT = frozenset({"os.environ.setdefault", "os.putenv"})
 
 
@@ -32,8 +36,9 @@ class Choosing:
         self._text = text
         self._numbered: list[Numbered] = []
         self._selected: dict[ast.AST, Alternative] = {}
-        self._current: dict[ast.AST, Current | None] = {}
+        self._current: dict[ast.AST, tuple[FunctionInfo | None, Current] | None] = {}
         self._asked: set[ast.AST] = set()
+        self._started: dict[FunctionInfo, list[bool]] = defaultdict(list)
         self.touched: Step | None = None
         """Where the top level first used CUDA."""
 
@@ -48,7 +53,9 @@ class Choosing:
         for site in self._numbered:
             yield replace(site, others=tuple(sorted(indexes - {site.index})))
         yield from self._selected.values()
-        yield from (site for node, site in self._current.items() if site is not None and node not in self._asked)
+        for node, found in self._current.items():
+            if found is not None and node not in self._asked and not self._is_behind_a_check(found[0]):
+                yield found[1]
 
     def number(self, frame: Frame, node: ast.AST, index: object, spelled: str) -> None:
         """A GPU is chosen by its number."""
@@ -79,18 +86,13 @@ class Choosing:
 
     def current(self, frame: Frame, call: Call) -> None:
         """The current accelerator is asked for."""
-        if not frame.state.accelerated:
+        if not _is_there(frame):
             self._current.setdefault(call.node, None)
 
     def use(self, frame: Frame, value: Value | None, node: ast.AST, read: bool = False) -> None:
         """A device is used as if there was one."""
         made = value.node if isinstance(value, DeviceValue) else None
-        if (
-            not isinstance(made, ast.Call)
-            or made not in self._current
-            or frame.state.accelerated
-            or frame.machine.muted
-        ):
+        if not isinstance(made, ast.Call) or made not in self._current or _is_there(frame) or frame.machine.muted:
             return
         asked = any(_is_true(given) for given in (*made.args, *(keyword.value for keyword in made.keywords)))
         if asked and not read:
@@ -98,7 +100,19 @@ class Choosing:
             return
         if self._current[made] is None:
             label = "`None` has no such attribute" if read else "used as a device here"
-            self._current[made] = Current(made, frame.scope(), Step(node, label), read, asked)
+            self._current[made] = frame.info, Current(made, frame.scope(), Step(node, label), read, asked)
+
+    def start(self, frame: Frame, info: FunctionInfo) -> None:
+        """The top level of the file names one of its functions, as it does to call it, or to have processes run it."""
+        if frame.info is None and not frame.machine.muted:
+            self._started[info].append(_is_there(frame))
+
+    def _is_behind_a_check(self, info: FunctionInfo | None) -> bool:
+        """Whether a function is named only at the top level, and only where an accelerator was found."""
+        started = self._started.get(info, ()) if info is not None else ()
+        if info is None or not started:
+            return False
+        return all(started) and len(re.findall(rf"\b{info.name}\b", self._text)) == 1 + len(started)
 
     def ask(self, frame: Frame, node: ast.expr) -> None:
         """It is asked whether something is true, or ``None``."""
@@ -112,6 +126,14 @@ class Choosing:
             value = frame.lookup(node.id)
             if isinstance(value, DeviceValue) and value.node is not None:
                 self._asked.add(value.node)
+
+
+def _is_there(frame: Frame) -> bool:
+    """Whether the code runs only where an accelerator was found, whichever it is."""
+    return frame.state.accelerated or any(
+        holds and key.endswith(")") and _PRESENT.match(key.partition("(")[0].partition("#")[0].lower())
+        for key, holds in frame.state.facts.items()
+    )
 
 
 def touch(frame: Frame, node: ast.AST) -> None:

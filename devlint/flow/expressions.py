@@ -20,6 +20,7 @@ from devlint.flow.values import (
     Batches,
     Const,
     DeviceValue,
+    Function,
     Mapping,
     Module,
     Named,
@@ -76,6 +77,8 @@ def _bare(frame: Frame, node: ast.expr) -> Value:
 def _name(frame: Frame, node: ast.Name) -> Value:
     value = frame.lookup(node.id)
     if value is not None:
+        if isinstance(value, Function):
+            frame.machine.choosing.start(frame, value.info)
         return value
     if node.id in calls.BUILTINS:
         return Named(f"builtins.{node.id}")

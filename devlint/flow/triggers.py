@@ -16,7 +16,7 @@ _ANYWHERE = (
     *("cuda", "device", ".to(", ".cpu(", "type_as(", "xpu(", "DataLoader", "DataParallel", "data_parallel"),
     *("load_url", "state_dict_from_url", "register_buffer", "empty_cache", "gc.collect", ".backward(", "Sampler("),
     *("random_split(", "init_process_group", "_VISIBLE_", ".numpy(", "pin_memory(", "pack_padded_sequence("),
-    *("Tensor(", "_window(", "square_subsequent_mask", ")("),
+    *("Tensor(", "_window(", "square_subsequent_mask", "current_accelerator", ")("),
 )
 """Words that matter wherever they stand."""
 _WHOLE = (
