@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from devlint.flow import dedicated, evidence, names, nodes, table, triggers
+from devlint.flow.constructors import Constructors
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -103,11 +104,15 @@ class FunctionInfo:
 
     @cached_property
     def initialises(self) -> bool:
-        """Whether it runs before the module can have been moved: the constructor, and what only it calls."""
+        """Whether it runs before the module can have been moved: a constructor, and what only constructors call."""
         if self.name in _INITIALISERS:
             return True
-        callers = self.owner.callers.get(self.name, ()) if self.owner else ()
-        return bool(callers) and all(caller.name == "__init__" for caller in callers)
+        if self.owner is None:
+            return False
+        callers = self.owner.callers.get(self.name, ())
+        if callers:
+            return all(caller.name == "__init__" for caller in callers)
+        return self.owner.index.constructors.alone_call(self.name)
 
     @cached_property
     def shared(self) -> frozenset[str]:
@@ -288,7 +293,7 @@ class ClassInfo:
         for name, method in self.methods.items():
             if name == "__init__":
                 continue
-            moved = set(_moved_in_place(method.nodes))
+            moved = set(nodes.moved_in_place(method.nodes))
             for node in method.nodes:
                 if not isinstance(node, (ast.Attribute, ast.Subscript)):
                     continue
@@ -370,6 +375,12 @@ class Index:
         """Whether the file has a word in it."""
         return word in self._text
 
+    @cached_property
+    def constructors(self) -> Constructors:
+        """What the constructors of the file ask for."""
+        inits = (info.methods["__init__"] for info in self.classes.values() if "__init__" in info.methods)
+        return Constructors((self.code(init.node) for init in inits), self._text)
+
     def code(self, node: ast.stmt) -> str:
         """The lines of a definition."""
         last = node.end_lineno or node.lineno
@@ -426,22 +437,6 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from _top_level(getattr(node, name, []))
         for handler in getattr(node, "handlers", ()):
             yield from _top_level(handler.body)
-
-
-def _moved_in_place(inside: list[ast.AST]) -> Iterator[ast.AST]:
-    """The targets of statements such as ``self.x = self.x.to(device)``."""
-    for node in inside:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Call)
-            and isinstance(node.value.func, ast.Attribute)
-        ):
-            mover = node.value.func
-            if (
-                mover.attr in ("to", "cuda", "cpu", "type_as")
-                and names.dotted(mover.value) == names.dotted(node.targets[0]) != ""
-            ):
-                yield node.targets[0]
 
 
 def _is_module_path(path: str) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+
+from devlint.flow import names
 
 _NO_CHILDREN = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "type_comment", "kind", "n", "s"})
 """Fields that hold no expressions or statements (an ``ast.arg`` is reached through its arguments)."""
@@ -42,3 +45,19 @@ def _below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.
             elif isinstance(value, ast.AST):
                 found.append(value)
     return [node for node in found if isinstance(node, ast.AST)]
+
+
+def moved_in_place(inside: list[ast.AST]) -> Iterator[ast.AST]:
+    """The targets of statements such as ``self.x = self.x.to(device)``."""
+    for node in inside:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Attribute)
+        ):
+            mover = node.value.func
+            if (
+                mover.attr in ("to", "cuda", "cpu", "type_as")
+                and names.dotted(mover.value) == names.dotted(node.targets[0]) != ""
+            ):
+                yield node.targets[0]
