@@ -279,9 +279,12 @@ class Machine:
 
     def _on_the_host(self, info: FunctionInfo) -> bool:
         """Whether a function works before anything was moved: it makes batches, or sets up a module."""
-        return info.name in self.index.host_functions or bool(
-            info.owner and (info.owner.is_dataset or info.owner.is_collator or info.initialises)
-        )
+        if info.name in self.index.host_functions or info.owner is None:
+            return info.name in self.index.host_functions
+        if info.owner.is_dataset or info.owner.is_collator or info.initialises:
+            return True
+        callers = info.owner.callers.get(info.name, ()) if info.private else ()
+        return bool(callers) and all(caller.name in self.index.host_functions for caller in callers)
 
     def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
         """Bind the parameters: to what the call passes, else to their defaults, else to what has only an identity."""
