@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
-from devlint.flow.state import CHILDREN, DEVICE, STORY, State
+from devlint.flow.state import CHANGED, CHILDREN, DEVICE, STORY, State
 from devlint.flow.values import UNKNOWN, DeviceValue, Module, Opaque, Tensor, Value, as_tensor
 from devlint.sites import Literal, Operand, Scope, Site, Step
 
@@ -245,6 +245,7 @@ class Frame:
     def put(self, module: Module, place: Device, step: Step | None, depth: int = 0) -> None:
         """Put a module, and the modules that it was made of, somewhere."""
         self.state.heap[(module.oid, DEVICE)] = place
+        self.state.heap.pop((module.oid, CHANGED), None)
         self.state.heap[(module.oid, STORY)] = (step,) if step else ()
         children = self.state.heap.get((module.oid, CHILDREN))
         if isinstance(children, tuple) and depth < 8:

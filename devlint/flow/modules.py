@@ -11,7 +11,7 @@ from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow import leads, literals, managed, names, steps, table, tensors, transfers, unplaced, wrapping
 from devlint.flow.operations import blend, derive, is_tensor, meet, returned
-from devlint.flow.state import CHILDREN, DEVICE, FED
+from devlint.flow.state import CHANGED, CHILDREN, DEVICE, FED
 from devlint.flow.values import (
     ARRAY,
     UNKNOWN,
@@ -46,6 +46,12 @@ _CAUSAL_MASKS = {
     "torch.nn.Transformer": ((2, "src_mask"), (3, "tgt_mask")),
 }
 """Masks that are not used if they are causal, and may stay anywhere then, in training at least: position and name."""
+_ONLY_LOOK = frozenset(
+    """children named_children modules named_modules get_parameter get_buffer get_submodule get_extra_state
+    load_state_dict register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
+    register_backward_hook register_state_dict_post_hook register_load_state_dict_post_hook extra_repr""".split()
+)
+"""Methods of every module which put no part of it anywhere."""
 _RECURRENT = frozenset({"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"})
 
 
@@ -359,6 +365,8 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         return forward(frame, call, module)
     if isinstance(value, Opaque):
         literals.literal_devices(frame, call)
+    if name not in _ONLY_LOOK:
+        frame.state.heap[(module.oid, CHANGED)] = True
     frame.machine.loaders.escape(call.values())
     frame.machine.callers.escape(call.values())
     frame.machine.queue.unseen(frame, call.node)

@@ -11,6 +11,7 @@ from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow import choosing, created, gradients, literals, managed, misuse, names, repeats, timing, wrapping
 from devlint.flow.operations import in_graph, stranded
+from devlint.flow.state import CHANGED
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -249,7 +250,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     target = target_of(frame, call, node.attr)
     _literal(frame, call, target)
     misuse.note_move(frame, call, module, node.attr)
-    place = frame.place_of(module)
+    place = device.UNKNOWN if (module.oid, CHANGED) in frame.state.heap else frame.place_of(module)
     operand = Operand(node.value, frame.machine.text(node.value), place, None, True, frame.story_of(module))
     discarded = call.node in frame.discarded
     frame.emit(
