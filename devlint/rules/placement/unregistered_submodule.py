@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
@@ -58,6 +59,7 @@ class UnregisteredSubmodule(Rule):
     - The class overrides `parameters`, `to`, `_apply`, `state_dict` or the like.
     - A list that hides a module on purpose: `self._teacher = [teacher]`, of which the module was made elsewhere.
     - The modules have no parameters.
+    - It is an info only where the class moves the modules itself, one by one: `self.parts[name].to(x.device)`.
 
     ## Fix safety
     Wrapping the container in `nn.ModuleList` or `nn.ModuleDict` is unsafe: `parameters()` and the keys of the state
@@ -89,10 +91,16 @@ class UnregisteredSubmodule(Rule):
             site.value.node,
             f"`{name}` is {holder}, whose modules `{site.owner}` does not know: {lost}",
             label="modules, but no submodules",
+            severity=Severity.INFO if self._moved_by_hand(site) else None,
             steps=site.uses,
             help=f"keep them in an `{wrapper}`" if wrapper else "assign the module as an attribute",
             fix=self._fix(site, wrapper),
         )
+
+    def _moved_by_hand(self, site: Attribute) -> bool:
+        """Whether the class moves what it keeps there, item by item: then it knows that nobody else does."""
+        moved = re.compile(rf"self\.{site.name}\[[^\]]*\]\.(?:to|cuda)\(")
+        return bool(site.container) and any(map(moved.search, self.source.lines))
 
     def _fix(self, site: Attribute, wrapper: str) -> Fix | None:
         node = site.value.node
