@@ -257,7 +257,7 @@ def test_load_for_anything_else_goes_to_the_device_at_hand() -> None:
 
 
 def test_load_of_little_weight_is_a_hint() -> None:
-    assert judged(LoadWithoutMapLocation, *load("load(f)")).severity is None
+    assert judged(LoadWithoutMapLocation, *load("state_dict = load(f)")).severity is None
     for kind in ({"test": True}, {"purpose": "dataset"}, {"function": "torch.utils.model_zoo.load_url"}):
         assert judged(LoadWithoutMapLocation, *load("load(f)", **kind)).severity is Severity.INFO  # type: ignore[arg-type]  # by name
 
@@ -273,7 +273,7 @@ def test_load_in_the_file_of_a_test_is_a_hint() -> None:
         source.filename = name
         assert judged(LoadWithoutMapLocation, source, site).severity is Severity.INFO
     for name in ("testing.py", "contest.py", "latest.py", "tests/data/train.py"):
-        source, site = load("load(f)")
+        source, site = load("state_dict = load(f)")
         source.filename = name
         assert judged(LoadWithoutMapLocation, source, site).severity is None
 

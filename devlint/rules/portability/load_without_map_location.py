@@ -8,10 +8,14 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule, SourceText
+from devlint.rules.blocks import statement_of
 from devlint.sites import ApiCall, Site
 
 # The functions, each with the position of map_location among its parameters.
 _LOADERS = {"torch.load": 2, "torch.hub.load_state_dict_from_url": 3, "torch.utils.model_zoo.load_url": 3}
+
+_USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "numpy", "parameters"})
+"""What is done with a network or a tensor, and not with what else a file may hold."""
 
 
 class LoadWithoutMapLocation(Rule):
@@ -47,8 +51,11 @@ class LoadWithoutMapLocation(Rule):
     - `map_location` is given, by name or by position, or may come in through `*args` or `**kwargs`.
     - The code runs only where an accelerator is available.
     - safetensors and other libraries.
+    - The result is an array: `torch.from_numpy(data[3:])`.
     - It is an info only in tests; where the result is a dataset; where the same function saved the file before, or
-      reads it from memory; and for weights from a URL: what is published is nearly always saved from the CPU.
+      reads it from memory; for weights from a URL: what is published is nearly always saved from the CPU; and where the
+      file of code never speaks of a state dict, and the result is not used as a network or a tensor: words and numbers
+      are nowhere.
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
@@ -80,6 +87,11 @@ class LoadWithoutMapLocation(Rule):
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
         mild = site.purpose == "dataset" or site.function != "torch.load" or _from_here(self.source, site.node)
+        if not mild and not any("state_dict" in line for line in self.source.lines):
+            used = _uses(self.source, site.node)
+            if "torch.from_numpy" in used:
+                return
+            mild = not used & _USES
         yield Report(
             site.node,
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
@@ -98,6 +110,29 @@ class LoadWithoutMapLocation(Rule):
             return None
         edit = self.replace(site.node, edits.code(edits.with_keyword(call, "map_location", place)))
         return Fix(f"Add `map_location={place}`", (edit,), applicability)
+
+
+def _uses(source: SourceText, node: ast.AST) -> set[str]:
+    """What the function does with the result of a call: the methods that it calls, and what it hands it to."""
+    found = statement_of(source, node)
+    targets = found[0].targets if found is not None and isinstance(found[0], ast.Assign) else []
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+
+    def is_it(part: ast.AST) -> bool:
+        return part is node or (isinstance(part, ast.Name) and part.id in names)
+
+    used: set[str] = set()
+    for call in ast.walk(edits.around(source, node)):
+        if not isinstance(call, ast.Call):
+            continue
+        if is_it(call.func):
+            used.add("()")
+        elif isinstance(call.func, ast.Attribute) and is_it(call.func.value):
+            used.add(call.func.attr)
+        given = [argument.value if isinstance(argument, ast.Subscript) else argument for argument in call.args]
+        if any(map(is_it, given)):
+            used.add(ast.unparse(call.func))
+    return used
 
 
 def _from_here(source: SourceText, node: ast.AST) -> bool:
