@@ -23,6 +23,7 @@ class _Landmarks:
         self.statements: dict[ast.AST, tuple[ast.stmt, list[ast.stmt]]] = {}
         self.simple: dict[int, ast.stmt] = {}
         self.formats: list[ast.AST] = []
+        self.blocks: dict[ast.stmt, list[ast.stmt]] = {}
         # the walk goes from the outside to the inside: the innermost function has the last word on a row
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -43,6 +44,7 @@ class _Landmarks:
             if not hasattr(statement, "body") and not hasattr(statement, "cases"):
                 rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
                 self.simple.update(dict.fromkeys(rows, statement))
+                self.blocks[statement] = block
 
 
 @functools.lru_cache(maxsize=2)
@@ -106,6 +108,13 @@ def stores(scope: ast.AST) -> dict[str, list[int]]:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             rows.setdefault(node.id, []).append(node.lineno)
     return {name: sorted(found) for name, found in rows.items()}
+
+
+def earlier_in_block(source: SourceText, node: ast.AST) -> list[ast.stmt]:
+    """The statements of the same block before the simple one in which a node stands."""
+    found = simple_statement_at(source, node)
+    block = _landmarks(source.tree).blocks[found] if found is not None else []
+    return block[: block.index(found)] if found is not None else []
 
 
 def simple_statement_at(source: SourceText, node: ast.AST) -> ast.stmt | None:

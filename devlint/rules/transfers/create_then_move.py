@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import earlier_in_block
 from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.creating import creating, reads_the_host
 from devlint.sites import Creation, Site, Step, Transfer
 
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""
+
+_DRAWS = re.compile(r"rand\w*|normal|bernoulli|multinomial|poisson")
+"""Functions that draw random numbers."""
+_SEED = re.compile(r"^(?:torch\.)?(?:manual_seed|seed_everything|set_seed)$")
 
 
 class CreateThenMove(Rule):
@@ -45,6 +51,8 @@ class CreateThenMove(Rule):
 
     ## When it stays silent
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
+    - Random numbers are drawn after a `torch.manual_seed` in the same block: on the CPU they are the same on every
+      machine.
     - `generator=` is given, for which the numbers are drawn on the CPU, unless the function takes any generator from
       its caller: then a hint, since a generator of the accelerator makes the call raise.
     - `torch.tensor([1.0, 2.0])`, `torch.FloatTensor([1.0, 2.0])`, `torch.from_numpy(array)` and their like read values
@@ -80,7 +88,7 @@ class CreateThenMove(Rule):
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
-        if _needed(made) or _traced(site) or not _goes_away(site):
+        if _needed(made) or _traced(site) or not _goes_away(site) or self._seeded(made):
             return
         yield Report(
             site.node,
@@ -104,6 +112,17 @@ class CreateThenMove(Rule):
             else f"the device of `{text}`"
             if not site.plain
             else str(site.target)
+        )
+
+    def _seeded(self, made: Creation) -> bool:
+        """Whether torch is seeded for what is drawn: on the CPU, the numbers are the same on every machine."""
+        if not _DRAWS.fullmatch(made.function.rpartition(".")[2]):
+            return False
+        return any(
+            isinstance(before, ast.Expr)
+            and isinstance(before.value, ast.Call)
+            and _SEED.search(ast.unparse(before.value.func))
+            for before in earlier_in_block(self.source, made.node)
         )
 
     def _costs(self, site: Transfer, made: Creation) -> bool:
