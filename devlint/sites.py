@@ -387,3 +387,9 @@ def is_test_file(filename: str) -> bool:
     """Whether a file is one of tests by its name: then the ``test`` of every :class:`Scope` in it holds."""
     name = filename.replace("\\", "/").rpartition("/")[2]
     return name == "conftest.py" or (name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py")))
+
+
+def is_of_tests(filename: str) -> bool:
+    """Whether a file belongs to tests: it is one by its name, or helps those in its folder."""
+    folder = filename.replace("\\", "/").rpartition("/")[0].rpartition("/")[2]
+    return folder in ("test", "tests") or is_test_file(filename)

@@ -15,6 +15,7 @@ from devlint.finding import Applicability, Finding, Fix, Place, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import in_format
 from devlint.rules.comments import loses_comments
+from devlint.sites import is_of_tests
 
 if TYPE_CHECKING:
     from devlint.check.source import Source
@@ -92,7 +93,8 @@ def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST
         related=tuple(dict.fromkeys(places)),
         help=report.help,
         fix=_applicable(source, report.fix),
-        asked=report.asked or (severity is Severity.INFO and not rule.hints),
+        # what it costs in a test, or where else that could run, hardly matters to most
+        asked=report.asked or (severity is Severity.INFO and (is_of_tests(source.filename) or not rule.hints)),
     )
 
 

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from devlint.rules.blocks import function_at, statement_of
-from devlint.sites import is_test_file
+from devlint.sites import is_of_tests
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -117,8 +117,7 @@ def is_about_cuda(source: SourceText, scope: Scope) -> bool:
 
 def in_test(source: SourceText, scope: Scope) -> bool:
     """Whether the code belongs to a test: by its function, class or file, or by the folder of the file."""
-    folder = os.path.basename(os.path.dirname(source.filename))
-    return scope.test or is_test_file(source.filename) or folder == "tests"
+    return scope.test or is_of_tests(source.filename)
 
 
 def short(text: str, otherwise: str) -> str:

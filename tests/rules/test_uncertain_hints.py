@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from devlint.check.engine import check_source
 from devlint.config import Config, Selection
 
@@ -16,10 +18,19 @@ def masked(scores: torch.Tensor):
     mask = torch.ones(3, 3)
     return scores.clamp(0, 1) * mask
 """
+OF_A_TEST = """\
+import torch
+
+def test_sum(device):
+    x = torch.ones(3, 3).to(device)
+    y = torch.tensor([2.0, 4.0, 8.0])
+    y.to(device)
+    assert (x @ y).sum() == 42
+"""
 
 
-def told(text: str, *layers: Selection) -> list[tuple[str, str]]:
-    found = check_source(text, "m.py", Config(selections=layers))
+def told(text: str, *layers: Selection, name: str = "m.py") -> list[tuple[str, str]]:
+    found = check_source(text, name, Config(selections=layers))
     return [(finding.code, str(finding.severity)) for finding in found]
 
 
@@ -62,3 +73,14 @@ def test_copies_from_memory_that_is_not_pinned_are_for_those_who_ask_and_from_pi
     assert told(pinned) == [("DVL204", "info")]
     assert told(ASSEMBLED) == []
     assert told(ASSEMBLED, Selection(("DVL204",))) == [("DVL204", "info")]
+
+
+@pytest.mark.parametrize("name", ["test_sum.py", "sum_test.py", "conftest.py", "test/sums.py", "a/tests/sums.py"])
+def test_hints_about_a_file_of_tests_are_for_those_who_ask(name: str) -> None:
+    """What it costs, or where else it could run, hardly matters there; what fails does."""
+    assert told(OF_A_TEST, name=name) == [("DVL102", "error")]
+    assert told(OF_A_TEST, Selection(("DVL1", "DVL203")), name=name) == [("DVL203", "info"), ("DVL102", "error")]
+
+
+def test_hints_about_other_files_are_for_all() -> None:
+    assert ("DVL203", "info") in told(OF_A_TEST, name="sums.py")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from devlint.finding import Severity
 from devlint.placing import ManagedMove
+from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.meeting import shown
 from devlint.sites import Site
@@ -106,6 +107,7 @@ class ManagedModelMoved(Rule):
     - `Accelerator(device_placement=False)`, and what was moved before it was prepared.
     - New tensors that go to `self.device`, or to where another tensor is, in Lightning's hooks.
     - The one branch offloads, and the other moves.
+    - It is an info only in tests, which may see to it that the library notices.
 
     ## Fix safety
     There is no fix: what the move was meant for is for the author to say.
@@ -127,11 +129,12 @@ class ManagedModelMoved(Rule):
         if not isinstance(site, ManagedMove):
             return
         manager = _MANAGERS[site.manager]
+        severity = manager.part if site.part and manager.part is not None else manager.severity
         yield Report(
             site.node,
             f"{shown(site.value.text)} {manager.places}; {manager.consequence}",
             label="moved by hand",
-            severity=manager.part if site.part and manager.part is not None else manager.severity,
+            severity=Severity.INFO if edits.in_test(self.source, site.scope) else severity,
             steps=(site.by,),
             help=manager.help,
         )
