@@ -29,6 +29,7 @@ PAGES = (
     "docs/how-it-works.md",
     "docs/rules.md",
     "docs/accuracy.md",
+    "docs/found-in-the-wild.md",
     "docs/audit.md",
     "docs/audit-record.md",
 )
