@@ -1,0 +1,88 @@
+"""The public repositories whose findings are read, each at one commit, and how their files are laid out."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class MirrorError(Exception):
+    """A repository cannot be read; the message is one clear line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository as ``owner/name``, and the commit that was read."""
+
+    name: str
+    commit: str
+
+    @property
+    def version(self) -> str:
+        """The commit as it is told."""
+        return self.commit[:12]
+
+    def git_directory(self, mirror: Path) -> Path:
+        """Where a mirror keeps its bare clone."""
+        return mirror / self.name.replace("/", "+") / "repo"
+
+
+REPOSITORIES = (
+    Repository("allenai/allennlp", "80fb6061e568cb9d6ab5d45b661e86eb61b92c82"),
+    Repository("cornellius-gp/gpytorch", "7c4ec80f0f05cf530348a8a8972d67a11dd26ed2"),
+    Repository("huggingface/diffusers", "58eb52c0803ea9af3abec60841c2a093bdf1f951"),
+    Repository("huggingface/pytorch-image-models", "aa4b5850c1543fa488abf260f18390eda46cf85d"),
+    Repository("karpathy/nanoGPT", "3adf61e154c3fe3fca428ad6bc3818b27a3b8291"),
+    Repository("kornia/kornia", "b4f5a78a13891c7ac4c1cd9695941380273e981d"),
+    Repository("lucidrains/denoising-diffusion-pytorch", "faed4db28e724735323fa91c70aa9b28a6e1cbac"),
+    Repository("lucidrains/vit-pytorch", "69d24fe9e3024c0d4b02761123b8583a24ebed1e"),
+    Repository("milesial/Pytorch-UNet", "21d7850f2af30a9695bbeea75f3136aa538cfc4a"),
+    Repository("pyg-team/pytorch_geometric", "5c6461b2305ad068a6d61165b3c55852a11aaa41"),
+    Repository("pytorch/examples", "77f55b912142e11fcfdf5b530231fb9c52f181e8"),
+    Repository("ultralytics/yolov3", "97b87b1347d6d927d27227d2225140da38e4d308"),
+    Repository("ultralytics/yolov5", "5081342f04fb287fc2e5f2b5a4e06752b7937b1c"),
+)
+
+
+def unpack(repository: Repository, mirror: Path, folder: Path) -> None:
+    """Write the Python files of ``repository`` into ``folder``; a clone that lacks other files will do."""
+    source = repository.git_directory(mirror)
+    if not source.is_dir():
+        clone = f"git clone --bare https://github.com/{repository.name} {source}"
+        raise MirrorError(f"{repository.name} is not in the mirror; `{clone}` puts it there")
+    for path, content in _contents(source, _python_files(source, repository.commit)):
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+def _python_files(directory: Path, commit: str) -> list[tuple[str, bytes]]:
+    """The Python files of a commit, links left out, each with the name of its blob."""
+    found = []
+    for entry in _git(directory, "ls-tree", "-r", "-z", commit).split(b"\0"):
+        about, _, path = entry.partition(b"\t")
+        if about.startswith(b"100") and path.endswith(b".py"):
+            found.append((path.decode(), about.split()[2]))
+    return found
+
+
+def _contents(directory: Path, files: list[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """The bytes of the files, all asked for at once: a line with the size, the bytes, the end of a line, and again."""
+    answer = _git(directory, "cat-file", "--batch", given=b"".join(blob + b"\n" for _, blob in files))
+    at = 0
+    for path, _ in files:
+        end = answer.index(b"\n", at)
+        about = answer[at:end].split()
+        if about[1] != b"blob":
+            raise MirrorError(f"{directory} lacks {path}")
+        at = end + 1 + int(about[2]) + 1
+        yield path, answer[end + 1 : at - 1]
+
+
+def _git(directory: Path, *arguments: str, given: bytes | None = None) -> bytes:
+    done = subprocess.run(["git", f"--git-dir={directory}", *arguments], input=given, capture_output=True)
+    if done.returncode:
+        raise MirrorError(f"{directory}: git {arguments[0]} failed: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout
