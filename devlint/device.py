@@ -38,6 +38,8 @@ AVAILABLE = "an accelerator is available"
 """The guard of a choice made by ``torch.cuda.is_available()`` and its relatives."""
 LOOP = "loop "
 """How the guards of loops begin: ``then`` after a round, ``other`` before the first."""
+ITEMS = "one of several items"
+"""The guard of what a list holds, where it was filled from several sources."""
 RETURN = "return "
 """How the guards begin that tell the results of a function apart."""
 
@@ -93,6 +95,11 @@ class Device:
     @property
     def switched(self) -> bool:
         """A choice of the code between the CPU and something else: on a machine with an accelerator, that one."""
+        if self.then is not None and self.guard == AVAILABLE:
+            # on a machine with an accelerator the condition holds
+            return self.then.switched or self.then.kind is Kind.ACCELERATOR
+        if self.guard == ITEMS:
+            return False
         chosen = [leaf for leaf in self.leaves() if leaf.kind is Kind.CPU and not leaf.implied]
         kinds = {leaf.kind for leaf in self.leaves()}
         return Kind.CPU in kinds and (Kind.ACCELERATOR in kinds or (bool(chosen) and Kind.SYMBOL in kinds))
@@ -164,6 +171,11 @@ class Device:
 
     def _sides(self) -> tuple[Device, ...]:
         """What a comparison has to look at: an accelerator-or-CPU switch is one accelerator of its own."""
+        if self.then is not None and self.other is not None:
+            if self.guard == AVAILABLE and self.then.kind is Kind.CPU:
+                return (self.then,)
+            if self.guard.startswith(LOOP):
+                return (*self.then._sides(), *self.other._sides())
         return (symbol(f"switch {self.guard}", self.text or str(self)),) if self.switched else self.leaves()
 
 
@@ -204,6 +216,7 @@ def symbol(key: str, text: str, role: Role = Role.DEVICE) -> Device:
 
 def choice(guard: str, then: Device, other: Device, text: str = "") -> Device:
     """``then`` where ``guard`` holds, else ``other``; collapses where there is nothing to choose."""
+    then, other = then.assume(guard, True), other.assume(guard, False)
     if then == other:
         return then
     if then.kind is Kind.UNKNOWN or other.kind is Kind.UNKNOWN or _depth(then) + _depth(other) >= _DEEPEST_CHOICE:

@@ -27,7 +27,7 @@ from devlint.flow import (
 )
 from devlint.flow.indexing import item
 from devlint.flow.iteration import iterate
-from devlint.flow.joining import ITEMS, add_item, join
+from devlint.flow.joining import add_item
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -258,7 +258,7 @@ def join_all(values: list[Value]) -> Value:
         return UNKNOWN
     result = values[0]
     for value in values[1:]:
-        result = join(result, value, ITEMS)
+        result = add_item(result, value)
     return result
 
 

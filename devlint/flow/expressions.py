@@ -7,7 +7,20 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from devlint import device
-from devlint.flow import calls, guards, leads, literals, mentions, misuse, names, operations, syncs, table, waits
+from devlint.flow import (
+    calls,
+    guards,
+    leads,
+    literals,
+    mentions,
+    misuse,
+    names,
+    operations,
+    syncs,
+    table,
+    waits,
+    whereabouts,
+)
 from devlint.flow.binding import bind
 from devlint.flow.frame import Call, Frame
 from devlint.flow.indexing import subscript
@@ -212,6 +225,8 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
         return operations.derived(value)
     if isinstance(value, Opaque) and value.hint == "tensor":
         return as_tensor(value)
+    if isinstance(node.op, ast.USub) and isinstance(value, Const):
+        return Const(-value.value) if isinstance(value.value, (int, float)) else UNKNOWN
     return value if isinstance(value, Const) else UNKNOWN
 
 
@@ -281,6 +296,8 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     first, second = (then, other) if flag.positive else (other, then)
     frame.machine.choosing.select(frame, node, flag, first, second)
     guards.rejoined(node.test, before, then_state, other_state)
+    flag = whereabouts.decides(flag)
+    first, second = (then, other) if flag.positive else (other, then)
     joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)
     before.become(joined)
     frame.state = before
@@ -365,7 +382,7 @@ def _lambda(frame: Frame, node: ast.Lambda) -> Value:
     inner = Frame(frame.machine, frame.state.copy(), frame.info, frame.owner, frame.closure, frame.inlined, frame)
     for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
         inner.state.env[argument.arg] = Opaque(
-            f"{frame.name}:{argument.arg}@{node.lineno}:{node.col_offset}", argument.arg
+            f"{frame.name}:{argument.arg}@{node.lineno}:{node.col_offset}", argument.arg, role=device.Role.INPUT
         )
     inner.body = node
     evaluate(inner, node.body)

@@ -115,6 +115,8 @@ class Frame:
     """The call whose arguments are being evaluated, if it compares types or converts to them."""
     decorator: ast.AST | None = None
     """The decorator that is being evaluated."""
+    world: dict[str, Value] | None = None
+    """The names of the top level as the function last found them, where it runs on its own."""
 
     @property
     def name(self) -> str:
@@ -140,12 +142,16 @@ class Frame:
 
     def lookup(self, name: str) -> Value | None:
         """The value of a name: local, then closed over, then global."""
+        value = self._found(name)
+        return self.state.seen(value) if value is not None and self.state.facts else value
+
+    def _found(self, name: str) -> Value | None:
         value = self.state.env.get(name)
         if self.info is not None and name in self.machine.index.rebound and name in self.info.shared:
             # a function inside of this one assigns it
             return UNKNOWN
         if value is not None:
-            return self.state.seen(value) if self.state.facts else value
+            return value
         if self.info is not None and name in self.machine.index.rebound:
             # some function assigns it, nobody knows when
             return UNKNOWN
@@ -153,7 +159,8 @@ class Frame:
             value = outer.state.env.get(name)
             if value is not None:
                 return value
-        return self.machine.globals.get(name)
+        value = self.world.get(name) if self.world is not None else None
+        return self.machine.globals.get(name) if value is None else value
 
     def scope(self) -> Scope:
         """The surroundings of the code that runs now."""

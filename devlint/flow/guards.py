@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import AVAILABLE, Kind
-from devlint.flow import mentions, names, nodes
+from devlint.flow import mentions, names, nodes, whereabouts
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.state import availability
 from devlint.flow.values import (
@@ -163,6 +163,9 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
             isinstance(value, Tensor) and value.certain and not value.optional
         ):
             return Flag("False", positive)
+    known = whereabouts.asked(frame, left, right) if isinstance(operator, (ast.Eq, ast.NotEq)) else None
+    if known is not None:
+        return known if positive else known.negated()
     equal = _decided(frame, left, operator, right)
     if equal is not None:
         return Flag(str(equal), positive)
@@ -235,6 +238,9 @@ def names_accelerator(node: ast.expr) -> bool:
 
 def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
     text = names.dotted(node)
+    known = whereabouts.on_cuda(frame, node)
+    if known is not None:
+        return known
     if isinstance(node, ast.Attribute) and node.attr in ("is_cuda", "is_available"):
         return Flag(_key(frame, node), accelerated=1)
     if text in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
@@ -263,6 +269,7 @@ def _held(frame: Frame, node: ast.Name | ast.Attribute) -> Value | None:
 
 def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
     """What a test says of the names in it, where it holds or not: after ``isinstance(x, torch.Tensor)``, a tensor."""
+    whereabouts.refine(frame, test, holds)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         refine(frame, test.operand, not holds)
     elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
@@ -382,4 +389,6 @@ def decorate(frame: Frame, info: FunctionInfo) -> None:
 def flag_of(frame: Frame, node: ast.expr) -> Flag | None:
     """The condition that an expression computes, where it is one worth remembering under the name it is given."""
     flag = condition(frame, node)
-    return flag if flag.accelerated or flag.parts or mentions.is_gate(flag.key) else None
+    opposite = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Name)
+    known = flag.key in ("True", "False")
+    return flag if flag.accelerated or flag.parts or opposite or known or mentions.is_gate(flag.key) else None

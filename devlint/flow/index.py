@@ -270,9 +270,8 @@ class ClassInfo:
         forward = self.method("forward")
         if forward is None:
             return True
-        return any(
-            isinstance(node, ast.Attribute) and node.attr in ("to", "cuda", "cpu", "type_as") for node in forward.nodes
-        )
+        moves = ("to", "cuda", "cpu", "type_as")
+        return any(isinstance(node, ast.Attribute) and node.attr in moves for node in forward.nodes)
 
     @cached_property
     def stored(self) -> frozenset[str]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Role
+from devlint.device import ITEMS, Role
 from devlint.flow import choosing, factories, leads, names
-from devlint.flow.joining import ITEMS, add_item, join
+from devlint.flow.joining import add_item, join
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded
 from devlint.flow.values import (
     UNKNOWN,
@@ -144,11 +144,11 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         else:
             # a number or a tensor: nothing is known of the dimensions that are left
             unknown = True
-    if frame.state.settled(tensor.device).accelerates() is False:
+    for part, index in indexes:
         # a CPU index may select from any device, an accelerator's index only from its own
-        for part, index in indexes:
-            if meet(frame, node, "[]", "index", ((node.value, tensor, ""), (part, index, ""))):
-                tensor = stranded(replace(tensor, device=as_tensor(index).device))
+        met = ((node.value, tensor, ""), (part, index, ""))
+        if _may_clash(frame, tensor, index) and meet(frame, node, "[]", "index", met):
+            tensor = stranded(replace(tensor, device=as_tensor(index).device))
     if unknown:
         return replace(tensor, rank=None, many=None, certain=True)
     rank = None if tensor.rank is None else tensor.rank - dropped
@@ -156,6 +156,15 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         return replace(tensor, rank=None, many=True if dropped == 0 else None, certain=True)
     many = tensor.many if dropped == 0 else None if rank is None else rank > 0
     return replace(tensor, rank=rank if dropped or len(parts) else tensor.rank, many=many, certain=True)
+
+
+def _may_clash(frame: Frame, indexed: Tensor, index: Value) -> bool:
+    """Whether an index may be on an accelerator where the indexed tensor is not."""
+    place = frame.state.settled(indexed.device)
+    if place.accelerates() is False:
+        return True
+    on_cpu = any(leaf.kind is device.Kind.CPU for leaf in place.leaves())
+    return on_cpu and frame.state.settled(as_tensor(index).device).accelerates() is True
 
 
 def _parts(index: ast.expr) -> list[ast.expr]:
@@ -172,8 +181,8 @@ def _write(
     combined: bool,
 ) -> None:
     by_tensor = [(part, index) for part, index in indexes if surely_tensor(index)]
-    if frame.state.settled(base.device).accelerates() is False:
-        for part, index in by_tensor:
+    for part, index in by_tensor:
+        if _may_clash(frame, base, index):
             meet(frame, target, "[] =", "index", ((target.value, base, ""), (part, index, "")))
     if not is_tensor(value):
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
 from devlint.device import Role
@@ -33,6 +34,15 @@ def iterate(value: Value) -> Value:
     if isinstance(value, Opaque) and value.role is Role.INPUT:
         return replace(value, key=f"{value.key}{ROUND}", text=f"an item of {value.text}")
     return part(value, "") if isinstance(value, Opaque) else UNKNOWN
+
+
+def runs_once(node: ast.expr, value: Value) -> bool:
+    """Whether a loop over something surely has one round."""
+    if isinstance(value, Sequence) and value.items is not None and len(value.items) == 1:
+        return not value.mutable or isinstance(node, (ast.List, ast.Tuple))
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+    last = node.args[0] if called and isinstance(node, ast.Call) and len(node.args) == 1 else None
+    return isinstance(last, ast.Constant) and last.value == 1
 
 
 def part_of(value: Value, position: int) -> Value:

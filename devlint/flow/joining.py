@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 
 from devlint import device
+from devlint.device import ITEMS, Kind
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -26,9 +27,6 @@ from devlint.flow.values import (
     placement,
 )
 from devlint.sites import Step
-
-ITEMS = "one of several items"
-"""The guard of what a list holds, where it was filled from several sources."""
 
 
 def join(first: Value, second: Value, guard: str) -> Value:
@@ -120,7 +118,17 @@ def _join_sequences(first: Sequence, second: Sequence, guard: str) -> Sequence:
         pairs = zip(first.items, second.items, strict=True)
         items = tuple(join(one, two, guard) for one, two in pairs)
         return replace(first, items=items, item=join(first.item, second.item, guard))
-    return Sequence(None, gather(first, second), first.mutable)
+    return Sequence(None, _join_items(first, second, guard), first.mutable)
+
+
+def _join_items(first: Sequence, second: Sequence, guard: str) -> Value:
+    """What any one item is of the one list or of the other."""
+    grown = guard.startswith(device.LOOP) or any(
+        isinstance(held.item, Tensor) and held.item.device.guard == ITEMS for held in (first, second)
+    )
+    if grown or first.items == () or second.items == ():
+        return gather(first, second)
+    return join(first.item, second.item, guard)
 
 
 def _join_mappings(first: Mapping, second: Mapping, guard: str) -> Value:
@@ -145,7 +153,7 @@ def gather(first: Sequence, second: Sequence) -> Value:
 def add_item(known: Value, added: Value) -> Value:
     """What any one item is of a list of ``known`` things, when ``added`` is put into it."""
     if isinstance(known, Tensor) and isinstance(added, Tensor):
-        if added.device in known.device.leaves():
+        if added.device in known.device.leaves() or known.device.kind is added.device.kind is Kind.CPU:
             return known
         if known.device in added.device.leaves():
             return added

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from devlint import device
-from devlint.device import RETURN, Device, Role
-from devlint.flow import draws, expressions, guards, literals, mentions, names, overrides, statements
+from devlint.device import Device, Role
+from devlint.flow import draws, endings, expressions, guards, literals, mentions, names, overrides, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers, as_annotated
 from devlint.flow.choosing import Choosing
@@ -21,7 +21,6 @@ from devlint.flow.evidence import DEVICE_NAME, defaults_of, is_numbers
 from devlint.flow.frame import Call, Frame, is_device
 from devlint.flow.groups import Groups
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
-from devlint.flow.joining import join
 from devlint.flow.loaders import Loaders
 from devlint.flow.lookups import Lookups
 from devlint.flow.optimizers import Optimizers
@@ -63,7 +62,6 @@ class Machine:
         self.index = Index(tree, text)
         self.tree = tree
         self.lookups = Lookups(tree)
-        self.globals: dict[str, Value] = {}
         self.sites: list[Site] = []
         self.text_of_file = text
         self.muted = 0
@@ -90,14 +88,21 @@ class Machine:
         self._global_devices: list[str] | None = None
         self.callers = Callers()
         self._pending: list[tuple[FunctionInfo, tuple[Frame, ...]]] = []
+        # what the top level has when it calls a function, of which it calls no more later
+        self._worlds: dict[FunctionInfo, dict[str, Value]] = {}
+        self._finished = False
+        self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
+
+    @property
+    def globals(self) -> dict[str, Value]:
+        """The names of the top level, as they are where it has come to."""
+        return self._top.state.env
 
     def run(self) -> Iterator[Site]:
         """Interpret the file; every site once it is complete."""
-        for name, path in self.index.imports.items():
-            self.globals[name] = Named(path)
-        frame = Frame(self, State(self.globals))
+        frame = self._top
         statements.run_body(frame, self.tree.body)
-        self.globals = frame.state.env
+        self._finished = True
         self._global_devices = self.global_devices()
         self.default_device = draws.left(frame)
         for info in list(self.index.classes.values()):
@@ -204,7 +209,7 @@ class Machine:
         if init is not None:
             frame = self._frame(init, State({}, dict(heap)), (), inlined=False)
             statements.run_body(frame, init.node.body)
-            after = statements.after(frame)
+            after = endings.after(frame)
             self.submodules.settle(info, self._oid(info), after)
             heap.update(self._settle_self(info, after))
         self._class_heaps[info] = heap
@@ -263,6 +268,7 @@ class Machine:
         frame = self._frame(info, State({}, heap), closure, inlined=False)
         # whoever calls it has given the device something to do
         self.queue.unseen(frame, info.node)
+        frame.world = self._worlds.get(info)
         statements.run_body(frame, info.node.body)
 
     def _frame(
@@ -270,6 +276,7 @@ class Machine:
         bound: Value | None = None, caller: Frame | None = None,
     ) -> Frame:  # fmt: skip
         frame = Frame(self, state, info, info.owner, closure, inlined, caller)
+        frame.world = caller.world if caller is not None else None
         if caller is not None and caller.state.accelerated:
             state.accelerated = True
         frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
@@ -381,20 +388,22 @@ class Machine:
         self.callers.called(frame, info, inner.state.env)
         inner.default_device = frame.default_device
         inner.loops = list(frame.loops)
+        if not self._finished:
+            self._worlds[info] = dict(self.globals)
         statements.run_body(inner, info.node.body)
-        left = statements.after(inner)
+        left = endings.after(inner)
         frame.state.heap = left.heap
         if isinstance(info.node, ast.AsyncFunctionDef) or not inner.returns:
             return Const(None) if not inner.returns else UNKNOWN
-        result = inner.returns[0]
-        for position, value in enumerate(inner.returns[1:]):
-            result = join(result, value, f"{RETURN}{position} of {info.qualname}")
-        return result
+        return endings.returned(inner)
 
     def construct(self, frame: Frame, cls: Class, call: Call) -> Value:
         """A new object of a class of the file."""
         info = cls.info
         self.loaders.escape(call.values())
+        if not self._finished and info.is_module:
+            # with the names of the top level as they are now
+            self.class_heap(info)
         if info.is_module:
             module = Module(identity(), cls=info, text=info.name, has_state=info.has_state is not False)
             known = info.has_state is True and not self.default_changed and not info.moves_inputs

@@ -230,7 +230,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
     tensors_in = [met for met in operands if is_tensor(met[1])]
     place = frame.place_of(module)
     clash = False
-    if module.has_state and not module.spread:
+    if module.has_state and not module.spread and not _does_without(module):
         if module.path.startswith("torch.nn."):
             # no layer of torch takes a 0-dim tensor
             tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
@@ -255,6 +255,14 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
     if module.cls is not None:
         return _own_output(frame, call, module, place)
     return _output(frame, call, module, place, definite)
+
+
+def _does_without(module: Module) -> bool:
+    """Whether ``forward`` of a class of the file never speaks of the module's own parts."""
+    method = module.cls.method("forward") if module.cls is not None else None
+    return method is not None and not any(
+        isinstance(node, ast.Name) and node.id in ("self", "super") for node in method.nodes
+    )
 
 
 def _with_dimensions(value: Value) -> Value:

@@ -4,9 +4,50 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
+from devlint.device import UNKNOWN, Device, Kind
 from devlint.flow import names, nodes
+from devlint.flow.state import State
+from devlint.flow.values import Tensor, Value
+
+
+def moved(before: State, after: State) -> bool:
+    """Whether a round left something elsewhere than it found it."""
+    if after.dead:
+        return False
+    if any(_is_elsewhere(before.env.get(name), value) for name, value in after.env.items()):
+        return True
+    return any(
+        isinstance(held, Device) and isinstance(found := before.heap.get(key), Device) and found.kind is not held.kind
+        for key, held in after.heap.items()
+    )
+
+
+def _is_elsewhere(before: Value | None, after: Value) -> bool:
+    if before is after or not isinstance(before, Tensor) or not isinstance(after, Tensor):
+        return False
+    return before.device.kind is not after.device.kind
+
+
+def forget(state: State, guard: str) -> None:
+    """After a loop, what depends on the number of its rounds is not known."""
+    for name, value in state.env.items():
+        if isinstance(value, Tensor) and _depends(value.device, guard):
+            state.env[name] = replace(value, device=UNKNOWN, factory="", factory_node=None, story=())
+    for key, held in state.heap.items():
+        if isinstance(held, Device) and _depends(held, guard):
+            state.heap[key] = UNKNOWN
+
+
+def is_of(key: str, guard: str) -> bool:
+    """Whether a condition tells rounds of this loop apart."""
+    return key == guard or key.startswith(f"{guard} ")
+
+
+def _depends(place: Device, guard: str) -> bool:
+    return place.kind is Kind.CHOICE and any(is_of(known, guard) for known in place.guards())
 
 
 class Rounds:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
 from devlint.device import LOOP
-from devlint.flow import graphs, guards, leads, mentions, names, nodes, parting, syncs, timing, unplaced
+from devlint.flow import (
+    graphs,
+    guards,
+    leads,
+    mentions,
+    names,
+    nodes,
+    parting,
+    rounds,
+    syncs,
+    timing,
+    unplaced,
+    whereabouts,
+)
 from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, evaluate_test, operate
 from devlint.flow.frame import Frame, Loop
 from devlint.flow.indexing import assign_item
-from devlint.flow.iteration import ELEMENT, iterate
+from devlint.flow.iteration import ELEMENT, iterate, runs_once
 from devlint.flow.state import State, merge, rejoin
 from devlint.flow.steps import is_step_loop
 from devlint.flow.values import (
@@ -25,6 +39,7 @@ from devlint.flow.values import (
     Sequence,
 )
 
+_MOST_ROUNDS = 3
 _STOPS = frozenset(
     {"sys.exit", "exit", "quit", "os._exit", "pytest.skip", "pytest.exit", "unittest.SkipTest", "self.skipTest"}
 )
@@ -39,17 +54,6 @@ def run_body(frame: Frame, body: list[ast.stmt]) -> None:
         handler = _STATEMENTS.get(type(node))
         if handler is not None:
             handler(frame, node)
-
-
-def after(frame: Frame) -> State:
-    """The state in which a function's caller goes on."""
-    states = [*frame.exits] if frame.state.dead else [*frame.exits, frame.state]
-    if not states:
-        return frame.state
-    result = states[0]
-    for position, state in enumerate(states[1:]):
-        result = rejoin(result.copy(), state, f"exit {position} of {frame.name}")
-    return result
 
 
 # -- simple statements -----------------------------------------------------------------------------------------------
@@ -221,6 +225,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     parting.branches(frame, node, before, then, other)
     unplaced.branches(frame, node, then, other)
     guards.rejoined(node.test, before, then, other)
+    flag = whereabouts.decides(flag)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(first, second, flag.key)
     before.become(joined)
@@ -313,7 +318,7 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         frame.state.accelerated = accelerated or guards.counts(frame, node.iter)
 
     accelerated = frame.state.accelerated
-    _loop(frame, node, begin, is_step_loop(frame, node, iterated))
+    _loop(frame, node, begin, is_step_loop(frame, node, iterated), once=runs_once(node.iter, iterated))
     frame.state.accelerated = accelerated
 
 
@@ -325,7 +330,9 @@ def _while(frame: Frame, node: ast.While) -> None:
     _loop(frame, node, begin, is_step_loop(frame, node, UNKNOWN))
 
 
-def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callable[[], None], step: bool) -> None:
+def _loop(
+    frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callable[[], None], step: bool, once: bool = False
+) -> None:
     """Run a loop's body until what holds at its start holds at its end; only the last run speaks."""
     entry = frame.state
     machine = frame.machine
@@ -334,13 +341,20 @@ def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callabl
     for outer in frame.loops if step else ():
         outer.encloses = True
     loop = Loop(node, step, frame.branches, chances=frame.chances)
-    if not machine.muted:
+    if not machine.muted and not once:
         machine.muted += 1
-        once = _iteration(frame, node, start.copy(), begin, loop)
+        passed = [entry, _iteration(frame, node, start.copy(), begin, loop)]
+        while len(passed) <= _MOST_ROUNDS and rounds.moved(passed[-2], passed[-1]):
+            # what moved in one round may move something else in the next
+            again = Loop(node, step, frame.branches, chances=frame.chances)
+            passed.append(_iteration(frame, node, passed[-1].copy(), begin, again))
         machine.muted -= 1
         loop = Loop(node, step, frame.branches, loop.encloses, frame.chances)
-        start = merge(once, entry.copy(), guard)
-        start.facts = dict(entry.facts)
+        start = merge(passed[1], entry.copy(), guard)
+        for number, (before, later) in enumerate(itertools.pairwise(passed[1:]), 2):
+            if rounds.moved(before, later):
+                start = merge(later, start, f"{guard} round {number}")
+        start.facts = {key: truth for key, truth in entry.facts.items() if not rounds.is_of(key, guard)}
         start.dead = False
     end = _iteration(frame, node, start.copy(), begin, loop)
     if step and not loop.encloses and not machine.muted:
@@ -348,11 +362,17 @@ def _loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callabl
         graphs.kept(frame, node)
         frame.loops.pop()
     # what comes after is read as if the loop ran at least once
-    frame.state = end if not end.dead else entry
-    frame.state.dead = False
-    run_body(frame, node.orelse)
-    left = frame.state
-    for position, state in enumerate(loop.breaks):
+    if end.dead and loop.breaks:
+        # it is always left in the middle
+        left, breaks = loop.breaks[0], loop.breaks[1:]
+    else:
+        frame.state = end if not end.dead else entry
+        frame.state.dead = False
+        run_body(frame, node.orelse)
+        left, breaks = frame.state, loop.breaks
+    rounds.forget(left, guard)
+    for position, state in enumerate(breaks):
+        rounds.forget(state, guard)
         left = rejoin(left, state, f"break {position} of loop {node.lineno}")
     frame.state = left
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
+from devlint.device import ITEMS
 from devlint.flow import factories, literals, mentions, misuse, table, transfers
 from devlint.flow.evidence import TENSOR_ONLY
-from devlint.flow.joining import ITEMS
 from devlint.flow.operations import blend, derived, is_tensor, meet, stranded, tied
 from devlint.flow.values import (
     UNKNOWN,
@@ -187,20 +187,49 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
         if not has_dim:
             return derived(result, many=False, rank=0)
         keeps = isinstance(kept := call.keywords.get("keepdim"), Const) and kept.value is True
-        part = replace(result, many=result.many if keeps else None, rank=None, certain=True)
+        left = None if tensor.rank is None or keeps or not is_dim(call) else tensor.rank - 1
+        part = replace(result, many=result.many if keeps else _more_than(left, 0), rank=left, certain=True)
         return Sequence((part, part), part) if name in _PAIRS and is_dim(call) else part
     if name in _MULTIPLE:
         part = replace(result, rank=None, certain=True)
         return Sequence(None, part)
     if name in ("item", "tolist"):
         return UNKNOWN
+    if name in ("squeeze", "squeeze_", "unsqueeze", "index_select"):
+        return _reshaped(call, name, result, tensor)
     if name in _ALWAYS_MANY:
-        return replace(result, many=True if name != "view" or call.positional else result.many, rank=None, certain=True)
+        many = True if name != "view" or call.positional else result.many
+        return replace(result, many=many, rank=_sizes(call) if name in _SHAPED else None, certain=True)
     if name in _SAME_SHAPE:
         return replace(result, many=result.many, rank=tensor.rank, certain=True)
-    if name in ("squeeze", "squeeze_", "select", "index_select", "diagonal", "dot", "inner"):
+    if name in ("select", "diagonal", "dot", "inner"):
         return replace(result, many=None, rank=None, certain=True)
     return replace(result, rank=None, certain=True)
+
+
+def _reshaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor:
+    """The result of what adds a dimension, takes one away, or leaves them as they are."""
+    if name == "index_select":
+        return replace(result, many=tensor.many, rank=tensor.rank, certain=True)
+    if name == "unsqueeze":
+        return replace(result, many=True, rank=None if tensor.rank is None else tensor.rank + 1, certain=True)
+    many = _more_than(tensor.rank, 1) if call.positional else None
+    return replace(result, many=many, rank=None, certain=True)
+
+
+_SHAPED = frozenset({"view", "reshape", "expand", "repeat"})
+
+
+def _sizes(call: Call) -> int | None:
+    """How many dimensions a call asks for that gives their sizes one by one."""
+    sizes = [value.value for value in call.positional if isinstance(value, Const)]
+    known = len(sizes) == len(call.positional) and all(isinstance(size, int) for size in sizes)
+    return len(sizes) if known and sizes and not call.keywords and not call.starred else None
+
+
+def _more_than(rank: int | None, least: int) -> bool | None:
+    """Whether there are more dimensions than so many; one too few may be none at all."""
+    return None if rank is None or rank <= least else True
 
 
 def is_dim(call: Call) -> bool:

@@ -153,7 +153,12 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
         )
     shifted = replace(call, positional=call.positional[1:], nodes=call.nodes[1:]) if call.positional else call
     if name in ("cat", "stack", "concat", "hstack", "vstack", "concatenate"):
-        return replace(result, many=True, rank=None)
+        rank = as_tensor(definite[0]).rank
+        same = rank is not None and all(as_tensor(value).rank == rank for value in definite)
+        grown = {"stack": 1, "cat": 0, "concat": 0}.get(name)
+        return replace(
+            result, many=True, rank=rank + grown if same and rank is not None and grown is not None else None
+        )
     return tensors.shaped(shifted, name, result, as_tensor(definite[0]))
 
 

@@ -170,7 +170,12 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         frame.state.heap[(receiver.key, "@device")] = target.device
         frame.state.heap[(receiver.key, "@story")] = (Step(call.node, f"moved to {target.device} here"),)
         return receiver
-    if discarded and tensor.certain and isinstance(node.value, ast.Name):
+    if (
+        discarded
+        and tensor.certain
+        and isinstance(node.value, ast.Name)
+        and target.device.same(tensor.device) is not True
+    ):
         # the dropped result is reported, and what follows from it is not
         frame.state.env[node.value.id] = replace(stranded(tensor), device=device.UNKNOWN)
     if isinstance(receiver, Batches):

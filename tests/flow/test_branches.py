@@ -88,7 +88,7 @@ SCRIPTS = {
             flag = not flag
             if flag:
                 y = y.cuda()
-            x + y  # raises, unseen
+            x + y  # raises
     """,
     "device chosen by availability": """
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -214,12 +214,9 @@ SCRIPTS = {
             return state
     """,
 }
-GAPS = {
-    "two loops later": "a loop is run twice, and what reaches a name only in the third round is not seen",
-}
 
 
-@pytest.mark.parametrize("code", cases(SCRIPTS, GAPS))
+@pytest.mark.parametrize("code", cases(SCRIPTS))
 def test_read(code: str) -> None:
     assert_read(code)
 

@@ -1,0 +1,98 @@
+"""Conditions that ask where a tensor is, or what a device is: ``x.is_cuda``, ``device.type == "cuda"``."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from devlint.device import AVAILABLE, ITEMS, RETURN, Device, Kind
+from devlint.flow.state import availability
+from devlint.flow.values import DeviceValue, Flag, Tensor
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
+
+_MARKS = (RETURN, ITEMS, "exit ", "break ", "continue ", "try ", "except ", "case ", "operand ", "either ")
+"""How the guards begin that are no conditions, but tell where a value came from."""
+
+
+def asked(frame: Frame, node: ast.expr, right: ast.expr) -> Flag | None:
+    """The condition ``x.device.type == "cuda"``, where it is known what it hangs on."""
+    if not isinstance(right, ast.Constant) or not isinstance(right.value, str):
+        return None
+    place = _type_of(frame, node)
+    return None if place is None else _is(place, right.value)
+
+
+def on_cuda(frame: Frame, node: ast.Name | ast.Attribute) -> Flag | None:
+    """The condition ``x.is_cuda``, where it is known what it hangs on."""
+    if not isinstance(node, ast.Attribute) or node.attr != "is_cuda":
+        return None
+    place = _place(frame, node.value)
+    return None if place is None else _is(place, "cuda")
+
+
+def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
+    """Where ``x.is_cuda`` holds or not, ``x`` can only be on some of the devices that were possible."""
+    node: ast.expr | None = None
+    kind = "cuda"
+    if isinstance(test, ast.Attribute) and test.attr == "is_cuda":
+        node = test.value
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        left, right = test.left, test.comparators[0]
+        if isinstance(right, ast.Constant) and isinstance(left, ast.Attribute) and left.attr == "type":
+            node = left.value.value if isinstance(left.value, ast.Attribute) and left.value.attr == "device" else None
+            kind, holds = str(right.value), holds is isinstance(test.ops[0], ast.Eq)
+    place = _place(frame, node) if node is not None else None
+    if place is None or place.kind is not Kind.CHOICE or not isinstance(node, ast.Name):
+        return
+    left_over = {leaf for leaf in place.leaves() if (_is(leaf, kind) == Flag("True")) is holds}
+    sure = all(_is(leaf, kind) is not None for leaf in place.leaves())
+    value = frame.state.env.get(node.id)
+    if sure and len({leaf.kind for leaf in left_over}) == 1 and isinstance(value, Tensor):
+        frame.state.env[node.id] = replace(value, device=left_over.pop())
+
+
+def decides(flag: Flag) -> Flag:
+    """The condition on which two branches are to be joined: where one is for machines without accelerator, that."""
+    for part in flag.parts:
+        inner = part if part.key == AVAILABLE else decides(part) if part.positive else part
+        if inner.key == AVAILABLE and not inner.positive:
+            # all parts hold on one side, which is the first where the whole is positive
+            return availability(not flag.positive)
+    return flag
+
+
+def _type_of(frame: Frame, node: ast.expr) -> Device | None:
+    """The device of which an expression is the type."""
+    if not isinstance(node, ast.Attribute) or node.attr != "type":
+        return None
+    inner = node.value
+    if isinstance(inner, ast.Attribute) and inner.attr == "device":
+        return _place(frame, inner.value)
+    held = frame.lookup(inner.id) if isinstance(inner, ast.Name) else None
+    return held.device if isinstance(held, DeviceValue) else None
+
+
+def _place(frame: Frame, node: ast.expr) -> Device | None:
+    """Where the tensor of a name surely is."""
+    held = frame.lookup(node.id) if isinstance(node, ast.Name) else None
+    sure = isinstance(held, Tensor) and held.certain and not held.optional and not held.derived
+    return held.device if sure and isinstance(held, Tensor) else None
+
+
+def _is(place: Device, kind: str) -> Flag | None:
+    """Whether a device is of a type."""
+    accelerated = -1 if kind == "cpu" else 1
+    if place.kind is Kind.CPU:
+        return Flag(str(kind == "cpu"))
+    if place.kind is Kind.ACCELERATOR:
+        return Flag(str(kind == place.type))
+    if place.then is None or place.other is None or place.guard.startswith(_MARKS):
+        return None
+    then, other = _is(place.then, kind), _is(place.other, kind)
+    if then is None or other is None or {then.key, other.key} != {"True", "False"}:
+        return None
+    positive = then.key == "True"
+    return Flag(place.guard, positive, accelerated if positive else -accelerated)

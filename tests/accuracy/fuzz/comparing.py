@@ -1,0 +1,180 @@
+"""Holds what `check` claims of a program to what happens when it runs.
+
+A program stops at its first error, so it is compared step by step.  In each step it is checked, and run with every set
+of words in its ``sys.argv`` (that is how a program has conditions that nobody can know).  Then, in this order:
+
+1. A claim that a result is dropped (DVL102), or that a tensor stops being a leaf (DVL106), is held to what the run saw
+   in that row.  Such a claim explains whatever happens later to the tensor, so its row is repaired first.
+2. The first row that fails in any run must be claimed: by an error or warning in that row, or in the row of a call
+   that led there; or by a warning elsewhere (a factory in ``forward``, a plain attribute, a plain list of modules)
+   whose remedy makes this failure vanish.  The failing row is repaired (or the remedy kept), and the next step begins.
+   A row that another run gets through fails for a condition which nobody can know: of a tensor that is moved to the
+   accelerator under such a condition, `check` assumes that it is there, and may be silent.  It also reads a module's
+   methods as if module and arguments were on the accelerator: what does not fail then is no miss either.
+3. When nothing fails any more, an error that is still claimed for a row that was reached is a false claim, unless it
+   says "when that is an accelerator" and the row fails once modules and the arguments of functions are on one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from devlint.check.engine import check_source
+from devlint.config import Config
+from devlint.finding import Finding, Severity
+from tests.accuracy.fuzz.program import Program
+from tests.accuracy.fuzz.running import Run, run
+
+SILENT = frozenset({"DVL102", "DVL106"})
+"""Rules whose claim is not that the row raises."""
+ELSEWHERE = frozenset({"DVL103", "DVL104", "DVL105"})
+"""Rules that speak of the place where a tensor comes from, instead of the row that fails."""
+DEVICE_RULES = frozenset(
+    {"DVL101", "DVL102", "DVL103", "DVL104", "DVL105", "DVL106", "DVL107", "DVL108", "DVL109", "DVL112", "DVL302"}
+)
+STEPS = 12
+"""After so many failures a program is let be."""
+
+
+@dataclass
+class Disagreement(AssertionError):
+    """Linter and run say different things; ``program`` is what they disagree about, failures before it repaired."""
+
+    kind: str
+    program: Program
+    row: int
+    detail: str
+
+    def __str__(self) -> str:
+        shown = "".join(
+            f"{'>' if number == self.row else ' '} {number:3} {line.text}\n"
+            for number, line in enumerate(self.program.lines, 1)
+        )
+        return f"{self.kind}, row {self.row}: {self.detail}\n{shown}"
+
+
+@dataclass
+class Comparison:
+    """What came of one program."""
+
+    failures: int = 0
+    undecided: int = 0
+    moved: bool = False
+    claimed: dict[str, int] = field(default_factory=dict)
+    confirmed: dict[str, int] = field(default_factory=dict)
+    explained: dict[str, int] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+    finished: bool = True
+
+    def count(self, table: dict[str, int], code: str) -> None:
+        table[code] = table.get(code, 0) + 1
+
+
+def compare(program: Program) -> Comparison:
+    """Compare, and raise :class:`Disagreement` where they disagree."""
+    outcome = Comparison()
+    for _ in range(STEPS):
+        claims = claims_of(program.text)
+        runs = [run(program.text, words) for words in _subsets(program.words)]
+        following = _silent(program, claims, runs, outcome) or _failing(program, claims, runs, outcome)
+        if following is None:
+            _clean(program, claims, runs)
+            return outcome
+        program = following
+    outcome.finished = False
+    return outcome
+
+
+def claims_of(text: str) -> list[Finding]:
+    """The findings that make a claim about devices."""
+    return [
+        finding
+        for finding in check_source(text, "program.py", Config())
+        if finding.code in DEVICE_RULES and finding.severity >= Severity.WARNING
+    ]
+
+
+def _subsets(words: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
+    return itertools.chain.from_iterable(itertools.combinations(words, n) for n in range(len(words) + 1))
+
+
+def _silent(program: Program, claims: list[Finding], runs: list[Run], outcome: Comparison) -> Program | None:
+    """Hold claims of silent misbehaviour to what was seen, and repair the first."""
+    for claim in claims:
+        row = claim.span.row
+        if claim.code not in SILENT or not any(row in seen.reached for seen in runs):
+            continue
+        seen_rows = [seen.lost if claim.code == "DVL102" else seen.broken for seen in runs]
+        failing = any(row in seen.failed for seen in runs)
+        if not failing and not any(row in rows for rows in seen_rows):
+            raise Disagreement("false claim", program, row, f"{claim.code} {claim.message}")
+        outcome.count(outcome.confirmed, claim.code)
+        outcome.count(outcome.claimed, claim.code)
+        return program.repair(row)
+    return None
+
+
+def _failing(program: Program, claims: list[Finding], runs: list[Run], outcome: Comparison) -> Program | None:
+    """Find the claim of the first failure, and repair it."""
+    failed = next((seen for seen in runs if seen.failed), None)
+    if failed is None:
+        return None
+    outcome.failures += 1
+    for row in failed.failed:
+        claim = next((claim for claim in claims if claim.span.row == row), None)
+        if claim is not None:
+            outcome.count(outcome.claimed, claim.code)
+            outcome.count(outcome.confirmed, claim.code)
+            return program.repair(row)
+    for claim in claims:
+        mended = program.mend(claim.span.row) if claim.code in ELSEWHERE else None
+        if mended is not None and not any(seen.failed == failed.failed for seen in _runs(mended)):
+            outcome.count(outcome.explained, claim.code)
+            return mended
+    row = failed.failed[0]
+    limit = next((program.lines[row - 1].limit for row in failed.failed if program.lines[row - 1].limit), "")
+    if limit:
+        outcome.count(outcome.limits, limit)
+        return program.repair(row)
+    if any(row in seen.reached and row not in seen.failed for seen in runs) or _placed(program, failed):
+        outcome.undecided += 1
+        return program.repair(row)
+    if not any(row in seen.failed for seen in _runs(program.longer())):
+        outcome.count(outcome.limits, "the number of rounds")
+        return program.repair(row)
+    raise Disagreement("missed", program, row, failed.error)
+
+
+def _fails_if_placed(program: Program, row: int) -> bool:
+    """Whether a row fails once the caller keeps modules and their inputs on the accelerator."""
+    for _ in range(STEPS):
+        runs = [run(program.text, words, placed=True) for words in _subsets(program.words)]
+        failed = next((seen.failed for seen in runs if seen.failed), None)
+        if failed is None or row in failed:
+            return failed is not None
+        program = program.repair(failed[0])
+    return False
+
+
+def _placed(program: Program, failed: Run) -> bool:
+    """Whether the failure is one of a method, and only for callers that do not keep the module on the accelerator."""
+    if len(failed.failed) < 2 or not any("def forward(" in line.text for line in program.lines):
+        return False
+    others = [run(program.text, words, placed=True) for words in _subsets(program.words)]
+    return all(failed.failed[0] not in other.failed for other in others)
+
+
+def _runs(program: Program) -> Iterable[Run]:
+    return (run(program.text, words) for words in _subsets(program.words))
+
+
+def _clean(program: Program, claims: list[Finding], runs: list[Run]) -> None:
+    """A program that runs: an error claimed of what was reached is wrong."""
+    for claim in claims:
+        row = claim.span.row
+        reached = any(row in seen.reached for seen in runs)
+        hypothetical = "when that is an accelerator" in claim.message and _fails_if_placed(program, row)
+        if claim.severity is Severity.ERROR and reached and not hypothetical:
+            raise Disagreement("false claim", program, claim.span.row, f"{claim.code} {claim.message}")

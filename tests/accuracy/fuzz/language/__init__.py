@@ -1,0 +1,1 @@
+"""The language of the generated programs, a room for each of its parts."""
