@@ -15,6 +15,8 @@ from devlint.finding import Context, Finding, Span
 _ATOMS = (ast.Constant, ast.FormattedValue, ast.JoinedStr, ast.Name, ast.keyword)
 """What says too little by itself: a `"cuda"` is told from another one by what is around it."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WITH_GAPS = frozenset({"keys", "kw_defaults"})
+"""Fields that hold None for what is not there, such as the key of `**` in a dict."""
 _MANY = 16
 _LONGEST = 120
 _MOST = 4_000
@@ -150,10 +152,13 @@ def _contains(source: Source, node: ast.AST, span: Span) -> bool:
 
 def _children(source: Source, node: ast.AST, span: Span) -> Iterator[ast.AST]:
     """The nodes below that have a place, of a long list the one that may be around the span."""
-    for value in (getattr(node, name, None) for name in node._fields):
+    for name in node._fields:
+        value = getattr(node, name, None)
         if isinstance(value, ast.AST):
             found: Iterable[object] = (value,)
         elif isinstance(value, list):
+            if name in _WITH_GAPS:
+                value = [child for child in value if child is not None]
             found = _near(source, value, span) if len(value) > _MANY else value
         else:
             continue
@@ -167,8 +172,6 @@ def _children(source: Source, node: ast.AST, span: Span) -> Iterator[ast.AST]:
 
 def _near(source: Source, nodes: list[ast.AST], span: Span) -> Iterator[ast.AST]:
     """Of a list, which is in the order of the text, the last that does not begin behind the span."""
-    if None in nodes:  # such as the key of `**` in a dict
-        nodes = [node for node in nodes if node is not None]
     at = bisect_right(nodes, (span.row, span.column), key=lambda node: _start(source, node))
     yield from nodes[max(at - 1, 0) : at]
 

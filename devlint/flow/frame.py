@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
@@ -14,6 +16,7 @@ from devlint.sites import Literal, Operand, Scope, Site, Step
 
 _MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
 _MANY_DEVICES = 32
+_MANY_NAMES = 200
 
 if TYPE_CHECKING:
     from devlint.flow.index import ClassInfo, FunctionInfo
@@ -184,7 +187,8 @@ class Frame:
 
     def devices(self) -> tuple[str, ...]:
         """The device expressions at hand, as many as anybody would choose from: names first, then what ``self`` has."""
-        found = [name for name, value in self.state.env.items() if type(value) in _MAY_BE_DEVICES and is_device(value)]
+        named = at_hand(self.state.env)
+        found = [name for name, value in named if type(value) in _MAY_BE_DEVICES and is_device(value)]
         known = set(found)
         found += [name for name in self.machine.global_devices() if name not in known]
         found.sort(key=lambda name: (name != "device", "device" not in name))
@@ -192,7 +196,7 @@ class Frame:
             found += [f"self.{attr}" for attr in self.machine.device_attributes(self.owner)]
         found += [
             f"{name}.device"
-            for name, value in self.state.env.items()
+            for name, value in named
             if type(value) is Opaque and value.hint == "tensor" and value.role is Role.INPUT and value.text == name
         ]
         return tuple(found[:_MANY_DEVICES])
@@ -263,6 +267,13 @@ class Frame:
         """How a module came to its device."""
         held = self.state.heap.get((module.oid, STORY))
         return held if isinstance(held, tuple) else ()
+
+
+def at_hand(env: dict[str, Value]) -> Collection[tuple[str, Value]]:
+    """The names of a scope with their values; of very many the first and the newest."""
+    if len(env) <= 2 * _MANY_NAMES:
+        return env.items()
+    return [*islice(env.items(), _MANY_NAMES), *islice(reversed(env.items()), _MANY_NAMES)]
 
 
 def is_device(value: Value) -> bool:

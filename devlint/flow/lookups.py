@@ -57,6 +57,8 @@ class Text:
     def __init__(self, root: ast.AST, inside: list[ast.AST]) -> None:
         self._root = root
         self._inside = inside
+        self.wrappers: tuple[str, ...] | None = None
+        """The wrappers for several devices that it uses, once somebody has looked."""
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a node belongs to the definition."""

@@ -18,7 +18,7 @@ from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers, as_annotated
 from devlint.flow.choosing import Choosing
 from devlint.flow.evidence import DEVICE_NAME, defaults_of, is_numbers
-from devlint.flow.frame import Call, Frame, is_device
+from devlint.flow.frame import Call, Frame, at_hand, is_device
 from devlint.flow.groups import Groups
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
@@ -255,7 +255,7 @@ class Machine:
         """The names of the top level that hold a device."""
         if self._global_devices is not None:
             return self._global_devices
-        return [name for name, value in self.globals.items() if is_device(value)]
+        return [name for name, value in at_hand(self.globals) if is_device(value)]
 
     # -- functions ---------------------------------------------------------------------------------------------------
 

@@ -125,6 +125,9 @@ def _shared(place: Device, frame: Frame) -> bool:
 
 def _wrappers_used(frame: Frame) -> tuple[str, ...]:
     """The wrappers that the function (or the top level) uses."""
+    text = frame.machine.lookups.of(frame)
+    if text.wrappers is not None:
+        return text.wrappers
     found: dict[str, None] = {}
     for node in frame.info.own if frame.info else frame.machine.index.top:
         if isinstance(node, (ast.Name, ast.Attribute)):
@@ -134,4 +137,5 @@ def _wrappers_used(frame: Frame) -> tuple[str, ...]:
                 found[path if path in WRAPPERS else DISTRIBUTED] = None
             elif _MAKES_DISTRIBUTED.search(name):
                 found[DISTRIBUTED] = None
-    return tuple(found)
+    text.wrappers = tuple(found)
+    return text.wrappers

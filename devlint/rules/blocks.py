@@ -143,15 +143,19 @@ def in_format(source: SourceText, span: Span) -> bool:
 
     Before Python 3.12 its parts may be said to stand anywhere, so that a place is no more than a name for them.
     """
-    return any(span in places for places in _formats(source))  # type: ignore[arg-type]  # sources are told apart by identity
+    return any(span in places for places in _formats(source).get(span.row, ()))  # type: ignore[arg-type]  # sources are told apart by identity
 
 
 @functools.lru_cache(maxsize=2)
-def _formats(source: SourceText) -> list[_Places]:
-    return [
-        _Places(source.span(node), {source.span(inner) for inner in ast.walk(node) if hasattr(inner, "lineno")})
-        for node in _landmarks(source.tree).formats
-    ]
+def _formats(source: SourceText) -> dict[int, list[_Places]]:
+    """The f-strings that concern each row."""
+    rows: dict[int, list[_Places]] = {}
+    for node in _landmarks(source.tree).formats:
+        whole = source.span(node)
+        parts = {source.span(inner) for inner in ast.walk(node) if hasattr(inner, "lineno")}
+        for row in {*range(whole.row, whole.end_row + 1), *(part.row for part in parts)}:
+            rows.setdefault(row, []).append(_Places(whole, parts))
+    return rows
 
 
 class _Places(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import lru_cache
 
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
@@ -142,15 +143,26 @@ def _from_here(source: SourceText, node: ast.AST) -> bool:
     file = node.args[0]
     if isinstance(file, ast.Call):
         return ast.unparse(file.func).endswith("BytesIO")
-    path, body = ast.dump(file), edits.around(source, node)
+    path = ast.dump(file)
     if ast.unparse(file).startswith("self."):
         # what an object keeps is one file, whichever of its methods saves it
-        classes = (found for found in ast.walk(source.tree) if isinstance(found, ast.ClassDef))
-        body = next((found for found in classes if found.lineno <= node.lineno <= (found.end_lineno or 0)), body)
-        earlier = [call for call in ast.walk(body) if isinstance(call, ast.Call) and call is not node]
-    else:
-        earlier = [call for call in ast.walk(body) if isinstance(call, ast.Call) and call.lineno < node.lineno]
-    return any(
-        len(call.args) > 1 and ast.unparse(call.func).endswith("save") and ast.dump(call.args[1]) == path
-        for call in earlier
-    )
+        around = (found for found in _classes(source.tree) if found.lineno <= node.lineno <= (found.end_lineno or 0))
+        return path in _saved(next(around, None) or edits.around(source, node))
+    first = _saved(edits.around(source, node)).get(path)
+    return first is not None and first < node.lineno
+
+
+@lru_cache(maxsize=1)
+def _classes(tree: ast.Module) -> list[ast.ClassDef]:
+    return [found for found in ast.walk(tree) if isinstance(found, ast.ClassDef)]
+
+
+@lru_cache(maxsize=8)
+def _saved(body: ast.AST) -> dict[str, int]:
+    """What is saved to, as a dump, with the first row where it is."""
+    rows: dict[str, int] = {}
+    for call in ast.walk(body):
+        if isinstance(call, ast.Call) and len(call.args) > 1 and ast.unparse(call.func).endswith("save"):
+            to = ast.dump(call.args[1])
+            rows[to] = min(call.lineno, rows.get(to, call.lineno))
+    return rows
