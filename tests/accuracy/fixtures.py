@@ -20,9 +20,8 @@ def main() -> int:
     parser.add_argument("--real", action="store_true", help="on the GPU of this machine instead of a simulated one")
     options = parser.parse_args()
     machines = {"real" if options.real and name == "simulated" else name: codes for name, codes in GROUPS.items()}
-    outcomes = [
-        outcome for machine, codes in machines.items() for pattern in codes for outcome in run(machine, pattern)
-    ]
+    groups = [(machine, pattern) for machine, patterns in machines.items() for pattern in patterns]
+    outcomes = [outcome for machine, pattern in groups for outcome in run(machine, pattern, apart=True)]
     wrong = [complaint for outcome in outcomes for complaint in outcome.complaints()]
     print("\n".join(wrong))
     figures = figures_of(outcomes, len(wrong), "a GPU" if options.real else "the simulated accelerator")

@@ -13,8 +13,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.running", description=__doc__)
     parser.add_argument("pattern", nargs="?", default="DVL", help="the beginning of the rules' codes, or a pattern")
     parser.add_argument("--machine", choices=["simulated", "host", "real"], default="simulated")
+    parser.add_argument("--apart", action="store_true", help="each run in a process of its own, which takes longer")
     options = parser.parse_args()
-    wrong = [line for outcome in run(options.machine, options.pattern) for line in outcome.complaints()]
+    outcomes = run(options.machine, options.pattern, options.apart)
+    wrong = [line for outcome in outcomes for line in outcome.complaints()]
     print("\n".join(wrong))
     return 1 if wrong else 0
 

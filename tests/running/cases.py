@@ -21,7 +21,7 @@ import importlib.util
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2] / "fixtures" / "rules"
@@ -53,13 +53,19 @@ class Case:
         return self.rows[0] <= row <= self.rows[1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fixture:
     """A file, its tree and its cases, the top level first."""
 
     path: Path
+    text: str
     tree: ast.Module
     cases: tuple[Case, ...]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Those of its text."""
+        return self.text.splitlines()
 
     @property
     def code(self) -> str:
@@ -95,8 +101,8 @@ def read(path: Path) -> Fixture:
         tree = ast.parse(text)
     except SyntaxError:
         cannot = next((words for kind, words in _comments(lines) if kind == "cannot run"), "")
-        return Fixture(path, ast.Module([], []), (Case(TOP, (1, len(lines)), cannot=cannot),))
-    return Fixture(path, tree, tuple(_cases(tree, lines)))
+        return Fixture(path, text, ast.Module([], []), (Case(TOP, (1, len(lines)), cannot=cannot),))
+    return Fixture(path, text, tree, tuple(_cases(tree, lines)))
 
 
 def _cases(tree: ast.Module, lines: list[str]) -> Iterator[Case]:

@@ -35,6 +35,8 @@ from tests.running.words import filling
 
 DEVICES = 2
 """How many accelerators are simulated."""
+_ENVIRONMENT = dict(os.environ)
+_DTYPE = torch.get_default_dtype()
 
 
 class Recorder:
@@ -76,10 +78,8 @@ def execute(
     ``call`` is the expression of a `# run:`, or empty for the conventional one.  What ``left_out`` findings underline
     is left out, or moved to the accelerator where their claim says that this puts it right.
     """
-    text = fixture.path.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    run = Run(fixture, case, call or f"{case.name}(...)", lines, machine, left_out=left_out)
-    tree = fixture.tree
+    tree, lines = fixture.tree, fixture.lines
+    run = Run(fixture, case, call or f"{case.name}(...)", machine, left_out=left_out)
     nodes = [(run.node(finding), claim) for finding, claim in claims.items()]
     watched = {chosen for node, claim in nodes for chosen in claim.watches(node)}
     watched.update(own.surveys(tree) if own else ())
@@ -88,7 +88,7 @@ def execute(
         claim = claims[finding]
         whole = call_around(tree, lines, finding.span) if claim.leaves_out_call else None
         marks[MOVED if claim.causal else NOTHING if whole else LEFT_OUT].add(whole or run.node(finding))
-    code = instrumented(text, tree, marks)
+    code = instrumented(fixture.text, tree, marks)
     program = compile(code, str(fixture.path), "exec")
     reset()
     recorder = Recorder(machine)
@@ -148,10 +148,12 @@ class Nothing:
 
 def reset() -> None:
     """Begin as a new process does, and with the same random numbers."""
-    os.environ.pop("PYTORCH_NVML_BASED_CUDA_CHECK", None)  # which Lightning sets when it is imported
+    os.environ.clear()
+    os.environ.update(_ENVIRONMENT)
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
     torch.set_default_device(None)
+    torch.set_default_dtype(_DTYPE)
     torch.set_grad_enabled(True)
     torch.__future__.set_overwrite_module_params_on_conversion(False)
     torch.set_warn_always(True)

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from dataclasses import dataclass, field
+from functools import cache
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -87,7 +88,6 @@ class Run:
     fixture: Fixture
     case: Case
     call: str
-    lines: list[str]
     machine: str
     value: Any = None
     failure: Failure | None = None
@@ -121,12 +121,7 @@ class Run:
 
     def node(self, finding: Finding) -> ast.expr | ast.stmt:
         """The expression that a finding underlines, or the statement around it; or what is assigned to it."""
-        tree = self.fixture.tree
-        around = statement(tree, self.lines, finding.span)
-        node = expression(tree, self.lines, finding.span) or around
-        assert node is not None, finding
-        is_target = isinstance(getattr(node, "ctx", None), ast.Store)
-        return around.value if is_target and isinstance(around, ast.Assign) else node
+        return _underlined(self.fixture, finding.span)
 
     def seen(self, node: ast.AST) -> list[Any]:
         """The values of a watched expression."""
@@ -172,7 +167,16 @@ class Run:
     def _span(self, frame: Frame) -> Span:
         if frame.column is None or frame.end_line is None:
             return Span(frame.line, 1, frame.line, 10_000)
-        return span_at(self.lines, frame.line, frame.column, frame.end_line, frame.end_column or 0)
+        return span_at(self.fixture.lines, frame.line, frame.column, frame.end_line, frame.end_column or 0)
+
+
+@cache
+def _underlined(fixture: Fixture, span: Span) -> ast.expr | ast.stmt:
+    around = statement(fixture.tree, fixture.lines, span)
+    node = expression(fixture.tree, fixture.lines, span) or around
+    assert node is not None, (fixture.name, span)
+    is_target = isinstance(getattr(node, "ctx", None), ast.Store)
+    return around.value if is_target and isinstance(around, ast.Assign) else node
 
 
 def span_at(lines: list[str], row: int, offset: int, end_row: int, end_offset: int) -> Span:

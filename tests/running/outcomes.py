@@ -87,10 +87,10 @@ def _is_trivial(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return all(isinstance(node, ast.Expr | ast.Pass) for node in function.body)
 
 
-def run(machine: str, pattern: str) -> list[Outcome]:
-    """Run the fixtures of the rules that match, on `simulated`, `real` or `host`."""
+def run(machine: str, pattern: str, apart: bool = False) -> list[Outcome]:
+    """Run the fixtures of the rules that match, on `simulated`, `real` or `host`; ``apart``: each run in a process."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.running.child", machine, pattern],
+        [sys.executable, "-m", "tests.running.child", machine, pattern, *(["apart"] if apart else [])],
         cwd=REPOSITORY,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
         capture_output=True,
@@ -104,7 +104,7 @@ def run(machine: str, pattern: str) -> list[Outcome]:
     for path in fixtures(pattern):
         fixture = read(path)
         if runs := results[fixture.name]:
-            found.append(Outcome(fixture, machine, runs, list(findings(path.read_text(encoding="utf-8")))))
+            found.append(Outcome(fixture, machine, runs, list(findings(fixture.text))))
     return found
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from devlint.rules import registry as rules
@@ -20,7 +18,8 @@ def test_fixtures_do_what_they_are_said_to_do(machine: str, pattern: str) -> Non
 
 
 def test_rules_say_how_their_mistakes_show() -> None:
-    silent = [code for code in rules() if re.match("DVL[1-4]", code) and code not in claims()]
+    about_code = [code for code in rules() if not code.startswith("DVL9")]  # those are about files and comments
+    silent = [code for code in about_code if code not in claims()]
     assert not silent, "a rule has a claim in tests/running/claims/, or says there why none can be seen"
 
 

@@ -32,7 +32,7 @@ def _warnings(run: Run) -> list[tuple[int, str]]:
 
 def _warned(finding: Finding, run: Run) -> str | None:
     """Torch warns there; if the row is that of a definition, a decorator's."""
-    around = statement(run.fixture.tree, run.lines, finding.span) or run.node(finding)
+    around = statement(run.fixture.tree, run.fixture.lines, finding.span) or run.node(finding)
     rows = range(around.lineno, (around.end_lineno or around.lineno) + 1)
     if isinstance(run.node(finding), ast.Name | ast.Attribute):
         rows = range(run.case.rows[0], run.case.rows[1] + 1)  # it is used later

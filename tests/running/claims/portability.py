@@ -14,7 +14,7 @@ from devlint.auditor.patches import Patches
 from devlint.finding import Finding, Severity
 from tests.running.claims import Claim, Unobservable, itself
 from tests.running.observed import Run
-from tests.running.words import saved_on_cuda
+from tests.running.words import checkpoint, saved_on_cuda
 
 NO_CUDA = re.compile(
     r"Torch not compiled with CUDA enabled"
@@ -110,6 +110,8 @@ def _attached(finding: Finding, run: Run) -> str | None:
 
 @contextmanager
 def _files_of_cuda(run: Run) -> Iterator[None]:
+    """What is saved was on CUDA, and there is such a file, which scripts load."""
+    checkpoint()
     with saved_on_cuda():
         yield
 
