@@ -49,7 +49,9 @@ REGISTRY: Mapping[str, type[Rule]] = MappingProxyType(
 )
 
 
-def run(source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, int] | None = None) -> list[Finding]:
+def run(
+    source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, int] | None = None, project: object = None
+) -> list[Finding]:
     """Take the place of `devlint.rules.run`."""
     found = []
     for node in ast.walk(source.tree):

@@ -16,11 +16,15 @@ from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver, leads
 
 
 class Target(NamedTuple):
-    """One file to check: its path as the user would write it, its size, and the configuration that holds for it."""
+    """One file to check: its path as the user would write it, its size, and the configuration that holds for it.
+
+    ``given`` is the directory under which it was found, empty for a file that was named.
+    """
 
     path: str
     size: int
     config: Config
+    given: str = ""
 
 
 @dataclass(slots=True)
@@ -59,7 +63,8 @@ class _Walk:
         self._resolver = resolver
         self._seen: set[str] = set()
         self._real: set[str] = set()
-        self._links: list[tuple[str, Config]] = []
+        self._links: list[tuple[str, Config, str]] = []
+        self._given = ""
 
     def start(self, path: str) -> None:
         """Take one path of the command line."""
@@ -73,6 +78,7 @@ class _Walk:
             return
         path = _plain(path)
         absolute = os.path.abspath(path)
+        self._given = absolute if stat.S_ISDIR(status.st_mode) else ""
         if stat.S_ISDIR(status.st_mode):
             config = self._resolver.at(absolute)
             if not (config.force_exclude and force_excluded(absolute, config)):
@@ -101,7 +107,8 @@ class _Walk:
         directories = {directory: os.path.realpath(directory) for directory in {*map(os.path.dirname, self._seen)}}
         real = self._real
         real |= {os.path.join(directories[os.path.dirname(path)], os.path.basename(path)) for path in self._seen}
-        for link, config in self._links:
+        for link, config, given in self._links:
+            self._given = given
             target = os.path.realpath(link)
             if target in real:
                 continue
@@ -177,7 +184,7 @@ class _Walk:
             elif entry.is_symlink():
                 # Emacs keeps its locks as links to nowhere beside the file: `.#model.py`.
                 if not name.startswith(".#") and not os.path.isdir(shown):
-                    self._links.append((shown, config))
+                    self._links.append((shown, config, self._given))
             elif entry.is_file(follow_symlinks=False):
                 try:
                     size = entry.stat().st_size
@@ -189,7 +196,7 @@ class _Walk:
     def _add(self, path: str, absolute: str, size: int, config: Config) -> None:
         if absolute not in self._seen:
             self._seen.add(absolute)
-            self._found.targets.append(Target(path, size, config))
+            self._found.targets.append(Target(path, size, config, self._given))
 
     def _fail(self, path: str, error: OSError) -> None:
         self._found.errors.append(f"{path or repr(path)}: {error.strerror or error}")

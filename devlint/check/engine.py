@@ -14,6 +14,7 @@ from devlint.check.context import in_context
 from devlint.check.deep import with_deep_stack
 from devlint.check.discover import Target, discover
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
+from devlint.check.project import Surroundings, begin, surroundings
 from devlint.check.source import ParseFailure, Source, decode
 from devlint.check.suppress import suppressions
 from devlint.config import Config, Resolver
@@ -91,11 +92,16 @@ class Result:
     checked: list[tuple[str, Config]] = field(default_factory=list)
 
 
-def check_source(data: bytes | str, filename: str = "<string>", config: Config | None = None) -> list[Finding]:
-    """The findings in one file's content, in order. A failure of devlint itself raises :class:`AnalysisError`."""
+def check_source(
+    data: bytes | str, filename: str = "<string>", config: Config | None = None, project: Surroundings | None = None
+) -> list[Finding]:
+    """The findings in one file's content, in order. A failure of devlint itself raises :class:`AnalysisError`.
+
+    Without the project around it, what the file imports is not known.
+    """
     config = config or Config()
     try:
-        return graded(_check(data, filename, config, active_rules(filename, config)), config)
+        return graded(_check(data, filename, config, active_rules(filename, config), project), config)
     except Exception as error:
         raise AnalysisError(_one_line(error)) from error
 
@@ -106,19 +112,21 @@ def active_rules(filename: str, config: Config) -> tuple[type[Rule], ...]:
     return tuple(rule for rule in _selected(config) if rule.code not in ignored)
 
 
-def _check(data: bytes | str, filename: str, config: Config, chosen: tuple[type[Rule], ...]) -> list[Finding]:
+def _check(
+    data: bytes | str, filename: str, config: Config, chosen: tuple[type[Rule], ...], project: Surroundings | None
+) -> list[Finding]:
     from devlint import rules as package
 
     active = frozenset(rule.code for rule in chosen)
-    source = Source.parse(data, filename)
+    source = Source.parse(data, filename) if project is None else project.parse(data, filename)
     if isinstance(source, ParseFailure):
         return _parse_error(source, data, filename, active)
     try:
-        found = package.run(source, chosen, config.target_torch)
+        found = package.run(source, chosen, config.target_torch, project)
     except RecursionError:
         # An `elif` chain of 300 branches nests as deep; few files need it, so only they pay for a thread.
         try:
-            found = with_deep_stack(lambda: package.run(source, chosen, config.target_torch))
+            found = with_deep_stack(lambda: package.run(source, chosen, config.target_torch, project))
         except RecursionError:
             if _depth(source.tree) < TOO_DEEP:
                 raise
@@ -158,6 +166,7 @@ def check_targets(
     task: Task | None = None,
 ) -> Result:
     """Check files that were found already; a task does something else with each of them, and may write it."""
+    begin()
     if task is not None:
         targets = once(targets)
     result, diffs = Result(), []
@@ -205,8 +214,9 @@ def _take(result: Result, outcome: Outcome) -> None:
 
 def check_target(target: Target) -> Outcome:
     """Check one file; whatever goes wrong is part of the outcome."""
+    around = surroundings(target)
     return with_content(
-        target, lambda data: Outcome(target.path, tuple(check_source(data, target.path, target.config)))
+        target, lambda data: Outcome(target.path, tuple(check_source(data, target.path, target.config, around)))
     )
 
 

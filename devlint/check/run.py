@@ -9,7 +9,7 @@ from functools import partial
 
 import click
 
-from devlint.check.discover import discover, force_excluded
+from devlint.check.discover import Target, discover, force_excluded
 from devlint.check.engine import (
     LARGEST,
     TOO_LARGE,
@@ -23,6 +23,7 @@ from devlint.check.engine import (
 )
 from devlint.check.narrow import Narrowing, judged
 from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
+from devlint.check.project import surroundings
 from devlint.config import Config, ConfigError, Resolver
 
 EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -165,7 +166,8 @@ def _check_stdin(options: Options, config: Config, fixing: Fixing | None) -> tup
         result.checked = [(name, config)] * result.files
         return result, {name: data}
     try:
-        return Result(check_source(data, name, config), files=1, checked=[(name, config)]), {name: data}
+        around = surroundings(Target(name, len(data), config)) if options.stdin_filename else None
+        return Result(check_source(data, name, config, around), files=1, checked=[(name, config)]), {name: data}
     except AnalysisError as error:
         return Result(errors=[f"{name}: devlint failed on this file, please report it: {error}"]), {}
 

@@ -7,15 +7,16 @@ import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from devlint.check.discover import Target
 from devlint.check.engine import AnalysisError, Outcome, check_source, with_content
 from devlint.check.fixes.document import Document, UnfixableError
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
+from devlint.check.project import surroundings
 from devlint.check.source import split_lines
 from devlint.check.suppress import META, PRAGMA, Layout, rows_of, tokens
 from devlint.check.write import write
-from devlint.config import Config
 from devlint.finding import Edit, Finding, Span
 
 _INVISIBLE = frozenset({tokenize.COMMENT, tokenize.NL})
@@ -46,13 +47,14 @@ def silence_target(silencing: Silencing, target: Target) -> Outcome:
 
 
 def _outcome(silencing: Silencing, target: Target, data: bytes) -> Outcome:
-    found = check_source(data, target.path, target.config)
+    checked = partial(check_source, filename=target.path, config=target.config, project=surroundings(target))
+    found = checked(data)
     # A file that does not parse has no place for a comment, and a comment without use goes by `--fix`.
     wanted = [finding for finding in silencing.narrowing.new(found) if finding.code not in META]
     if not wanted:
         return Outcome(target.path, tuple(found))
     try:
-        after, left = silenced(data, target.path, target.config, found, wanted, silencing.reason)
+        after, left = silenced(data, checked, found, wanted, silencing.reason)
         write(target.path, after, data)
     except (UnfixableError, AnalysisError) as error:
         return Outcome(target.path, tuple(found), unfixed=f"no suppression was added: {error}")
@@ -62,7 +64,11 @@ def _outcome(silencing: Silencing, target: Target, data: bytes) -> Outcome:
 
 
 def silenced(
-    data: bytes, filename: str, config: Config, found: Sequence[Finding], wanted: Sequence[Finding], reason: str
+    data: bytes,
+    checked: Callable[[bytes], list[Finding]],
+    found: Sequence[Finding],
+    wanted: Sequence[Finding],
+    reason: str,
 ) -> tuple[bytes, list[Finding]]:
     """The file with comments for the wanted findings among those found, and what is still found in it.
 
@@ -79,7 +85,7 @@ def silenced(
         after = document.changed(document.change(edit) for edit in edits)
         if _code(after.text) != page.code:
             continue
-        left = check_source(after.data(), filename, config)
+        left = checked(after.data())
         if expected <= Counter(finding.code for finding in left) <= others:
             return after.data(), left
     raise UnfixableError("no place was found where they silence what they should; please report it")

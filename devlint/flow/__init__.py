@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from devlint.sites import Site, is_test_file
 
+if TYPE_CHECKING:
+    from devlint.flow.consulted import Project
 
-def analyze(tree: ast.Module, text: str, filename: str = "") -> Iterable[Site]:
+
+def analyze(tree: ast.Module, text: str, filename: str = "", project: Project | None = None) -> Iterable[Site]:
     """The sites of a parsed file; nothing where it does not mention torch.
 
-    ``filename`` serves to tell tests from other code.
+    ``filename`` serves to tell tests from other code; ``project`` knows what the file imports from others.
     """
     if "torch" not in text:
         return ()
     from devlint.flow.machine import Machine
 
-    return Machine(tree, text, test=is_test_file(filename)).run()
+    return Machine(tree, text, is_test_file(filename), project).run()

@@ -20,6 +20,7 @@ from devlint.flow.values import (
     Loader,
     Mapping,
     Module,
+    Named,
     Opaque,
     Sequence,
     Tensor,
@@ -90,6 +91,8 @@ def _unpack(frame: Frame, targets: list[ast.expr], value: Value, node: ast.AST) 
 def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> None:
     """``base.attr = value``."""
     base = frame.evaluate(target.value)
+    if isinstance(base, Named):
+        frame.machine.replaced(f"{base.path}.{target.attr}")
     key: object | None = (
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
     )
@@ -142,12 +145,12 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
     """A tensor that a module keeps: a parameter or buffer moves with it, anything else stays behind."""
     if value.buffer or frame.info is None or frame.owner is None or not isinstance(node, ast.expr):
         return value
-    held = frame.state.heap.get(((-frame.owner.node.lineno), target.attr))
+    held = frame.state.heap.get((frame.owner.oid, target.attr))
     if isinstance(held, Tensor) and held.buffer:
         return replace(value, buffer=True)
     if frame.info.name != "__init__" or value.attribute is not None:
         return value
     step = Step(node, f"`self.{target.attr}` is kept here, unregistered")
-    kept = replace(value, attribute=step, attribute_of=(frame.owner.name, target.attr))
+    kept = replace(value, attribute=step, attribute_of=(frame.owner.key, target.attr))
     frame.machine.attributes.declare(frame, node, kept, target.attr)
     return kept

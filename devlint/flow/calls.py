@@ -25,6 +25,7 @@ from devlint.flow import (
     transfers,
     waits,
 )
+from devlint.flow.constructing import construct
 from devlint.flow.indexing import item
 from devlint.flow.iteration import iterate
 from devlint.flow.joining import add_item
@@ -67,13 +68,15 @@ _SEQUENCE_GROWERS = frozenset({"append", "add", "insert", "extend"})
 
 def function(frame: Frame, call: Call, called: Value) -> Value:
     """The result of calling a value."""
+    if isinstance(called, Named) and frame.machine.imports is not None:
+        called = frame.machine.imports.called(frame, called)
     if isinstance(called, Named):
         return named(frame, call, called.path)
     if isinstance(called, Function):
         return frame.machine.enter(frame, called, call)
     if isinstance(called, Class):
         literals.literal_devices(frame, call)
-        return frame.machine.construct(frame, called, call)
+        return construct(frame, called, call)
     if isinstance(called, Module):
         return modules.forward(frame, call, called)
     moved = isinstance(called, Tensor) and all(leaf.role is not Role.INPUT for leaf in called.device.leaves())
@@ -133,7 +136,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
     name = node.attr
     _note(frame, call, receiver, node)
     if isinstance(receiver, Named):
-        return named(frame, call, names.canonical(f"{receiver.path}.{name}"))
+        return function(frame, call, attribute())
     if isinstance(receiver, Module):
         return modules.method(frame, call, receiver, node, attribute)
     if isinstance(receiver, (Tensor, Batches)):
@@ -293,7 +296,7 @@ def _hasattr(frame: Frame, call: Call) -> Value:
 def _number(frame: Frame, call: Call) -> Value:
     node = call.node
     syncs.read(frame, call)
-    return Opaque(f"number@{node.lineno}:{node.col_offset}", frame.machine.text(node), "number")
+    return Opaque(f"number@{frame.at(node)}", frame.machine.text(node), "number")
 
 
 def _str(frame: Frame, call: Call) -> Value:

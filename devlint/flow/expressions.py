@@ -17,7 +17,6 @@ from devlint.flow import (
     names,
     operations,
     syncs,
-    table,
     waits,
     whereabouts,
 )
@@ -26,7 +25,7 @@ from devlint.flow.frame import Call, Frame
 from devlint.flow.indexing import subscript
 from devlint.flow.iteration import iterate
 from devlint.flow.joining import add_item, join
-from devlint.flow.lookup import attribute
+from devlint.flow.lookup import attribute, by_star
 from devlint.flow.state import merge
 from devlint.flow.values import (
     UNKNOWN,
@@ -95,11 +94,7 @@ def _name(frame: Frame, node: ast.Name) -> Value:
         return value
     if node.id in calls.BUILTINS:
         return Named(f"builtins.{node.id}")
-    for module in frame.machine.index.star_modules:
-        path = names.canonical(f"{module}.{node.id}")
-        if table.module(path) is not None or table.function(path) is not None or mentions.matters(path):
-            return Named(path)
-    return UNKNOWN
+    return by_star(frame, node.id) if frame.machine.index.star_modules else UNKNOWN
 
 
 def _call(frame: Frame, node: ast.Call) -> Value:
@@ -250,7 +245,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
         return whole
     result = values[0]
     for position, value in enumerate(values[1:]):
-        result = join(result, value, f"operand {position} at {node.lineno}:{node.col_offset}")
+        result = join(result, value, f"operand {position} at {frame.at(node)}")
     return result
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
 from devlint.flow.state import CHANGED, CHILDREN, DEVICE, STORY, State
-from devlint.flow.values import UNKNOWN, DeviceValue, Module, Opaque, Tensor, Value, as_tensor
+from devlint.flow.values import UNKNOWN, DeviceValue, Module, Named, Opaque, Tensor, Value, as_tensor
 from devlint.sites import Literal, Operand, Scope, Site, Step
 
 _MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
@@ -124,7 +124,7 @@ class Frame:
     @property
     def name(self) -> str:
         """The identity of the function, which prefixes the keys of its symbols."""
-        return self.info.qualname if self.info else "<module>"
+        return self.info.qualname if self.info else f"{self.machine.index.label}<module>"
 
     @property
     def inside(self) -> list[ast.AST]:
@@ -139,6 +139,10 @@ class Frame:
             return self.caller.after_init
         return bool(self.owner and self.owner.is_module and self.info and not self.info.initialises and not self.silent)
 
+    def at(self, node: ast.stmt | ast.expr) -> str:
+        """Where a node stands, in keys that no other file has."""
+        return f"{self.machine.index.label}{node.lineno}:{node.col_offset}"
+
     def evaluate(self, node: ast.expr) -> Value:
         """The value of an expression, with the sites that it makes."""
         return self.machine.evaluate(self, node)
@@ -146,6 +150,8 @@ class Frame:
     def lookup(self, name: str) -> Value | None:
         """The value of a name: local, then closed over, then global."""
         value = self._found(name)
+        if type(value) is Named:
+            return self.machine.behind(value, name)
         return self.state.seen(value) if value is not None and self.state.facts else value
 
     def _found(self, name: str) -> Value | None:
@@ -163,7 +169,7 @@ class Frame:
             if value is not None:
                 return value
         value = self.world.get(name) if self.world is not None else None
-        return self.machine.globals.get(name) if value is None else value
+        return self.machine.global_value(name) if value is None else value
 
     def scope(self) -> Scope:
         """The surroundings of the code that runs now."""
@@ -251,7 +257,7 @@ class Frame:
 
     def own_place(self) -> Device:
         """Where the module is whose method runs, wherever that may be."""
-        return symbol(f"place:{self.owner.name}", "self", Role.PLACE) if self.owner else UNKNOWN_DEVICE
+        return symbol(self.owner.place, "self", Role.PLACE) if self.owner else UNKNOWN_DEVICE
 
     def put(self, module: Module, place: Device, step: Step | None, depth: int = 0) -> None:
         """Put a module, and the modules that it was made of, somewhere."""

@@ -349,7 +349,7 @@ def _key(frame: Frame, node: ast.expr) -> str:
             return value.key
         if isinstance(value, Named):
             return value.path
-        return f"{node.id}#{_fingerprint(value)}"
+        return f"{frame.machine.index.label}{node.id}#{_fingerprint(value)}"
     if isinstance(node, ast.Attribute):
         return f"{_key(frame, node.value)}.{node.attr}"
     if isinstance(node, ast.Constant):
@@ -359,7 +359,7 @@ def _key(frame: Frame, node: ast.expr) -> str:
         return f"{_key(frame, node.func)}({inside})"
     version = any(isinstance(part, ast.Attribute) and part.attr == "__version__" for part in nodes.walk(node))
     what = "__version__" if version else type(node).__name__
-    return f"{what}:{getattr(node, 'lineno', 0)}:{getattr(node, 'col_offset', 0)}"
+    return f"{what}:{frame.at(node)}"
 
 
 def _fingerprint(value: Value | None) -> str:

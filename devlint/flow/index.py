@@ -6,22 +6,19 @@ import ast
 import bisect
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from devlint.flow import dedicated, evidence, names, nodes, table, triggers
+from devlint.flow import dedicated, evidence, names, nodes, triggers
+from devlint.flow.changes import changed, places
 from devlint.flow.constructors import Constructors
+from devlint.flow.outline import Outline, joint, rebound, top_level
+from devlint.flow.registering import has_state, is_module_path, registers
+from devlint.flow.values import identity
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
-_MODULE_ROOTS = {
-    "pytorch_lightning.LightningModule",
-    "torch.nn.Module",
-    "transformers.PreTrainedModel",
-    "torchmetrics.Metric",
-    "torch_geometric.nn.MessagePassing",
-}
 _PLAIN_BASES = frozenset(
     {"object", "ABC", "Generic", "Protocol", "Enum", "NamedTuple", "TestCase", "Dataset", "Exception"}
 )
@@ -39,6 +36,7 @@ class FunctionInfo:
     node: FunctionNode
     owner: ClassInfo | None
     triggered: bool
+    index: Index
     shim: bool = False
     """Whether it is defined for the sake of another version of torch."""
 
@@ -59,9 +57,9 @@ class FunctionInfo:
 
     @cached_property
     def qualname(self) -> str:
-        """The name with its class, and the line, which makes it unique in a file."""
+        """The name with its class, the line, which makes it unique in a file, and what stands for another file."""
         prefix = f"{self.owner.node.name}." if self.owner else ""
-        return f"{prefix}{self.name}:{self.node.lineno}"
+        return f"{self.index.label}{prefix}{self.name}:{self.node.lineno}"
 
     @cached_property
     def decorators(self) -> tuple[str, ...]:
@@ -146,11 +144,27 @@ class ClassInfo:
     methods: dict[str, FunctionInfo] = field(default_factory=dict)
     shim: bool = False
     """Whether it is defined for the sake of another version of torch."""
+    _inherited: dict[str, FunctionInfo | None] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The class's name."""
         return self.node.name
+
+    @property
+    def key(self) -> str:
+        """The name, told apart from that of a class of another file."""
+        return f"{self.index.label}{self.name}"
+
+    @property
+    def place(self) -> str:
+        """The identity of the device where the caller puts the module."""
+        return f"place:{self.key}"
+
+    @cached_property
+    def oid(self) -> int:
+        """The identity of ``self`` in the methods."""
+        return -identity()
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
@@ -164,32 +178,37 @@ class ClassInfo:
         return found
 
     def parents(self) -> Iterator[ClassInfo]:
-        """The bases that the same file defines."""
-        for base in self.bases:
-            parent = self.index.classes.get(base)
+        """The bases that the file defines, or another file of the project."""
+        for node, base in zip(self.node.bases, self.bases, strict=True):
+            parent = self._parent(node, base)
             if parent is not None and parent is not self:
                 yield parent
 
+    def _parent(self, node: ast.expr, base: str) -> ClassInfo | None:
+        known = self.index.classes.get(base)
+        # of a well-known class the name says all
+        return self.index.outside(names.dotted(node), base) if known is None and not is_module_path(base) else known
+
     def ancestors(self, depth: int = 0) -> Iterator[ClassInfo]:
-        """All bases that the same file defines, bases of bases included."""
+        """All bases that the project defines, bases of bases included."""
         for parent in self.parents():
             yield parent
             if depth < 8:
                 yield from parent.ancestors(depth + 1)
 
     def method(self, name: str) -> FunctionInfo | None:
-        """The method of that name, inherited ones of this file included."""
-        return self._method(name, 0)
-
-    def _method(self, name: str, depth: int) -> FunctionInfo | None:
+        """The method of that name, inherited ones of this project included."""
         if name in self.methods:
             return self.methods[name]
-        found = (parent._method(name, depth + 1) for parent in self.parents() if depth < 8)
-        return next((method for method in found if method is not None), None)
+        if name not in self._inherited:
+            found = (info.methods[name] for info in self.ancestors() if name in info.methods)
+            self._inherited[name] = next(found, None)
+        return self._inherited[name]
 
     def roots(self, depth: int = 0) -> set[str]:
-        """The names of the bases outside the file."""
-        found = {base for base in self.bases if base not in self.index.classes}
+        """The names of the bases that the project does not define."""
+        pairs = zip(self.node.bases, self.bases, strict=True)
+        found = {base for node, base in pairs if self._parent(node, base) is None}
         for parent in self.parents():
             if depth < 8:
                 found |= parent.roots(depth + 1)
@@ -199,26 +218,11 @@ class ClassInfo:
     def is_module(self) -> bool:
         """Whether it is an ``nn.Module``, by its bases, or because it registers parameters or holds modules as one."""
         roots = self.roots()
-        if any(_is_module_path(root) for root in roots):
+        if any(is_module_path(root) for root in roots):
             return True
         if not roots or any(root.startswith("torch.") for root in roots):
             return False
-        return self._registers()
-
-    def _registers(self) -> bool:
-        """Whether a class with an unknown base calls what only a module has."""
-        for node in self.nodes:
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                registers = node.func.attr in ("register_buffer", "register_parameter")
-                if registers and names.dotted(node.func.value) == "self":
-                    return True
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "forward" in self.methods:
-                target = node.targets[0]
-                if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
-                    path = self.index.resolve(names.dotted(node.value.func))
-                    if path == "torch.nn.Parameter" or table.module(path) is not None:
-                        return True
-        return False
+        return registers(self)
 
     @cached_property
     def callers(self) -> dict[str, list[FunctionInfo]]:
@@ -232,37 +236,29 @@ class ClassInfo:
 
     @cached_property
     def is_open(self) -> bool:
-        """Whether a base outside the file may well make it a module."""
-        return not self.is_module and any(root.rpartition(".")[2] not in _PLAIN_BASES for root in self.roots())
+        """Whether a base outside the file may well make it a module, or take care of its tensors."""
+        return not self.is_module and any(name not in _PLAIN_BASES for name in self.lineage())
 
     @cached_property
     def is_dataset(self) -> bool:
         """Whether it is a data set, whose tensors are read by loader workers on the CPU."""
-        return any("Dataset" in root.rpartition(".")[2] for root in self.roots())
+        return any("Dataset" in name for name in self.lineage())
 
     @cached_property
     def is_collator(self) -> bool:
         """Whether it makes batches of samples, by its name or a base's: what a loader is given as ``collate_fn``."""
-        return any("Collat" in name for name in (self.name, *(base.name for base in self.ancestors()), *self.roots()))
+        own = (self.name, *(base.name for base in self.ancestors()))
+        return any("Collat" in name for name in (*own, *self.lineage()))
+
+    def lineage(self) -> list[str]:
+        """The names of all that it inherits from beyond the file."""
+        others = [base.name for base in self.ancestors() if base.index is not self.index]
+        return [*others, *(root.rpartition(".")[2] for root in self.roots())]
 
     @cached_property
     def has_state(self) -> bool | None:
         """Whether it has parameters or buffers; ``None`` where that cannot be seen."""
-        answer: bool | None = False
-        for node in self.nodes:
-            if not isinstance(node, ast.Call):
-                continue
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ("register_buffer", "register_parameter"):
-                return True
-            path = self.index.resolve(names.dotted(node.func))
-            known = table.module(path)
-            if path == "torch.nn.Parameter" or (known is not None and known.has_params):
-                return True
-            inner = self.index.classes.get(path)
-            if inner is not None and inner is not self and inner.is_module:
-                answer = None
-        strange = {root for root in self.roots() if root not in _MODULE_ROOTS}
-        return None if strange or any(parent.has_state is not False for parent in self.parents()) else answer
+        return has_state(self)
 
     @cached_property
     def moves_inputs(self) -> bool:
@@ -272,6 +268,12 @@ class ClassInfo:
             return True
         moves = ("to", "cuda", "cpu", "type_as")
         return any(isinstance(node, ast.Attribute) and node.attr in moves for node in forward.nodes)
+
+    @cached_property
+    def places_itself(self) -> bool:
+        """Whether its construction may put it, or a part of it, somewhere else than on the default device."""
+        strange = any(not is_module_path(root) and root.rpartition(".")[2] not in _PLAIN_BASES for root in self.roots())
+        return strange or any(places(info.methods.values()) for info in (self, *self.ancestors()))
 
     @cached_property
     def stored(self) -> frozenset[str]:
@@ -288,31 +290,23 @@ class ClassInfo:
     @cached_property
     def changed(self) -> dict[str, str]:
         """The attributes of ``self`` that a method other than ``__init__`` assigns ("assigned") or moves ("moved")."""
-        found: dict[str, str] = {}
-        for name, method in self.methods.items():
-            if name == "__init__":
-                continue
-            moved = set(nodes.moved_in_place(method.nodes))
-            for node in method.nodes:
-                if not isinstance(node, (ast.Attribute, ast.Subscript)):
-                    continue
-                if isinstance(node, ast.Subscript):
-                    item = names.dotted(node.value)
-                    if isinstance(node.ctx, ast.Store) and item.startswith("self.") and item.count(".") == 1:
-                        found[item.partition(".")[2]] = "assigned"
-                    continue
-                if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
-                    found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
-                elif node.attr in ("to", "cuda", "cpu") and names.dotted(node.value).startswith("self."):
-                    found.setdefault(names.dotted(node.value).split(".")[1], "moved")
-        return found
+        return changed(self.methods.values())
 
 
 class Index:
-    """All definitions of a file, with the imports of its top level."""
+    """All definitions of a file, with the imports of its top level.
 
-    def __init__(self, tree: ast.Module, text: str) -> None:
+    ``label`` stands in keys for a file that others import from, ``elsewhere`` tells the class of another file behind a
+    dotted name.
+    """
+
+    def __init__(
+        self, tree: ast.Module, text: str, label: str = "", elsewhere: Callable[[str], ClassInfo | None] | None = None
+    ) -> None:
         self.tree = tree
+        self.label = label
+        self.elsewhere = elsewhere
+        self._outside: dict[str, ClassInfo | None] = {}
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
@@ -320,25 +314,29 @@ class Index:
         self.dedicated = self.dedicates and dedicated.needs_cuda(tree.body)
         self._star = False
         self.star_modules: list[str] = []
-        self.rebound = _rebound(text)
+        self.rebound = rebound(text)
         self._text = text
         self._triggers: list[int] = []
         self._starts = [0]
         self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n" if "\r" in text else "\n", text))
         self.host_functions = set(re.findall(r"(?:collate_fn|worker_init_fn)\s*=\s*(?:self\.)?(\w+)", text))
-        for node in _top_level(tree.body):
+        for node in top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(names.imported(node))
                 if any(alias.name == "*" for alias in node.names):
                     self._star = True
-                    self.star_modules.append(getattr(node, "module", None) or "")
+                    level = "." * node.level if isinstance(node, ast.ImportFrom) else ""
+                    self.star_modules.append(level + (getattr(node, "module", None) or ""))
         if self._star:
             # what a star brings in cannot be seen, but these names have one meaning
             self.imports = {**_BY_STAR, **self.imports}
-        mentioned = itertools.chain(triggers.places(text), triggers.aliases(self.imports.items(), text))
-        self._triggers = sorted(self._rows(mentioned))
+        self._look_for_triggers()
         self._collect(tree.body)
         self._trigger_callers()
+
+    def _look_for_triggers(self) -> None:
+        mentioned = itertools.chain(triggers.places(self._text), triggers.aliases(self.imports.items(), self._text))
+        self._triggers = sorted(self._rows(mentioned))
 
     def _rows(self, places: Iterable[int]) -> set[int]:
         return {bisect.bisect_right(self._starts, place) for place in places}
@@ -353,8 +351,16 @@ class Index:
         }
         called -= {"forward", "to", "cuda", "cpu"}
         for before, words in ((r"(?<![\w.])", named), (r"self\.", called)):
-            found = triggers.any_of(words, before, r"\(", self._text)
-            self._triggers = sorted({*self._triggers, *self._rows(found)})
+            self._trigger(triggers.any_of(words, before, r"\(", self._text))
+
+    def trigger_calls(self, called: Iterable[str]) -> None:
+        """What calls one of these functions of other files is worth entering, too."""
+        names_ = frozenset(called)
+        found = re.finditer(r"(?<![\w.])([\w.]+)\(", self._text) if names_ else ()
+        self._trigger(match.start() for match in found if match[1] in names_)
+
+    def _trigger(self, found: Iterable[int]) -> None:
+        self._triggers = sorted({*self._triggers, *self._rows(found)})
         for info in self.functions.values():
             info.triggered = info.triggered or self.triggered(info.node)
 
@@ -392,11 +398,31 @@ class Index:
         base = self.imports.get(head)
         return path if base is None else names.canonical(f"{base}{dot}{rest}")
 
+    def outside(self, name: str, path: str) -> ClassInfo | None:
+        """The class that a name stands for, of which the canonical form is ``path``, if another file defines it."""
+        if self.elsewhere is None or not name:
+            return None
+        if name not in self._outside:
+            self._outside[name] = self._elsewhere(name, path, self.elsewhere)
+        return self._outside[name]
+
+    def _elsewhere(self, name: str, path: str, find: Callable[[str], ClassInfo | None]) -> ClassInfo | None:
+        head = name.partition(".")[0]
+        if head not in self.outline.bound:
+            found = (find(joint(module, name)) for module in self.outline.stars)
+            return next((info for info in found if info is not None), None)
+        return find(path) if self.outline.alias(head) is not None else None
+
+    @cached_property
+    def outline(self) -> Outline:
+        """What the file binds at its top level."""
+        return Outline(self.tree)
+
     def function(self, node: FunctionNode, owner: ClassInfo | None = None) -> FunctionInfo:
         """The info of a definition, made when first asked for."""
         info = self.functions.get(node)
         if info is None:
-            info = self.functions[node] = FunctionInfo(node, owner, self.triggered(node))
+            info = self.functions[node] = FunctionInfo(node, owner, self.triggered(node), self)
         return info
 
     def class_(self, node: ast.ClassDef) -> ClassInfo:
@@ -406,37 +432,14 @@ class Index:
             return known
         info = ClassInfo(node, tuple(self.resolve(names.dotted(base)) or "?" for base in node.bases), self)
         self.classes[node.name] = info
-        for item in _top_level(node.body):
+        for item in top_level(node.body):
             if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 info.methods[item.name] = self.function(item, info)
         return info
 
     def _collect(self, body: list[ast.stmt]) -> None:
-        for node in _top_level(body):
+        for node in top_level(body):
             if isinstance(node, ast.ClassDef):
                 self.class_(node)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.function(node)
-
-
-def _rebound(text: str) -> set[str]:
-    """The names that functions assign as ``global`` or ``nonlocal``."""
-    if "global" not in text and "nonlocal" not in text:
-        return set()
-    found = re.findall(r"^\s+(?:global|nonlocal)\s+(.*)$", text, re.MULTILINE)
-    return {name.strip() for listed in found for name in listed.split("#")[0].split(",")}
-
-
-def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a body, those under ``if``, ``try`` and ``with`` included."""
-    for node in body:
-        yield node
-        for name in ("body", "orelse", "finalbody"):
-            if isinstance(node, (ast.If, ast.Try, ast.With)):
-                yield from _top_level(getattr(node, name, []))
-        for handler in getattr(node, "handlers", ()):
-            yield from _top_level(handler.body)
-
-
-def _is_module_path(path: str) -> bool:
-    return path in _MODULE_ROOTS or path.endswith((".nn.Module", ".PreTrainedModel")) or table.module(path) is not None

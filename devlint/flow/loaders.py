@@ -192,8 +192,8 @@ def tensor_away(value: Value) -> bool:
 
 def _is_managed(frame: Frame) -> bool:
     """Whether the loader is made in a class of Lightning, which moves the batches itself."""
-    roots = frame.owner.roots() if frame.owner else ()
-    return any(root.rpartition(".")[2] in ("LightningModule", "LightningDataModule") for root in roots)
+    lineage = frame.owner.lineage() if frame.owner else ()
+    return not {"LightningModule", "LightningDataModule"}.isdisjoint(lineage)
 
 
 def _custom(frame: Frame, call: Call) -> bool:

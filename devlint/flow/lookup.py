@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
-from devlint.flow import names
+from devlint.flow import mentions, names, table
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.operations import in_graph
 from devlint.flow.values import (
@@ -40,7 +40,7 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     """The value of ``base.attr``."""
     attr = node.attr
     if isinstance(base, Named):
-        return Named(names.canonical(f"{base.path}.{attr}"))
+        return frame.machine.behind(Named(names.canonical(f"{base.path}.{attr}")), names.dotted(node))
     if isinstance(base, (Tensor, Batches)):
         return _tensor_attribute(node, base)
     if isinstance(base, (Module, Instance)):
@@ -119,3 +119,15 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
 
 def _opaque(frame: Frame, node: ast.Attribute, key: str, hint: str) -> Opaque:
     return Opaque(key, names.dotted(node) or node.attr, hint, node=node)
+
+
+def by_star(frame: Frame, name: str) -> Value:
+    """What a star brings in under a name: of the project, or one of torch's names, which have one meaning."""
+    brought = frame.machine.imports.star(name) if frame.machine.imports is not None else None
+    if brought is not None:
+        return brought
+    for module in frame.machine.index.star_modules:
+        path = names.canonical(f"{module}.{name}")
+        if table.module(path) is not None or table.function(path) is not None or mentions.matters(path):
+            return Named(path)
+    return UNKNOWN

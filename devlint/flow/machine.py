@@ -12,14 +12,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from devlint import device
-from devlint.device import Device, Role
+from devlint.device import Role
 from devlint.flow import draws, endings, expressions, guards, literals, mentions, names, overrides, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers, as_annotated
+from devlint.flow.changes import survives
 from devlint.flow.choosing import Choosing
+from devlint.flow.consulted import Project, changes_default
+from devlint.flow.crossing import scrubbed_heap
 from devlint.flow.evidence import DEVICE_NAME, defaults_of, is_numbers
 from devlint.flow.frame import Call, Frame, at_hand, is_device
 from devlint.flow.groups import Groups
+from devlint.flow.imported import Family, Imports
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
 from devlint.flow.lookups import Lookups
@@ -27,14 +31,12 @@ from devlint.flow.optimizers import Optimizers
 from devlint.flow.rounds import Rounds
 from devlint.flow.samples import Samples
 from devlint.flow.selections import Selections
-from devlint.flow.state import ARGUMENTS, DEVICE, HeapKey, State
+from devlint.flow.state import DEVICE, HeapKey, State
 from devlint.flow.stepping import Steps
 from devlint.flow.submodules import Submodules
 from devlint.flow.values import (
     UNKNOWN,
-    Class,
     Const,
-    DeviceValue,
     Function,
     Instance,
     Loader,
@@ -44,33 +46,26 @@ from devlint.flow.values import (
     Tensor,
     Unknown,
     Value,
-    identity,
+    names_device,
+    with_module,
 )
 from devlint.flow.waits import Queue
 from devlint.placing import HostRead
-from devlint.sites import Forward, Operation, Site, Step
+from devlint.sites import Forward, Operation, Site
 
 _DEEPEST_CALL = 4
 _LONGEST_INLINED = 120
-_DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "DeviceContext")
 
 
 class Machine:
     """One file being interpreted."""
 
-    def __init__(self, tree: ast.Module, text: str, test: bool = False) -> None:
-        self.index = Index(tree, text)
-        self.tree = tree
-        self.lookups = Lookups(tree)
-        self.sites: list[Site] = []
-        self.text_of_file = text
-        self.muted = 0
-        self.foreign = names.are_of_another_library(self.index.imports.values())
+    def __init__(self, tree: ast.Module, text: str, test: bool = False, project: Project | None = None) -> None:
+        self._adopt(Index(tree, text), tree, text, test)
         self.profiled = mentions.profiled(text)
         self.renames = "rename_privateuse1_backend" in text
-        self.default_changed = any(word in text for word in _DEFAULT_DEVICE)
-        self.test = test
-        self.default_device: object = None
+        self.default_changed = changes_default(text)
+        self.imports: Imports | None = None
         self.loaders = Loaders(text)
         self.samples = Samples(text)
         self.groups = Groups(text)
@@ -80,17 +75,33 @@ class Machine:
         self.steps = Steps(self.index)
         self.selections = Selections(self.index, text)
         self.choosing = Choosing(text)
-        self.shims: set[str] = set()
         self.queue = Queue()
+        self.callers = Callers()
+        if project is not None:
+            self.imports = Imports(self, project.filename, project, Family(self, project))
+            self.index.elsewhere = self.imports.class_behind
+            self.index.trigger_calls(self.imports.worth_calling(text))
+
+    def _adopt(self, index: Index, tree: ast.Module, text: str, test: bool) -> None:
+        """Take a file, and know what its text says at once."""
+        self.index = index
+        self.tree = tree
+        self.lookups = Lookups(tree)
+        self.sites: list[Site] = []
+        self.text_of_file = text
+        self.muted = 0
+        self.foreign = names.are_of_another_library(index.imports.values())
+        self.test = test
+        self.default_device: object = None
+        self.shims: set[str] = set()
         self._rounds: dict[ast.AST, Rounds] = {}
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
         self._global_devices: list[str] | None = None
-        self.callers = Callers()
         self._pending: list[tuple[FunctionInfo, tuple[Frame, ...]]] = []
         # what the top level has when it calls a function, of which it calls no more later
         self._worlds: dict[FunctionInfo, dict[str, Value]] = {}
-        self._finished = False
+        self.finished = False
         self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
 
     @property
@@ -102,7 +113,7 @@ class Machine:
         """Interpret the file; every site once it is complete."""
         frame = self._top
         statements.run_body(frame, self.tree.body)
-        self._finished = True
+        self.finished = True
         self._global_devices = self.global_devices()
         self.default_device = draws.left(frame)
         for info in list(self.index.classes.values()):
@@ -123,6 +134,27 @@ class Machine:
         yield from self.selections.sites()
         yield from self.choosing.sites()
         yield from overrides.sites(self.index)
+
+    def home(self, index: Index) -> Machine:
+        """The machine of the file of a definition."""
+        return self if index is self.index or self.imports is None else self.imports.family.of(index)
+
+    def global_value(self, name: str) -> Value | None:
+        """What a name of the top level holds, ``None`` where it has no such name."""
+        return self.globals.get(name)
+
+    def is_worth(self, info: FunctionInfo) -> bool:
+        """Whether a function can say anything of where something is."""
+        return True
+
+    def behind(self, named: Named, spelled: str) -> Value:
+        """What an imported name means, if another file of the project says so, else the name itself."""
+        return named if self.imports is None else self.imports.value(named, spelled)
+
+    def replaced(self, path: str) -> None:
+        """Something is assigned to a name of a module."""
+        if self.imports is not None:
+            self.imports.forget(path)
 
     def rounds(self, loop: ast.AST) -> Rounds:
         """What the text of a loop says."""
@@ -182,43 +214,43 @@ class Machine:
             return [name for known in (info, *info.ancestors()) for name in self.attributes.names(known.name)]
         heap = self._class_heaps.get(info, {})
         return [
-            key[1]
-            for key, held in heap.items()
-            if key[0] == self._oid(info) and isinstance(held, (Tensor, Module, Loader))
+            key[1] for key, held in heap.items() if key[0] == info.oid and isinstance(held, (Tensor, Module, Loader))
         ]
 
     def self_value(self, info: ClassInfo) -> Value:
         """``self`` in the methods of a class: one object, whoever made it."""
-        oid = self._oid(info)
+        oid = info.oid
         return Module(oid, cls=info, text="self", has_state=True) if info.is_module else Instance(oid, info)
-
-    def _oid(self, info: ClassInfo) -> int:
-        return -info.node.lineno
 
     def class_heap(self, info: ClassInfo) -> dict[HeapKey, object]:
         """What ``__init__`` leaves in ``self``, as any method finds it later."""
+        home = self.home(info.index)
+        if home is not self:
+            return home.class_heap(info)
         known = self._class_heaps.get(info)
         if known is not None:
             return known
         heap = self._class_heaps[info] = {}
         for parent in info.parents():
             inherited = self.class_heap(parent)
-            source, target = self._oid(parent), self._oid(info)
+            if parent.index is not self.index:
+                inherited = scrubbed_heap(inherited)
+            source, target = parent.oid, info.oid
             heap.update({((target, key[1]) if key[0] == source else key): value for key, value in inherited.items()})
         init = info.methods.get("__init__")
-        if init is not None:
+        if init is not None and self.is_worth(init):
             frame = self._frame(init, State({}, dict(heap)), (), inlined=False)
             statements.run_body(frame, init.node.body)
             after = endings.after(frame)
-            self.submodules.settle(info, self._oid(info), after)
+            self.submodules.settle(info, info.oid, after)
             heap.update(self._settle_self(info, after))
         self._class_heaps[info] = heap
         return heap
 
     def _settle_self(self, info: ClassInfo, state: State) -> dict[HeapKey, object]:
         """The heap after ``__init__``, as methods see it: moved with the module, unknown where they change it."""
-        oid = self._oid(info)
-        place = device.symbol(f"place:{info.name}", "self", Role.PLACE)
+        oid = info.oid
+        place = device.symbol(info.place, "self", Role.PLACE)
         heap = dict(state.heap)
         if info.is_module:
             # whatever __init__ made moves with the module
@@ -230,11 +262,11 @@ class Machine:
             if key[0] != oid or not isinstance(held, Value):
                 continue
             change = info.changed.get(key[1], "")
-            if change == "assigned" and not _survives(info, key[1], held):
+            if change == "assigned" and not survives(info, key[1], held):
                 del heap[key]
                 continue
             if info.is_module:
-                heap[key] = _with_module(held, place)
+                heap[key] = with_module(held, place)
             elif info.is_open and isinstance(held, Tensor):
                 heap[key] = replace(held, device=device.UNKNOWN, factory="", factory_node=None, story=())
             elif change == "moved" and isinstance(held, Module):
@@ -246,8 +278,8 @@ class Machine:
         heap = self._class_heaps.get(info, {})
         known = self._device_attributes.get(info)
         if known is None or known[0] != len(heap):  # it is filled when ``__init__`` has run
-            oid = self._oid(info)
-            found = [key[1] for key, held in heap.items() if key[0] == oid and _is_device(held)]
+            oid = info.oid
+            found = [key[1] for key, held in heap.items() if key[0] == oid and names_device(held)]
             known = self._device_attributes[info] = len(heap), found
         return known[1]
 
@@ -276,7 +308,7 @@ class Machine:
         bound: Value | None = None, caller: Frame | None = None,
     ) -> Frame:  # fmt: skip
         frame = Frame(self, state, info, info.owner, closure, inlined, caller)
-        frame.world = caller.world if caller is not None else None
+        frame.world = caller.world if caller is not None and caller.machine is self else None
         if caller is not None and caller.state.accelerated:
             state.accelerated = True
         frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
@@ -356,26 +388,32 @@ class Machine:
         return Opaque(f"{info.qualname}:{name}", name, hint, role, parameter, optional=optional)
 
     def enter(self, frame: Frame, function: Function, call: Call) -> Value:
-        """The result of calling a function of the file; what it says beyond mismatches, it says when run alone."""
-        result = self._entered(frame, function, call)
-        return as_annotated(function.info) if isinstance(result, Unknown) else result
+        """The result of calling a function of the project; what it says beyond mismatches, it says when run alone."""
+        home = self.home(function.info.index)
+        if home is self:
+            result = self.run_call(frame, function, call)
+            return as_annotated(function.info) if isinstance(result, Unknown) else result
+        from devlint.flow.guests import enter
 
-    def _entered(self, frame: Frame, function: Function, call: Call) -> Value:
-        info = function.info
+        return enter(home, frame, function, call)
+
+    def refuses(self, frame: Frame, info: FunctionInfo) -> bool:
+        """Whether a call is not worth being followed, or leads back to where it came from."""
         depth = 0
         outer: Frame | None = frame
         while outer is not None:
             if outer.info is info:
-                return UNKNOWN
+                return True
             depth, outer = depth + 1, outer.caller
-        self.steps.called(frame, info)
         length = (info.node.end_lineno or 0) - info.node.lineno
-        if (
-            depth > _DEEPEST_CALL
-            or self.callers.exhausted(info)
-            or (length > _LONGEST_INLINED and depth > 1)
-            or info.is_generator
-        ):
+        long = length > _LONGEST_INLINED and (depth > 1 or bool(self.index.label))
+        return depth > _DEEPEST_CALL or long or info.is_generator or self.callers.exhausted(info)
+
+    def run_call(self, frame: Frame, function: Function, call: Call) -> Value:
+        """The result of calling a function of this file."""
+        info = function.info
+        self.steps.called(frame, info)
+        if self.refuses(frame, info):
             self.loaders.escape(call.values())
             self.callers.escape(call.values())
             return UNKNOWN
@@ -388,7 +426,7 @@ class Machine:
         self.callers.called(frame, info, inner.state.env)
         inner.default_device = frame.default_device
         inner.loops = list(frame.loops)
-        if not self._finished:
+        if not self.finished:
             self._worlds[info] = dict(self.globals)
         statements.run_body(inner, info.node.body)
         left = endings.after(inner)
@@ -396,55 +434,3 @@ class Machine:
         if isinstance(info.node, ast.AsyncFunctionDef) or not inner.returns:
             return Const(None) if not inner.returns else UNKNOWN
         return endings.returned(inner)
-
-    def construct(self, frame: Frame, cls: Class, call: Call) -> Value:
-        """A new object of a class of the file."""
-        info = cls.info
-        self.loaders.escape(call.values())
-        if not self._finished and info.is_module:
-            # with the names of the top level as they are now
-            self.class_heap(info)
-        if info.is_module:
-            module = Module(identity(), cls=info, text=info.name, has_state=info.has_state is not False)
-            known = info.has_state is True and not self.default_changed and not info.moves_inputs
-            place = (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
-            placed = any(_is_device(value) for value in call.values())
-            frame.put(
-                module,
-                device.UNKNOWN if placed else place,
-                Step(call.node, f"`{info.name}` is created on the CPU here"),
-            )
-            return replace(module, spread=info.moves_inputs)
-        self.samples.transforms(call)
-        instance = Instance(identity(), info)
-        frame.state.heap[(instance.oid, ARGUMENTS)] = call.values()
-        return instance
-
-
-def _survives(info: ClassInfo, attribute: str, held: Value) -> bool:
-    """Whether an attribute is what ``__init__`` made it although a method assigns it."""
-    if isinstance(held, Loader):
-        return _constructed(info, attribute)
-    # nothing but another parameter can take the place of one
-    return info.is_module and isinstance(held, Tensor) and held.buffer and held.grad == "parameter"
-
-
-def _constructed(info: ClassInfo, attribute: str) -> bool:
-    """Whether nothing but the constructor, and methods that only it calls, assigns an attribute of ``self``."""
-    return all(
-        method.initialises
-        for method in info.methods.values()
-        for node in method.nodes
-        if isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Load)
-    )
-
-
-def _with_module(held: Value, place: Device) -> Value:
-    """A value held by a module, after the caller moved the module."""
-    if isinstance(held, Tensor) and held.buffer:
-        return replace(held, device=place, factory="", factory_node=None, story=(), attribute=None)
-    return held
-
-
-def _is_device(held: object) -> bool:
-    return isinstance(held, DeviceValue) or (isinstance(held, Opaque) and held.hint == "device")

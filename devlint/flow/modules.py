@@ -175,7 +175,7 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
     if root == "sklearn":
         return Stateful(path) if path.rpartition(".")[2][:1].isupper() else UNKNOWN
     if root in _NUMBERS:
-        return Opaque(f"number@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node), "number")
+        return Opaque(f"number@{frame.at(call.node)}", frame.machine.text(call.node), "number")
     if root in _FOREIGN:
         return UNKNOWN
     literals.literal_devices(frame, call)
@@ -286,7 +286,7 @@ def _own_output(frame: Frame, call: Call, module: Module, place: Device) -> Valu
     result = machine.enter(frame, Function(method, (), machine.self_value(info)), call)
     frame.state.heap = heap
     machine.muted -= 1
-    return near if result is UNKNOWN else _seen_from(result, f"place:{info.name}", place, frame.story_of(module))
+    return near if result is UNKNOWN else _seen_from(result, info.place, place, frame.story_of(module))
 
 
 def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]) -> Value:

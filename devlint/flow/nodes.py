@@ -61,3 +61,21 @@ def moved_in_place(inside: list[ast.AST]) -> Iterator[ast.AST]:
                 and names.dotted(mover.value) == names.dotted(node.targets[0]) != ""
             ):
                 yield node.targets[0]
+
+
+def holds(root: ast.AST, node: ast.AST) -> bool:
+    """Whether a tree contains just this node."""
+    row = getattr(node, "lineno", None)
+    left = [root]
+    while left:
+        current = left.pop()
+        if current is node:
+            return True
+        left.extend(child for child in ast.iter_child_nodes(current) if row is None or _spans(child, row))
+    return False
+
+
+def _spans(node: ast.AST, row: int) -> bool:
+    """Whether a row is one of a node's, its decorators included; so it is of nodes that stand in no row."""
+    rows = [getattr(part, "lineno", row) for part in (node, *getattr(node, "decorator_list", ()))]
+    return min(rows) <= row <= (getattr(node, "end_lineno", None) or row)

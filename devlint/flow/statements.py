@@ -241,14 +241,14 @@ def _try(frame: Frame, node: ast.Try) -> None:
     run_body(frame, node.orelse)
     state = frame.state
     for position, handler in enumerate(node.handlers):
-        frame.state = merge(before.copy(), state.copy(), f"try {node.lineno}")
+        frame.state = merge(before.copy(), state.copy(), f"try {frame.at(node)}")
         frame.state.dead = False
         if handler.name:
             frame.state.env[handler.name] = UNKNOWN
         outer, frame.handler = frame.handler, True
         run_body(frame, handler.body)
         frame.handler = outer
-        state = merge(state, frame.state, f"except {node.lineno}:{position}")
+        state = merge(state, frame.state, f"except {frame.at(node)}:{position}")
     frame.state, frame.shim = state, outer_shim
     if node.finalbody:
         dead, frame.state.dead = frame.state.dead, False
@@ -295,7 +295,7 @@ def _match(frame: Frame, node: ast.Match) -> None:
         if isinstance(case.pattern, ast.MatchValue) and guards.names_accelerator(case.pattern.value):
             frame.state.accelerated = True
         run_body(frame, case.body)
-        joined = merge(frame.state, joined, f"case {node.lineno}:{position}")
+        joined = merge(frame.state, joined, f"case {frame.at(node)}:{position}")
     frame.branches -= 1
     frame.chances -= 1
     frame.state = joined
@@ -336,7 +336,7 @@ def _loop(
     """Run a loop's body until what holds at its start holds at its end; only the last run speaks."""
     entry = frame.state
     machine = frame.machine
-    guard = f"{LOOP}{node.lineno}"
+    guard = f"{LOOP}{frame.at(node)}"
     start = entry
     for outer in frame.loops if step else ():
         outer.encloses = True
@@ -373,7 +373,7 @@ def _loop(
     rounds.forget(left, guard)
     for position, state in enumerate(breaks):
         rounds.forget(state, guard)
-        left = rejoin(left, state, f"break {position} of loop {node.lineno}")
+        left = rejoin(left, state, f"break {position} of loop {frame.at(node)}")
     frame.state = left
 
 
@@ -388,7 +388,7 @@ def _iteration(
     frame.loops.pop()
     end = frame.state
     for position, left in enumerate(loop.continues):
-        end = rejoin(end, left, f"continue {position} of loop {node.lineno}")
+        end = rejoin(end, left, f"continue {position} of loop {frame.at(node)}")
     return end
 
 

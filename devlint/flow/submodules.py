@@ -40,15 +40,18 @@ class _Kept:
 
 
 class Submodules:
-    """The plain containers of a file's modules that hold modules."""
+    """The plain containers of a file's modules that hold modules; nobody asks for those of other files."""
 
-    def __init__(self) -> None:
+    def __init__(self, watching: bool = True) -> None:
+        self._watching = watching
         self._known: dict[tuple[str, str], _Kept] = {}
         self._empty: dict[tuple[str, str], _Kept] = {}
 
     def declare(self, frame: Frame, name: str, value: Value, node: ast.AST) -> None:
         """``__init__`` keeps a container under ``name``."""
         if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not isinstance(node, ast.expr):
+            return
+        if not self._watching:
             return
         key = frame.owner.name, name
         found = frozenset(_modules(value))

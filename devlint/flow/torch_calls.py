@@ -223,7 +223,7 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
             if number is None:
                 frame.machine.groups.ranked(frame, call.node, index)
                 return DeviceValue(
-                    device.symbol(f"{text}@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node)),
+                    device.symbol(f"{text}@{frame.at(call.node)}", frame.machine.text(call.node)),
                     call.node,
                     origin="made",
                 )
@@ -232,7 +232,7 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
         return DeviceValue(place or device.UNKNOWN, call.node, origin="made")
     place = named_place(given)
     if place is None:
-        place = device.symbol(f"device@{call.node.lineno}:{call.node.col_offset}", frame.machine.text(call.node))
+        place = device.symbol(f"device@{frame.at(call.node)}", frame.machine.text(call.node))
     return DeviceValue(place, call.node, origin="made")
 
 

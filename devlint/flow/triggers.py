@@ -26,6 +26,13 @@ _WHOLE = (
 """Calls that matter where nothing stands before the name."""
 _FEW = 40
 """So many names are found fastest by one expression that holds them all."""
+_WHERE = re.compile(
+    r"""device|cuda|\.(?:to|cpu|type_as|xpu|mps|pin_memory)\(|DataLoader\(|Parallel\(|\.load\(|Tensor\(
+    |(?<![\w])(?:zeros|ones|full|empty|eye|arange|linspace|logspace|rand|randn|randint|randperm|tensor|as_tensor
+    |from_numpy|tril_indices|triu_indices)\(""",
+    re.VERBOSE,
+)
+"""What says where something is, or makes what somebody has to move."""
 _CONTAINER = re.compile(r"self\.\w+ *(?::[^=\n]+)?= *[\[({]")
 """An attribute that is given a list, a tuple or a dict."""
 
@@ -40,6 +47,11 @@ def places(text: str) -> Iterator[int]:
     for word in _names_of_torch():
         end = len(word)
         yield from (at for at in _each(text, word) if not _continues(text[at + end : at + end + 1]))
+
+
+def says_where(text: str) -> bool:
+    """Whether code says where something is, or makes a tensor."""
+    return _WHERE.search(text) is not None
 
 
 def aliases(imports: Iterable[tuple[str, str]], text: str) -> Iterator[int]:

@@ -318,3 +318,15 @@ def named_place(value: Value) -> Device | None:
 def surely_tensor(value: Value) -> bool:
     """Whether the value is one tensor, or an argument which the code shows to be one."""
     return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor")
+
+
+def with_module(held: Value, place: Device) -> Value:
+    """What a module holds, after the caller moved the module."""
+    if isinstance(held, Tensor) and held.buffer:
+        return replace(held, device=place, factory="", factory_node=None, story=(), attribute=None)
+    return held
+
+
+def names_device(held: object) -> bool:
+    """Whether something surely is a device."""
+    return isinstance(held, DeviceValue) or (isinstance(held, Opaque) and held.hint == "device")

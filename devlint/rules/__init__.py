@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from devlint.rules.comments import loses_comments
 from devlint.sites import is_of_tests
 
 if TYPE_CHECKING:
+    from devlint.check.project import Surroundings
     from devlint.check.source import Source
     from devlint.sites import Site, Step
 
@@ -43,12 +45,22 @@ def registry() -> Mapping[str, type[Rule]]:
     return MappingProxyType(dict(sorted(found.items())))
 
 
-def run(source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, int] | None = None) -> list[Finding]:
+def run(
+    source: Source,
+    rules: Sequence[type[Rule]],
+    target_torch: tuple[int, int] | None = None,
+    project: Surroundings | None = None,
+) -> list[Finding]:
     """The findings of ``rules`` in one file, in no particular order and each once."""
     from devlint.flow import analyze
 
-    sites = analyze(source.tree, source.text, source.filename)
-    return [finding for finding, _ in verdicts(source, rules, sites, target_torch)]
+    sites = analyze(source.tree, source.text, source.filename, project)
+    if project is None:
+        return [finding for finding, _ in verdicts(source, rules, sites, target_torch)]
+    home = partial(project.home, source)
+    # what happens in another file is for that one to say
+    own = (site for site in sites if home(site.node) is source)
+    return [finding for finding, _ in verdicts(source, rules, own, target_torch, home)]
 
 
 def verdicts(
@@ -71,6 +83,8 @@ def verdicts(
     for site in sites:
         for judge in listeners.get(type(site), ()):
             for report in judge.judge(site):
+                if home is not None and home(report.node) is not source:
+                    continue
                 finding = _finding(source, judge, report, home)
                 key = (finding.code, finding.span)
                 # the same place can be reached on several paths: keep the gravest verdict

@@ -63,7 +63,7 @@ def test_a_file_that_does_not_parse_is_reported_under_any_selection() -> None:
 
 def test_target_torch_reaches_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("devlint.rules.run", lambda source, rules, target: seen.append(target) or [])
+    monkeypatch.setattr("devlint.rules.run", lambda source, rules, target, project: seen.append(target) or [])
     check_source("x", "x.py", Config(target_torch=(2, 4)))
     assert seen == [(2, 4)]
 
@@ -96,7 +96,9 @@ def test_deep_code_is_analysed_all_the_same(code: str, monkeypatch: pytest.Monke
         return 1 + max([depth(child) for child in ast.iter_child_nodes(node)], default=0)
 
     depths = []
-    monkeypatch.setattr("devlint.rules.run", lambda source, rules, target: depths.append(depth(source.tree)) or [])
+    monkeypatch.setattr(
+        "devlint.rules.run", lambda source, rules, target, project: depths.append(depth(source.tree)) or []
+    )
     limit = sys.getrecursionlimit()
     assert check_source(code) == []
     assert depths[0] > 900

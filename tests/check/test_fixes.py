@@ -46,7 +46,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch):
     """Mend bytes under a rule that is a function of the text."""
 
     def run(data: str | bytes, rule: Rule, unsafe: bool = False) -> Mended:
-        def check(data: bytes, filename: str, config: Config) -> list[Finding]:
+        def check(data: bytes, filename: str, config: Config, _: object) -> list[Finding]:
             return rule(Document.read(data).text)
 
         monkeypatch.setattr(engine, "check_source", check)

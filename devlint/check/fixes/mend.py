@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from devlint.check.engine import AnalysisError, check_source
 from devlint.check.fixes.document import Change, Changes, Document, UnfixableError
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
+from devlint.check.project import Surroundings
 from devlint.check.source import DANGEROUS, ParseFailure, Source
 from devlint.config import Config
 from devlint.finding import Applicability, Finding
@@ -31,18 +32,31 @@ class Mended:
     failure: str | None = None
 
 
-def mend(data: bytes, filename: str, config: Config, unsafe: bool, narrowing: Narrowing = NOTHING_LEFT_OUT) -> Mended:
+def mend(
+    data: bytes,
+    filename: str,
+    config: Config,
+    unsafe: bool,
+    narrowing: Narrowing = NOTHING_LEFT_OUT,
+    project: Surroundings | None = None,
+) -> Mended:
     """Apply the fixes of what is reported until none is left. A failure of devlint itself is an AnalysisError."""
-    before = Mended(data, tuple(check_source(data, filename, config)))
+
+    def checked(content: bytes) -> tuple[Finding, ...]:
+        return tuple(check_source(content, filename, config, project))
+
+    before = Mended(data, checked(data))
     try:
-        return _settled(before, filename, config, unsafe, narrowing)
+        return _settled(before, checked, unsafe, narrowing)
     except UnfixableError as error:
         return Mended(data, before.findings, failure=f"nothing was fixed: {error}")
     except AnalysisError as error:
         return Mended(data, before.findings, failure=f"nothing was fixed: devlint failed on the fixed code: {error}")
 
 
-def _settled(now: Mended, filename: str, config: Config, unsafe: bool, narrowing: Narrowing) -> Mended:
+def _settled(
+    now: Mended, checked: Callable[[bytes], tuple[Finding, ...]], unsafe: bool, narrowing: Narrowing
+) -> Mended:
     for _ in range(MAX_PASSES):
         fixable = [finding for finding in narrowing.new(now.findings) if applies(finding, unsafe)]
         if not fixable:
@@ -55,7 +69,7 @@ def _settled(now: Mended, filename: str, config: Config, unsafe: bool, narrowing
         if not fitting:
             raise UnfixableError(f"Python could not read the code after {_codes(chosen)}; please report it")
         data = document.changed(_changes(fitting)).data()
-        now = Mended(data, tuple(check_source(data, filename, config)), now.fixed + len(fitting))
+        now = Mended(data, checked(data), now.fixed + len(fitting))
     raise UnfixableError(f"the fixes of {_codes(chosen)} come to no end; please report it")
 
 

@@ -7,9 +7,12 @@ import sys
 
 import click
 
+from devlint.check.discover import Target
 from devlint.check.engine import AnalysisError, Fixing, Result
 from devlint.check.fixes.diff import unified
 from devlint.check.fixes.mend import mend
+from devlint.check.options import STDIN
+from devlint.check.project import surroundings
 from devlint.config import Config
 from devlint.report.base import plural
 from devlint.report.text import Paint, shown
@@ -19,8 +22,9 @@ _STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("-", "31"), ("+", "32"))
 
 def fix_text(data: bytes, name: str, config: Config, fixing: Fixing) -> tuple[Result, bytes]:
     """Fix the standard input: what comes of it, and its new content, which is the old one if that is not wanted."""
+    around = surroundings(Target(name, len(data), config)) if name != STDIN else None
     try:
-        mended = mend(data, name, config, fixing.unsafe, fixing.narrowing)
+        mended = mend(data, name, config, fixing.unsafe, fixing.narrowing, around)
     except AnalysisError as error:
         return Result(errors=[f"{name}: devlint failed on this file, please report it: {error}"]), data
     unfixed = [] if mended.failure is None else [f"{name}: {mended.failure}"]

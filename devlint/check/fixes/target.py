@@ -6,6 +6,7 @@ from devlint.check.discover import Target
 from devlint.check.engine import Fixing, Outcome, check_source, with_content
 from devlint.check.fixes.diff import unified
 from devlint.check.fixes.mend import mend
+from devlint.check.project import surroundings
 from devlint.check.write import write
 
 
@@ -15,7 +16,8 @@ def fix_target(fixing: Fixing, target: Target) -> Outcome:
 
 
 def _outcome(fixing: Fixing, target: Target, data: bytes) -> Outcome:
-    mended = mend(data, target.path, target.config, fixing.unsafe, fixing.narrowing)
+    around = surroundings(target)
+    mended = mend(data, target.path, target.config, fixing.unsafe, fixing.narrowing, around)
     if mended.data == data:
         return Outcome(target.path, mended.findings, unfixed=mended.failure)
     if not fixing.write:
@@ -23,6 +25,6 @@ def _outcome(fixing: Fixing, target: Target, data: bytes) -> Outcome:
     try:
         write(target.path, mended.data, data)
     except OSError as error:
-        found = tuple(check_source(data, target.path, target.config))
+        found = tuple(check_source(data, target.path, target.config, around))
         return Outcome(target.path, found, unfixed=f"nothing was fixed: {error.strerror or error}")
     return Outcome(target.path, mended.findings, fixed=mended.fixed)

@@ -1,0 +1,358 @@
+"""The files of a project as they import from each other: what a dotted name means, and what defines it.
+
+Nothing is imported and nothing is run: files are read, and parsed where their text gives a reason to.  Where two files
+could be meant, neither is.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from devlint.check.discover import Target
+from devlint.check.modules import Modules, Trace
+from devlint.check.source import ParseFailure, Source, decode
+from devlint.flow import nodes
+from devlint.flow.consulted import Definition, File, is_worth_reading
+from devlint.flow.index import ClassInfo
+from devlint.flow.triggers import says_where
+
+_ROOM = 1_500_000
+"""So many characters of other files are kept with their trees."""
+_LARGEST = 600_000
+"""Files of more bytes are not read for those who import from them."""
+_DEEPEST = 8
+"""So many files are gone through in search of who defines a name."""
+
+
+class Dependencies(NamedTuple):
+    """What the findings of a file depend on besides itself: files, and modules that it would find if there were any.
+
+    The latter are paths without an end: ``a/b`` stands for the file ``a/b.py`` and the folder ``a/b``.
+    """
+
+    files: frozenset[str]
+    absent: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """Where a dotted name is defined (nowhere, if the file is empty), and what was looked at to know that."""
+
+    filename: str = ""
+    name: str = ""
+    read: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What a file binds at its top level, without its tree."""
+
+    bound: frozenset[str]
+    aliases: dict[str, str]
+    stars: tuple[str, ...]
+
+
+class ProjectFile(File):
+    """A file that others import from, and what is consulted where its own classes inherit from others."""
+
+    def __init__(self, project: Project, source: Source) -> None:
+        super().__init__(source.filename, source.tree, source.text)
+        self.source = source
+        self.consulted = Trace()
+        self._project = project
+
+    def class_behind(self, path: str) -> ClassInfo | None:
+        """The class that the file means by a dotted name, where another file of the project defines it."""
+        found = self._project.find(self.filename, path, self.consulted, True)
+        return found.file.class_(found.name) if found is not None else None
+
+
+class Project:
+    """The files of one process, parsed when they are needed."""
+
+    def __init__(self) -> None:
+        self.modules = Modules()
+        self.given = ""
+        self._texts: dict[str, str] = {}
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._names: dict[str, _Names | None] = {}
+        self._sayers: dict[str, frozenset[str]] = {}
+        self._files: OrderedDict[str, ProjectFile] = OrderedDict()
+        self._answers: dict[tuple[str, str, bool], _Answer] = {}
+
+    def find(self, importer: str, path: str, trace: Trace, base: bool) -> Definition | None:
+        """What a dotted name means in a file; what is looked at for that goes into ``trace``.
+
+        A function or class is found only if it may say where something is, or if it is asked for as a ``base``.
+        """
+        key = (os.path.dirname(importer), path, base)
+        answer = self._answers.get(key)
+        if answer is None:
+            looked = Trace()
+            found = self._resolve(importer, path, looked, 0) or ("", "")
+            if found[1] and not base and not self._worth(*found):
+                found = ("", "")
+            answer = self._answers[key] = _Answer(*found, frozenset(looked.read), frozenset(looked.absent))
+        trace.read |= answer.read
+        trace.absent |= answer.absent
+        if not answer.name:
+            return Definition(File(answer.filename, _NO_TREE, ""), "") if answer.filename else None
+        file = self.file(answer.filename)
+        return Definition(file, answer.name) if file is not None else None
+
+    def file(self, filename: str) -> ProjectFile | None:
+        """A file of the project with its tree, ``None`` where it cannot be read."""
+        known = self._files.get(filename)
+        if known is not None:
+            self._files.move_to_end(filename)
+            return known
+        text = self._text(filename)
+        source = Source.parse(text, filename) if text else None
+        if not isinstance(source, Source):
+            return None
+        file = self._files[filename] = ProjectFile(self, source)
+        kept = sum(len(other.text) for other in self._files.values())
+        while kept > _ROOM and len(self._files) > 1:
+            kept -= len(self._files.popitem(last=False)[1].text)
+        return file
+
+    def tree_of(self, filename: str, data: bytes) -> Source | None:
+        """The content of a file that is checked, if it was parsed for somebody else."""
+        known = self._files.get(filename)
+        return known.source if known is not None and decode(data) == known.text else None
+
+    def consulted(self, filenames: set[str]) -> Iterator[ProjectFile]:
+        """Files, and those that their classes inherit from, as far as that was asked for."""
+        seen, left = set(filenames), list(filenames)
+        while left:
+            file = self._files.get(left.pop())
+            if file is not None:
+                yield file
+                left += file.consulted.read - seen
+                seen |= file.consulted.read
+
+    def refresh(self, filenames: set[str]) -> bool:
+        """Forget those of the files that have changed since they were read; whether there are any."""
+        stale = [name for name in filenames if name in self._stamps and _stamp(name) != self._stamps[name]]
+        for name in stale:
+            for kept in (self._texts, self._stamps, self._names, self._sayers, self._files):
+                kept.pop(name, None)
+        if stale:
+            self._answers.clear()
+        return bool(stale)
+
+    def look_from(self, given: str) -> None:
+        """The next file that is checked was found under the directory ``given``."""
+        if given != self.given:
+            self.given = given
+            self._answers.clear()
+
+    def _text(self, filename: str) -> str:
+        """The text of a file, empty where it cannot be read."""
+        known = self._texts.get(filename)
+        if known is None:
+            self._stamps[filename] = _stamp(filename)
+            known = self._texts[filename] = _read(filename)
+        return known
+
+    def _names_of(self, filename: str) -> _Names | None:
+        """What a file binds, ``None`` where it cannot be parsed."""
+        if filename not in self._names:
+            file = self.file(filename)
+            names = None
+            if file is not None:
+                outline = file.outline
+                aliases = {name: alias for name in outline.bound if (alias := outline.alias(name)) is not None}
+                names = _Names(frozenset(outline.bound), aliases, tuple(outline.stars))
+            self._names[filename] = names
+        return self._names[filename]
+
+    def _resolve(self, importer: str, path: str, trace: Trace, depth: int) -> tuple[str, str] | None:
+        """The file and the name that a dotted name leads to; no name where it means the file."""
+        found = self.modules.find(os.path.dirname(importer), self.given, path, trace)
+        if found is None or depth > _DEEPEST:
+            return None
+        filename, rest = found
+        trace.read.add(filename)
+        if not rest:
+            return self._hidden(filename, trace, depth) or (filename, "")
+        for part in rest[:-1]:
+            module = self._attribute(filename, part, trace, depth)
+            if module is None or module[1]:
+                # only a module has parts that can be told without running anything
+                return None
+            filename = module[0]
+            trace.read.add(filename)
+        return self._attribute(filename, rest[-1], trace, depth)
+
+    def _hidden(self, filename: str, trace: Trace, depth: int) -> tuple[str, str] | None:
+        """What a package gives the name of one of its modules: `from .move import move`."""
+        package = self.modules.package_of(filename)
+        name = os.path.basename(filename).removesuffix(".py")
+        if package is None or depth > _DEEPEST or f".{name} import" not in self._text(package):
+            return None
+        trace.read.add(package)
+        names = self._names_of(package)
+        alias = names.aliases.get(name) if names is not None else None
+        if alias is None or alias == f".{name}":
+            return None
+        found = self._resolve(package, alias, trace, depth + 1)
+        return found if found != (filename, "") else None
+
+    def _attribute(self, filename: str, name: str, trace: Trace, depth: int) -> tuple[str, str] | None:
+        """Who defines a name of a file's top level: the file itself, or whom it imports it from."""
+        text = self._text(filename)
+        if name not in text and "*" not in text:
+            return None
+        if _definition(text, name) is not None:
+            return filename, name
+        names = self._names_of(filename)
+        if names is None:
+            return None
+        if name in names.aliases:
+            # what comes from outside the project is known by that name
+            return self._resolve(filename, names.aliases[name], trace, depth + 1) or (filename, name)
+        if name in names.bound:
+            return filename, name
+        for star in reversed(names.stars if not name.startswith("_") else ()):
+            module = self._resolve(filename, star, trace, depth + 1)
+            if module is None or module[1] or depth > _DEEPEST:
+                # what it may bring along is not known
+                return None
+            found = self._attribute(module[0], name, trace, depth + 1)
+            if found is not None:
+                return found
+        return None
+
+    def _worth(self, filename: str, name: str) -> bool:
+        """Whether the text of a definition gives a reason to parse the file; anything else does."""
+        text = self._text(filename)
+        code = _definition(text, name)
+        if code is None:
+            return True
+        sayers = self._sayers.get(filename)
+        if sayers is None:
+            blocks = ((match[1], _block(text, match)) for match in _FUNCTION.finditer(text))
+            sayers = self._sayers[filename] = frozenset(name for name, block in blocks if says_where(block))
+        return is_worth_reading(code, sayers)
+
+
+_NO_TREE = ast.Module([], [])
+_FUNCTION = re.compile(r"^(?:async +)?def +(\w+)", re.MULTILINE)
+_NEXT = re.compile(r"^(?![\s#)\]}])", re.MULTILINE)
+
+
+def _definition(text: str, name: str) -> str | None:
+    """The lines of the only function or class of that name in the first column; ``None`` if it is none, or unclear."""
+    found = list(re.finditer(rf"^(?:async +def|def|class) +{re.escape(name)}\b", text, re.MULTILINE))
+    if len(found) != 1:
+        return None
+    return _block(text, found[0])
+
+
+def _block(text: str, begin: re.Match[str]) -> str:
+    """The lines from a definition to the next statement in the first column."""
+    end = _NEXT.search(text, begin.end())
+    return text[begin.start() : end.start() if end else len(text)]
+
+
+class Surroundings:
+    """The project as one file sees it, which remembers what was looked at for its sake."""
+
+    def __init__(self, project: Project, filename: str, given: str) -> None:
+        self.filename = os.path.abspath(filename)
+        self._relative = not os.path.isabs(filename)
+        self._project = project
+        self._given = given
+        self._trace = Trace()
+        self._fresh: set[str] = set()
+        self._visited: dict[str, ProjectFile] = {}
+        self._shown: dict[str, Source] = {}
+
+    def parse(self, data: bytes | str, filename: str) -> Source | ParseFailure:
+        """The content of the file itself, which need not be parsed again where others have imported from it."""
+        kept = self._project.tree_of(self.filename, data) if isinstance(data, bytes) else None
+        if kept is None or not isinstance(data, bytes):
+            return Source.parse(data, filename)
+        return Source(filename, data, kept.text, kept.tree)
+
+    def knows(self, importer: str, root: str) -> bool:
+        """Whether a name that begins with ``root`` can mean something of the project in the file ``importer``."""
+        return not root or self._project.modules.has(os.path.dirname(importer), self._given, root, self._trace)
+
+    def find(self, importer: str, path: str, base: bool = False) -> Definition | None:
+        """What a dotted name, which begins with dots where it is relative, means in the file ``importer``."""
+        self._project.look_from(self._given)
+        found = self._project.find(importer, path, self._trace, base)
+        new = self._trace.read - self._fresh
+        self._fresh |= new
+        if new and self._project.refresh(new):
+            found = self._project.find(importer, path, self._trace, base)
+        if found is not None and isinstance(found.file, ProjectFile):
+            self._visited[found.file.filename] = found.file
+        return found
+
+    def home(self, source: Source, node: ast.AST) -> Source:
+        """The file that a node belongs to: ``source``, or one that was looked at for it."""
+        if not self._visited or nodes.holds(source.tree, node):
+            return source
+        found = next((file for file in self._visited.values() if nodes.holds(file.tree, node)), None)
+        return source if found is None else self._as_shown(found)
+
+    def dependencies(self) -> Dependencies:
+        """What was looked at so far, and with it what follows from the classes of the files that were read."""
+        read, absent = set(self._trace.read), set(self._trace.absent)
+        for file in self._project.consulted(self._trace.read):
+            read |= file.consulted.read
+            absent |= file.consulted.absent
+        return Dependencies(frozenset(read - {self.filename}), frozenset(absent))
+
+    def _as_shown(self, file: ProjectFile) -> Source:
+        """The file under the name that the user would give it."""
+        shown = self._shown.get(file.filename)
+        if shown is None:
+            name = os.path.relpath(file.filename) if self._relative else file.filename
+            source = file.source
+            shown = self._shown[file.filename] = Source(name, source.data, source.text, source.tree)
+        return shown
+
+
+_process = Project()
+
+
+def begin() -> None:
+    """A run begins: what was known of folders and files is forgotten."""
+    global _process
+    _process = Project()
+
+
+def surroundings(target: Target) -> Surroundings:
+    """The project around a file that is checked."""
+    return Surroundings(_process, target.path, target.given)
+
+
+def _read(filename: str) -> str:
+    """The text of a file, empty where it cannot be read, or is too long to be read for others."""
+    try:
+        with open(filename, "rb") as stream:
+            data = stream.read(_LARGEST + 1)
+    except (OSError, MemoryError):
+        return ""
+    text = decode(data) if len(data) <= _LARGEST else ""
+    return text if isinstance(text, str) else ""
+
+
+def _stamp(filename: str) -> tuple[int, int]:
+    """What changes with the content of a file."""
+    try:
+        status = os.stat(filename)
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,106 @@
+"""The machines of other files: they run in silence what the file at hand calls there, and know what it means."""
+
+from __future__ import annotations
+
+import ast
+
+from devlint.flow import statements
+from devlint.flow.attributes import Attributes
+from devlint.flow.choosing import Choosing
+from devlint.flow.consulted import File, Project
+from devlint.flow.crossing import arrived, scrubbed
+from devlint.flow.frame import Call, Frame
+from devlint.flow.groups import Groups
+from devlint.flow.imported import Family, Imports
+from devlint.flow.index import FunctionInfo
+from devlint.flow.machine import Machine
+from devlint.flow.modules import stranger
+from devlint.flow.operations import derive
+from devlint.flow.samples import Samples
+from devlint.flow.selections import Selections
+from devlint.flow.state import STORY, State
+from devlint.flow.submodules import Submodules
+from devlint.flow.values import UNKNOWN, Class, Function, Module, Unknown, Value
+from devlint.sites import Step
+
+_MOST_LINES = 200
+"""Beyond so many lines, what binds a name at the top level is not worth a run."""
+
+
+class Guest(Machine):
+    """Another file, of which only what is asked for is interpreted, and which says nothing itself.
+
+    What a loader, a queue of work or an optimizer knows belongs to the file that is checked, wherever it happens.
+    """
+
+    def __init__(self, host: Machine, file: File, project: Project, family: Family) -> None:
+        index = file.index
+        self._adopt(index, file.tree, file.text, test=False)
+        self.muted = 1
+        self.finished = True
+        self.loaders, self.queue, self.optimizers = host.loaders, host.queue, host.optimizers
+        self.callers, self.steps = host.callers, host.steps
+        self.samples, self.groups, self.choosing = Samples(""), Groups(""), Choosing("")
+        self.attributes, self.submodules = Attributes(), Submodules(watching=False)
+        self.selections = Selections(index, "")
+        self.imports = Imports(self, file.filename, project, family)
+        self.profiled, self.renames, self.default_changed = frozenset[str](), False, file.changes_default
+        self._file = file
+        self._known: dict[str, Value | None] = {}
+
+    def is_worth(self, info: FunctionInfo) -> bool:
+        """Whether a function can say anything of where something is."""
+        return self._file.index.says_something(info)
+
+    def global_value(self, name: str) -> Value | None:
+        """What a name of the top level holds, found out when it is asked for."""
+        if name not in self._known:
+            # whoever asks again on the way goes round in a circle
+            self._known[name] = UNKNOWN
+            self._known[name] = self._run(name)
+        return self._known[name]
+
+    def _run(self, name: str) -> Value | None:
+        function, cls = self._file.function(name), self._file.class_(name)
+        if function is not None or cls is not None:
+            return Function(function) if function is not None else Class(cls) if cls is not None else None
+        found = self._file.outline.statements(name)
+        if not found:
+            return None
+        lines = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in found if not _defines(node))
+        if name in self.index.rebound or lines > _MOST_LINES:
+            return UNKNOWN
+        frame = Frame(self, State({}), inlined=True)
+        statements.run_body(frame, found)
+        return frame.state.env.get(name, UNKNOWN)
+
+
+def _defines(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+
+
+def enter(there: Machine, frame: Frame, function: Function, call: Call) -> Value:
+    """The result of calling a function that another file defines."""
+    here = frame.machine
+    info = function.info
+    here.queue.unseen(frame, call.node)
+    if not there.is_worth(info) or there.refuses(frame, info):
+        here.loaders.escape(call.values())
+        return stranger(frame, call, f".{info.name}")
+    before = frame.state.heap
+    here.muted += 1
+    result = there.run_call(frame, function, call)
+    here.muted -= 1
+    if here.index.label:
+        return result
+    heap = frame.state.heap
+    for key, held in list(heap.items()):
+        if isinstance(held, Value) and before.get(key) is not held:
+            heap[key] = scrubbed(held)
+    step = Step(call.node, f"`{info.name}` returns it here")
+    result = arrived(result, call.values(), step)
+    if isinstance(result, Module):
+        story = heap.get((result.oid, STORY))
+        if isinstance(story, tuple) and (result.oid, STORY) not in before:
+            heap[(result.oid, STORY)] = (step, *story)
+    return derive(frame, call) if isinstance(result, Unknown) else result

@@ -1,0 +1,59 @@
+"""What makes a class a module, and whether it has parameters or buffers."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint.flow import names, table
+
+if TYPE_CHECKING:
+    from devlint.flow.index import ClassInfo
+
+_MODULE_ROOTS = {
+    "pytorch_lightning.LightningModule",
+    "torch.nn.Module",
+    "transformers.PreTrainedModel",
+    "torchmetrics.Metric",
+    "torch_geometric.nn.MessagePassing",
+}
+
+
+def is_module_path(path: str) -> bool:
+    """Whether a class of that name is a module, as far as the name says so."""
+    return path in _MODULE_ROOTS or path.endswith((".nn.Module", ".PreTrainedModel")) or table.module(path) is not None
+
+
+def registers(info: ClassInfo) -> bool:
+    """Whether a class with an unknown base calls what only a module has."""
+    for node in info.nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            registers = node.func.attr in ("register_buffer", "register_parameter")
+            if registers and names.dotted(node.func.value) == "self":
+                return True
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "forward" in info.methods:
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
+                path = info.index.resolve(names.dotted(node.value.func))
+                if path == "torch.nn.Parameter" or table.module(path) is not None:
+                    return True
+    return False
+
+
+def has_state(info: ClassInfo) -> bool | None:
+    """Whether a class has parameters or buffers; ``None`` where that cannot be seen."""
+    answer: bool | None = False
+    for node in info.nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("register_buffer", "register_parameter"):
+            return True
+        path = info.index.resolve(names.dotted(node.func))
+        known = table.module(path)
+        if path == "torch.nn.Parameter" or (known is not None and known.has_params):
+            return True
+        inner = info.index.classes.get(path)
+        if inner is not None and inner is not info and inner.is_module:
+            answer = None
+    strange = {root for root in info.roots() if root not in _MODULE_ROOTS}
+    return None if strange or any(parent.has_state is not False for parent in info.parents()) else answer

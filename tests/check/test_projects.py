@@ -1,0 +1,36 @@
+"""Whole projects: what is inferred across their files, and what has to stay unknown.
+
+A project is a folder `fixtures/projects/NAME`; an expectation stands at the end of the finding's first row, as in the
+fixtures of the rules. All files of a project are checked together.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devlint.check.engine import check_paths
+from devlint.config import Config, Resolver, Selection
+from tests.test_fixtures import RESERVED, differences, expected
+
+ROOT = Path(__file__).parents[2] / "fixtures" / "projects"
+PROJECTS = sorted(path for path in ROOT.iterdir() if path.is_dir())
+EVERY_RULE = Config(selections=(Selection(("ALL",), tuple(sorted(RESERVED | {"DVL606"}))),))
+
+
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_project_is_judged_as_a_whole(project: Path, jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("devlint.check.engine.BYTES_WORTH_A_PROCESS", 1)
+    result = check_paths([project], Resolver(EVERY_RULE), jobs=jobs)
+    assert not result.errors
+    lines: list[str] = []
+    for file in sorted(project.rglob("*.py")):
+        found = [
+            (finding.span.row, finding.code, str(finding.severity))
+            for finding in result.findings
+            if finding.filename == str(file)
+        ]
+        lines += differences(file, expected(file.read_text(encoding="utf-8")), found)
+    assert not lines, "\n" + "\n".join(lines)
