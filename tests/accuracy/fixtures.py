@@ -27,7 +27,7 @@ def main() -> int:
     figures = figures_of(outcomes, len(wrong), "a GPU" if options.real else "the simulated accelerator")
     print(figures.summary)
     if not options.real:
-        save("fixtures", figures)
+        print(f"kept in {save('fixtures', figures)}")
     return 1 if wrong else 0
 
 
@@ -48,7 +48,9 @@ def figures_of(outcomes: list[Outcome], wrong: int, machine: str) -> Figures:
         f"Each case of the fixtures is run on {machine}, or on a machine without one where its rule speaks of that: "
         f"{total['bad cases']} bad cases in {total['bad runs']} runs, {total['good cases']} good ones in "
         f"{total['good runs']}. Of {total['claims']} claims that can be seen in a run, {total['seen']} were seen where "
-        f"the message says; {wrong} things were not as they are said to be. {total['cannot']} cases cannot run."
+        f"the message says; {wrong} things were not as they are said to be. {total['cannot']} cases cannot run. "
+        "The fixtures are the project's own examples: this shows that rules say what is so, and not how they do on "
+        "other code."
     )
     columns = ["rule", "bad cases", "bad runs", "good cases", "good runs", "claims", "seen", "cannot"]
     per_rule = [[code, *(rows[code][name] for name in columns[1:])] for code in sorted(rows)]
