@@ -12,6 +12,8 @@ from devlint.flow import literals, names, wrapping
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import part_of
+from devlint.flow.retargeting import retarget
+from devlint.flow.state import ANY, REGISTERED
 from devlint.flow.values import (
     UNKNOWN,
     Const,
@@ -93,6 +95,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     base = frame.evaluate(target.value)
     if isinstance(base, Named):
         frame.machine.replaced(f"{base.path}.{target.attr}")
+    retarget(frame, base, target.attr, value)
     key: object | None = (
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
     )
@@ -145,8 +148,10 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
     """A tensor that a module keeps: a parameter or buffer moves with it, anything else stays behind."""
     if value.buffer or frame.info is None or frame.owner is None or not isinstance(node, ast.expr):
         return value
-    held = frame.state.heap.get((frame.owner.oid, target.attr))
-    if isinstance(held, Tensor) and held.buffer:
+    own = frame.owner.oid
+    held = frame.state.heap.get((own, target.attr))
+    registered = any((own, f"{REGISTERED}{name}") in frame.state.heap for name in (target.attr, ANY))
+    if registered or (isinstance(held, Tensor) and held.buffer):
         return replace(value, buffer=True)
     if frame.info.name != "__init__" or value.attribute is not None:
         return value

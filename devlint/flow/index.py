@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from devlint.flow import dedicated, evidence, names, nodes, triggers
+from devlint.flow import dedicated, evidence, hooks, names, nodes, triggers
 from devlint.flow.changes import changed, places
 from devlint.flow.constructors import Constructors
 from devlint.flow.outline import Outline, joint, rebound, top_level
@@ -379,6 +379,11 @@ class Index:
     def mentions(self, word: str) -> bool:
         """Whether the file has a word in it."""
         return word in self._text
+
+    @cached_property
+    def hooked(self) -> bool:
+        """Whether hooks of the file may move what goes into its modules, or what comes out of them."""
+        return hooks.exchange(self)
 
     @cached_property
     def constructors(self) -> Constructors:

@@ -11,7 +11,7 @@ from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow import leads, literals, managed, names, steps, table, tensors, transfers, unplaced, wrapping
 from devlint.flow.operations import blend, derive, is_tensor, meet, returned
-from devlint.flow.state import CHANGED, CHILDREN, DEVICE, FED
+from devlint.flow.state import ANY, CHANGED, CHILDREN, DEVICE, FED, REGISTERED
 from devlint.flow.values import (
     ARRAY,
     UNKNOWN,
@@ -224,7 +224,7 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
 
 
 def _called(frame: Frame, call: Call, module: Module) -> Value:
-    if module.perhaps:
+    if module.perhaps or frame.machine.index.hooked:
         return derive(frame, call)
     operands = [(node, value, "") for node, value in _inputs(call)]
     tensors_in = [met for met in operands if is_tensor(met[1])]
@@ -391,7 +391,7 @@ def _hand_over(frame: Frame, call: Call, module: Module, function: Function) -> 
         for node, value in call.given()
         if isinstance(value, Tensor) and frame.state.settled(value.device).differs(place)
     ]
-    if not strays or module.spread:
+    if not strays or module.spread or frame.machine.index.hooked:
         return
     fed = _fed(frame, call, replace(function, bound=frame.machine.self_value(info)), [value for _, value in strays])
     _check(frame, call, module, place, [(node, value, "") for node, value in strays if id(value) in fed])
@@ -430,6 +430,8 @@ def parameters(name: str, tensor: Tensor) -> Value:
 
 def _register(frame: Frame, call: Call, module: Module) -> Value:
     name, value = call.argument(0, "name"), call.argument(1, "tensor") or call.argument(1, "param")
+    known = name.value if isinstance(name, Const) and isinstance(name.value, str) else ANY
+    frame.state.heap[(module.oid, f"{REGISTERED}{known}")] = True
     if isinstance(name, Const) and isinstance(name.value, str) and value is not None:
         held = value
         if isinstance(value, (Tensor, Opaque, Batches)):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 
 from devlint.device import LOOP
 from devlint.flow import (
+    contexts,
     graphs,
     guards,
     leads,
@@ -33,7 +33,6 @@ from devlint.flow.values import (
     UNKNOWN,
     Class,
     Const,
-    DeviceValue,
     Function,
     Named,
     Sequence,
@@ -269,8 +268,8 @@ def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
     for item in node.items:
         value = evaluate(frame, item.context_expr)
         path = names.dotted(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else ""
-        if isinstance(value, DeviceValue) and not path.endswith(("cuda.device", "accelerator.device_index")):
-            frame.default_device = replace(value.device, implied=False)
+        place = contexts.default_device(frame, item.context_expr, value)
+        frame.default_device = frame.default_device if place is None else place
         if path.rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex"):
             # what fails here is meant to
             frame.silent = True

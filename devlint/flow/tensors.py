@@ -10,6 +10,7 @@ from devlint import device
 from devlint.device import ITEMS
 from devlint.flow import factories, literals, mentions, misuse, table, transfers
 from devlint.flow.evidence import TENSOR_ONLY
+from devlint.flow.indexing import item
 from devlint.flow.operations import blend, derived, is_tensor, meet, stranded, tied
 from devlint.flow.values import (
     UNKNOWN,
@@ -192,7 +193,7 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
         return Sequence((part, part), part) if name in _PAIRS and is_dim(call) else part
     if name in _MULTIPLE:
         part = replace(result, rank=None, certain=True)
-        return Sequence(None, part)
+        return Sequence(None, item(replace(result, rank=tensor.rank)) if name == "unbind" else part)
     if name in ("item", "tolist"):
         return UNKNOWN
     if name in ("squeeze", "squeeze_", "unsqueeze", "index_select"):
