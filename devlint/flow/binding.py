@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind
-from devlint.flow import literals, names, wrapping
+from devlint.flow import literals, names, overrides, wrapping
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import part_of
@@ -151,7 +151,7 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
     own = frame.owner.oid
     held = frame.state.heap.get((own, target.attr))
     registered = any((own, f"{REGISTERED}{name}") in frame.state.heap for name in (target.attr, ANY))
-    if registered or (isinstance(held, Tensor) and held.buffer):
+    if registered or overrides.takes_along(frame.owner, target.attr) or (isinstance(held, Tensor) and held.buffer):
         return replace(value, buffer=True)
     if frame.info.name != "__init__" or value.attribute is not None:
         return value

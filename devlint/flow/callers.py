@@ -9,16 +9,23 @@ from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Kind, Role
+from devlint.flow import growth
 from devlint.flow.evidence import annotated, may_be_none
-from devlint.flow.values import UNKNOWN, Sequence, Tensor, Value
+from devlint.flow.values import UNKNOWN, Function, Sequence, Tensor, Unknown, Value
 from devlint.placing import HostRead
 from devlint.sites import LEADS, Forward, Operand, Operation, Site
 
 if TYPE_CHECKING:
-    from devlint.flow.frame import Frame
+    from devlint.flow.frame import Call, Frame
     from devlint.flow.index import FunctionInfo
 
 _CALLS_PER_FUNCTION = 12
+_PLAIN_DECORATORS = frozenset(
+    """no_grad inference_mode enable_grad set_grad_enabled autocast custom_fwd custom_bwd script script_method export
+    ignore unused disable compile staticmethod classmethod property cached_property abstractmethod override overload
+    final cache lru_cache setter""".split()
+)
+"""Decorators, by the last part of their names, that leave alone what a function returns."""
 
 
 class Callers:
@@ -93,6 +100,14 @@ def _operands(site: Site) -> tuple[Operand, ...]:
     if isinstance(site, HostRead):
         return site.values
     return site.inputs if isinstance(site, Forward) and site.device.kind is Kind.CPU else ()
+
+
+def outcome(frame: Frame, function: Function, call: Call, result: Value) -> Value:
+    """What the caller gets: what the function returns or says that it does, unless a decorator may have changed it."""
+    growth.grown(frame, call, function.info, function.bound)
+    if any(name.rpartition(".")[2] not in _PLAIN_DECORATORS for name in function.info.decorators):
+        return UNKNOWN
+    return as_annotated(function.info) if isinstance(result, Unknown) else result
 
 
 def as_annotated(info: FunctionInfo) -> Value:

@@ -12,6 +12,7 @@ from devlint.device import Role
 from devlint.flow import (
     choosing,
     draws,
+    growth,
     guards,
     host,
     literals,
@@ -93,6 +94,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     frame.machine.steps.named(frame, call.node.func)
     frame.machine.loaders.escape(call.values())
     frame.machine.queue.unseen(frame, call.node)
+    growth.grown(frame, call)
     return _around_loader(call, operations.derive(frame, call))
 
 
@@ -208,6 +210,7 @@ def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) ->
     frame.machine.queue.unseen(frame, call.node)
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
+    growth.grown(frame, call)
     result = operations.derive(frame, call, receiver)
     if isinstance(result, Unknown) and isinstance(receiver, (Opaque, Unknown)) and tensors.proves(call, node.attr):
         # it is a tensor, wherever that is

@@ -39,7 +39,7 @@ def kept(frame: Frame, loop: ast.For | ast.AsyncFor | ast.While) -> None:
             continue
         if (holder, kind) not in meant:
             meant[holder, kind] = (
-                _is_fresh(loop, holder, kind) or _is_trained(frame, holder) or _is_bounded(frame, holder)
+                _is_fresh(loop, holder, kind) or _is_trained(frame, holder) or _is_own_kind(frame, holder)
             )
         if meant[holder, kind]:
             continue
@@ -186,11 +186,14 @@ def _is_trained(frame: Frame, holder: str) -> bool:
     )
 
 
-def _is_bounded(frame: Frame, holder: str) -> bool:
-    """Whether the holder is a queue that forgets."""
-    return any(
-        isinstance(node, ast.Assign)
-        and any(names.dotted(target) == holder for target in node.targets)
-        and any(isinstance(part, ast.keyword) and part.arg == "maxlen" for part in nodes.walk(node.value))
-        for node in frame.inside
-    )
+def _is_own_kind(frame: Frame, holder: str) -> bool:
+    """Whether the holder is a queue that forgets, or of a class that may keep less than it is given."""
+    around = frame.owner.nodes if frame.owner is not None and holder.startswith("self.") else ()
+    for node in (*frame.inside, *frame.machine.index.top, *around):
+        for target, value in nodes.assigned(node) if isinstance(node, ast.Assign) else ():
+            if names.dotted(target) != holder or not isinstance(value, ast.Call):
+                continue
+            made = frame.machine.index.resolve(names.dotted(value.func))
+            if any(keyword.arg == "maxlen" for keyword in value.keywords) or made in frame.machine.index.classes:
+                return True
+    return False

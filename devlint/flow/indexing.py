@@ -12,6 +12,7 @@ from devlint.device import ITEMS, Role
 from devlint.flow import choosing, factories, leads, names
 from devlint.flow.joining import add_item, join
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded
+from devlint.flow.state import DEVICE
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -227,6 +228,9 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
     elif isinstance(base, Sequence) and name:
         leads.filled(frame, target, base.item, value)
         frame.state.env[name] = Sequence(None, add_item(base.item, value), True)
+    elif isinstance(base, Module) and frame.place_of(base).accelerates() is not False:
+        # a part is exchanged: where the whole is cannot be told any more
+        frame.state.heap[(base.oid, DEVICE)] = device.UNKNOWN
     elif isinstance(base, Batches) and name and isinstance(value, Tensor):
         # batch["x"] = batch["x"].to(device): some of the batch has moved, the rest is no longer known
         frame.state.env[name] = UNKNOWN

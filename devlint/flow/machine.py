@@ -15,7 +15,7 @@ from devlint import device
 from devlint.device import Role
 from devlint.flow import draws, endings, expressions, guards, literals, mentions, names, overrides, statements
 from devlint.flow.attributes import Attributes
-from devlint.flow.callers import Callers, as_annotated
+from devlint.flow.callers import Callers, outcome
 from devlint.flow.changes import survives
 from devlint.flow.choosing import Choosing
 from devlint.flow.consulted import Project, changes_default
@@ -392,7 +392,7 @@ class Machine:
         home = self.home(function.info.index)
         if home is self:
             result = self.run_call(frame, function, call)
-            return as_annotated(function.info) if isinstance(result, Unknown) else result
+            return outcome(frame, function, call, result)
         from devlint.flow.guests import enter
 
         return enter(home, frame, function, call)

@@ -47,6 +47,15 @@ def _below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.
     return [node for node in found if isinstance(node, ast.AST)]
 
 
+def assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with what it gets where the text shows that."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
+
+
 def moved_in_place(inside: list[ast.AST]) -> Iterator[ast.AST]:
     """The targets of statements such as ``self.x = self.x.to(device)``."""
     for node in inside:

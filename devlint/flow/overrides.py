@@ -79,3 +79,17 @@ def _is_own(target: ast.AST) -> bool:
 
 def _reads(node: ast.AST, given: set[str]) -> bool:
     return any(isinstance(inner, ast.Name) and inner.id in given for inner in ast.walk(node))
+
+
+def takes_along(info: ClassInfo, attribute: str) -> bool:
+    """Whether a class has a move of its own that assigns an attribute, or any, by names that are not in the text."""
+    own = (info.method(name) for name in (*_MOVES, "_apply"))
+    return any(_assigns(node, attribute) for method in own if method is not None for node in method.own)
+
+
+def _assigns(node: ast.AST, attribute: str) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr == attribute:
+        return isinstance(node.ctx, ast.Store)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Store) and names.dotted(node.value).endswith("__dict__")
+    return isinstance(node, ast.Call) and names.dotted(node.func) in ("setattr", "self.__setattr__")

@@ -64,7 +64,7 @@ class Rounds:
     @cached_property
     def assigned(self) -> tuple[str, ...]:
         """The dotted names that the loop assigns, or writes to, as often as it does."""
-        return tuple(self._assigned())
+        return tuple(name for name, _ in self._changed())
 
     @cached_property
     def changes(self) -> frozenset[str]:
@@ -72,23 +72,30 @@ class Rounds:
         return frozenset(self.assigned)
 
     @cached_property
+    def written(self) -> frozenset[str]:
+        """The names of what the loop writes into, and not those that it only binds."""
+        return frozenset(name for name, into in self._changed() if into)
+
+    @cached_property
     def trains(self) -> bool:
         """Whether something goes backward in it."""
         return any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in self.inside)
 
-    def _assigned(self) -> Iterator[str]:
+    def _changed(self) -> Iterator[tuple[str, bool]]:
+        """Each name that is assigned or written to, and whether it is written to."""
         for node in self.inside:
             if isinstance(node, (ast.Name, ast.Attribute)):
                 if not isinstance(node.ctx, ast.Load):
-                    yield names.dotted(node)
+                    yield names.dotted(node), False
             elif isinstance(node, ast.Subscript):
                 if not isinstance(node.ctx, ast.Load):
-                    yield names.dotted(node.value)
+                    yield names.dotted(node.value), True
             elif isinstance(node, ast.AugAssign):
-                yield names.dotted(node.target)
+                target = node.target.value if isinstance(node.target, ast.Subscript) else node.target
+                yield names.dotted(target), True
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 method = node.func.attr
                 if (method.endswith("_") and not method.endswith("__")) or method in ("append", "pop", "update"):
-                    yield names.dotted(node.func.value)
+                    yield names.dotted(node.func.value), True
             elif isinstance(node, ast.keyword) and node.arg == "out":
-                yield names.dotted(node.value)
+                yield names.dotted(node.value), True

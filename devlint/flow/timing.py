@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.flow import names, nodes
+from devlint.flow.memory import written
 from devlint.sites import Step
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ _QUICK = frozenset("len range isinstance append extend enumerate zip time perf_c
 
 def invariant(frame: Frame, receiver: ast.expr, target: ast.AST | None) -> bool:
     """Whether each round of the innermost loop finds the same, unchanged value in ``receiver``, for one device."""
-    return bool(names.dotted(receiver)) and unchanged(frame, receiver, *(() if target is None else (target,)))
+    named = bool(names.dotted(receiver))
+    return named and unchanged(frame, receiver, *(() if target is None else (target,))) and not written(frame, receiver)
 
 
 def unchanged(frame: Frame, *expressions: ast.AST) -> bool:
