@@ -135,7 +135,8 @@ class Transfer(Site):
     memory, ``pinned_by`` where that was asked for.  ``invariant`` says that every round of the loop copies the same
     unchanged tensor; ``unwaited`` is where the result of an asynchronous copy to the host is read although nothing
     has waited for it.  ``creation`` is the call that made the tensor, where nothing else wants it on the CPU; ``kept``
-    is where an object that is no module keeps it, of which each call of this method copies it again.
+    is where an object that is no module keeps it, of which each call of this method copies it again.  ``empty`` says
+    that the receiver is a module without any part, of which the move does nothing.
     """
 
     spelled: str
@@ -153,6 +154,7 @@ class Transfer(Site):
     unwaited: Step | None = None
     creation: Creation | None = None
     kept: Step | None = None
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import leads, literals, managed, names, steps, table, tensors, transfers, unplaced, wrapping
+from devlint.flow import holding, leads, literals, managed, names, steps, table, tensors, transfers, unplaced, wrapping
 from devlint.flow.operations import blend, derive, is_tensor, meet, returned
 from devlint.flow.state import ANY, CHANGED, CHILDREN, DEVICE, FED, REGISTERED
 from devlint.flow.values import (
@@ -67,6 +67,7 @@ def construct(frame: Frame, call: Call, path: str) -> Value:
         path,
         text=path.rpartition(".")[2],
         has_state=bool(known and (known.has_params or known.has_buffers)),
+        empty=holding.made_empty(call, path),
     )
     if known and any(_is_false(call.keywords.get(name)) for name in ("affine", "elementwise_affine")):
         module = replace(module, has_state=known.has_buffers)
@@ -125,10 +126,11 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
         frame.put(module, place, step if place.implied else next(iter(frame.story_of(stateful[0])), None))
     else:
         frame.put(module, device.UNKNOWN, None)
-    spread = any(child.spread for child in children) or not complete
     paths = {child.path for child in children}
+    spread = len(places) != 1 and (not complete or any(child.spread for child in children))
+    empty = complete and all(holding.is_empty(frame, child) for child in children)
     item = paths.pop() if len(paths) == 1 else ""
-    return replace(module, has_state=bool(stateful) or not complete, spread=spread and len(places) != 1, item=item)
+    return replace(module, has_state=bool(stateful) or not complete, spread=spread, item=item, empty=empty)
 
 
 def twin(frame: Frame, module: Module) -> Module:

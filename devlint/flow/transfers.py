@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow import choosing, created, gradients, literals, managed, misuse, names, repeats, timing, wrapping
+from devlint.flow import (
+    choosing,
+    created,
+    gradients,
+    holding,
+    literals,
+    managed,
+    misuse,
+    names,
+    repeats,
+    timing,
+    wrapping,
+)
 from devlint.flow.operations import in_graph, stranded
 from devlint.flow.state import CHANGED
 from devlint.flow.values import (
@@ -253,6 +265,7 @@ def _note_attribute(
 def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:
     """A move of a module: in place."""
     target = target_of(frame, call, node.attr)
+    empty = holding.is_empty(frame, module)
     _literal(frame, call, target)
     misuse.note_move(frame, call, module, node.attr)
     place = device.UNKNOWN if (module.oid, CHANGED) in frame.state.heap else frame.place_of(module)
@@ -270,6 +283,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
             target.plain,
             discarded,
             target.non_blocking,
+            empty=empty,
         )
     )
     frame.machine.samples.placed(frame, call.node, target.device)

@@ -184,6 +184,8 @@ class Module(Value):
     """What it was made of, where it is a wrapper for several devices."""
     perhaps: bool = False
     """Whether it was wrapped on one path only."""
+    empty: bool = False
+    """Whether it is known to have been made without a parameter, a buffer or another module."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,15 @@ def short(text: str, otherwise: str) -> str:
     return text if text and len(text) <= _LONG and "\n" not in text and "`" not in text else otherwise
 
 
+def receiver(text: str) -> str:
+    """The text of an expression as what a method is called on: in brackets, if it needs them."""
+    try:
+        expression = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return text  # cut short, or unknown
+    return ast.unparse(ast.Attribute(expression, "_", ast.Load())).removesuffix("._").rstrip()
+
+
 def bracketed(source: SourceText, node: ast.AST, text: str) -> str:
     """``text`` as it may take the place of an expression: in brackets, unless that is all of a statement's value."""
     return text if statement_of(source, node) is not None else f"({text})"

@@ -287,3 +287,29 @@ def test_url_loader_has_another_position_for_it() -> None:
 def test_none_is_no_location() -> None:
     report = judged(LoadWithoutMapLocation, *load("load(f, map_location=None)"))
     assert report.fix is None
+
+
+@pytest.mark.parametrize(
+    ("text", "receiver"),
+    [
+        ("x > 0", "(x > 0)"),
+        ("-x", "(-x)"),
+        ("x if wanted else y", "(x if wanted else y)"),
+        ("(y := x)", "(y := x)"),
+        ("self.model", "self.model"),
+        ("batch['x'].float()", "batch['x'].float()"),
+        ("cut_short(a, b + ...", "cut_short(a, b + ..."),
+        ("", ""),
+    ],
+)
+def test_a_receiver_is_in_brackets_where_it_needs_them(text: str, receiver: str) -> None:
+    assert edits.receiver(text) == receiver
+
+
+def test_a_comparison_that_is_moved_is_quoted_with_its_brackets() -> None:
+    source = source_of("mask = (x > 0).cuda()\n")
+    call = call_in(source)
+    assert isinstance(call.func, ast.Attribute)
+    moved = Operand(call.func.value, "x > 0", device.UNKNOWN)
+    site = Transfer(call, Scope(), "cuda", "tensor", moved, CUDA)
+    assert judged(HardcodedCudaCall, source, site).message.startswith("`(x > 0).cuda()` fails")

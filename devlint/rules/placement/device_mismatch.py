@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
+from devlint.rules.edits import receiver
 from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.meeting import ASKED, MODULE, Meeting, beside, meetings, shown
 from devlint.rules.placement.mismatch_fix import fix
@@ -137,7 +138,7 @@ def _unplaced(meeting: Meeting, site: Operation) -> Report:
         label=f"gets {shown(stray.text)} as it was made",
         severity=meeting.severity,
         steps=(*stray.story, *model.story),
-        help=f"move it as the other inputs are: `{stray.text}.to({beside(model, site.scope) or 'device'})`",
+        help=f"move it as the other inputs are: `{receiver(stray.text)}.to({beside(model, site.scope) or 'device'})`",
         asked=True,
     )
 

@@ -53,7 +53,8 @@ class HardcodedCudaCall(Rule):
     - Inside functions that are a `.cuda()` themselves, such as `cuda`, `to`, `_apply` or `move_to_cuda`.
     - Where the code runs only if CUDA is available, and the function speaks of other accelerators, too: of `torch.xpu`.
     - The receiver is known to be something else than a tensor or a module.
-    - It is an info only where the code runs only if CUDA is available, and in tests.
+    - It is an info only where the code runs only if CUDA is available, and in tests; and of a module that is known to
+      hold nothing, such as a loss without weights: there the call does nothing, and can be left out.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -77,11 +78,14 @@ class HardcodedCudaCall(Rule):
             return
         if edits.moves_to_cuda_by_name(site.scope.function) or (site.scope.guarded and self._serves_others(site)):
             return
+        if site.empty:
+            yield _without_effect(site)
+            return
         device = edits.device_at_hand(site.scope, site.value.text)
         if _moved_later(self.source, site.node, device):
             device = ""
         given, safe = _given_device(site)
-        call = f"{edits.short(site.value.text, '')}.cuda({given})"
+        call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda({given})"
         if given:
             message = f"`{call}` takes CUDA devices only and fails for every other: `.to({given})` takes them all"
         elif site.scope.guarded:
@@ -113,6 +117,18 @@ class HardcodedCudaCall(Rule):
             return None
         edit = self.replace(site.node, edits.code(changed))
         return Fix(f"Use `.to({device})`", (edit,), Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def _without_effect(site: Transfer) -> Report:
+    """A hint at a call that does nothing, on any machine."""
+    call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda()"
+    return Report(
+        site.node,
+        f"`{call}` moves nothing: the module has no parameters and no buffers",
+        label="does nothing",
+        severity=Severity.INFO,
+        help="leave `.cuda()` out",
+    )
 
 
 def _moved_later(source: SourceText, node: ast.AST, device: str) -> bool:

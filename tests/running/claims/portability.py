@@ -76,6 +76,13 @@ def _fails_to_hold(device: Any) -> bool:
     return False
 
 
+def _moves_nothing(finding: Finding, run: Run) -> str | None:
+    """It is called without CUDA, and a module without any part comes back."""
+    modules = run.seen(run.node(finding))
+    parts = [part for module in modules for part in (*module.parameters(), *module.buffers())]
+    return None if modules and not parts else f"{len(modules)} modules, with {len(parts)} parts"
+
+
 @contextmanager
 def _one_accelerator(run: Run) -> Iterator[None]:
     """A machine with one accelerator."""
@@ -199,7 +206,13 @@ def _too_late(finding: Finding, run: Run) -> str | None:
 
 
 CLAIMS: dict[str, Claim | Unobservable] = {
-    "DVL601": Claim(needs_cuda, watches=itself, machine="host", raises=True),
+    "DVL601": Claim(
+        needs_cuda,
+        watches=itself,
+        machine="host",
+        raises=True,
+        others={"moves nothing": Claim(_moves_nothing, watches=itself, machine="host")},
+    ),
     "DVL602": Claim(_names_cuda, watches=itself, machine="host", raises=True),
     "DVL603": Claim(_second, during=_one_accelerator, raises=True),
     "DVL604": Claim(_attached, machine="host", raises=True, during=_files_of_cuda),
