@@ -127,7 +127,7 @@ def blend(*values: Value) -> Tensor:
     if len(tensors) == 1:
         return derived(tensors[0])
     many = True if any(t.many for t in tensors) else False if all(t.many is False for t in tensors) else None
-    place, source = _result_place([t for t in tensors if t.many is not False] or tensors)
+    place, source = _result_place(_deciding(tensors) or tensors)
     implied = any(leaf.implied for leaf in place.leaves())
     fresh = source if source is not None and implied and all(t.factory or t.many is False for t in tensors) else None
     return Tensor(
@@ -158,11 +158,21 @@ def _creations(tensors: list[Tensor], told: Tensor) -> tuple[tuple[str, ast.AST]
     return tuple(creation for creation in found if creation[1] is not told.factory_node)
 
 
+def _deciding(tensors: list[Tensor]) -> list[Tensor]:
+    """The operands that say where the result is: of those without dimensions, the ones that are not on the CPU."""
+    numbers = [tensor for tensor in tensors if tensor.many is False and _surely_away(tensor.device)]
+    return [*(tensor for tensor in tensors if tensor.many is not False), *numbers]
+
+
+def _surely_away(place: Device) -> bool:
+    return place.switched or all(leaf.kind not in (Kind.CPU, Kind.UNKNOWN) for leaf in place.leaves())
+
+
 def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
     away = [tensor for tensor in tensors if tensor.device.kind not in (Kind.CPU, Kind.UNKNOWN)]
     # where operands clash, the one that is surely not on the CPU shows what was meant: one mistake is told once
     for tensor in away:
-        if tensor.device.switched or all(leaf.kind is not Kind.CPU for leaf in tensor.device.leaves()):
+        if _surely_away(tensor.device):
             return tensor.device, tensor
     if away:
         return away[0].device, away[0]
