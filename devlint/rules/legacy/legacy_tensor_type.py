@@ -31,7 +31,7 @@ _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 class LegacyCudaTensorType(Rule):
-    """A tensor type such as `torch.cuda.FloatTensor` ties code to CUDA; `Variable` and `volatile` do nothing any more.
+    """A tensor type such as `torch.cuda.FloatTensor` ties code to CUDA; `Variable` detaches, `volatile` does nothing.
 
     ## What it does
     Reports `torch.cuda.FloatTensor` and its kin, as constructors, in `.type(torch.cuda.FloatTensor)` or
