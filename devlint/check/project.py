@@ -7,11 +7,13 @@ could be meant, neither is.
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from devlint.check.discover import Target
@@ -24,6 +26,8 @@ from devlint.flow.triggers import says_where
 
 _ROOM = 1_500_000
 """So many characters of other files are kept with their trees."""
+_LITTER = 4_000_000
+"""After so many characters that were dropped again, their memory is looked for."""
 _LARGEST = 600_000
 """Files of more bytes are not read for those who import from them."""
 _DEEPEST = 8
@@ -83,9 +87,10 @@ class Project:
         self._texts: dict[str, str] = {}
         self._stamps: dict[str, tuple[int, int]] = {}
         self._names: dict[str, _Names | None] = {}
-        self._sayers: dict[str, frozenset[str]] = {}
+        self._definitions: dict[str, _Definitions] = {}
         self._files: OrderedDict[str, ProjectFile] = OrderedDict()
         self._answers: dict[tuple[str, str, bool], _Answer] = {}
+        self._gone = 0
 
     def find(self, importer: str, path: str, trace: Trace, base: bool) -> Definition | None:
         """What a dotted name means in a file; what is looked at for that goes into ``trace``.
@@ -120,7 +125,12 @@ class Project:
         file = self._files[filename] = ProjectFile(self, source)
         kept = sum(len(other.text) for other in self._files.values())
         while kept > _ROOM and len(self._files) > 1:
-            kept -= len(self._files.popitem(last=False)[1].text)
+            gone = len(self._files.popitem(last=False)[1].text)
+            kept, self._gone = kept - gone, self._gone + gone
+        if self._gone > _LITTER:
+            # definitions know each other, so that nobody else would miss them for long
+            gc.collect()
+            self._gone = 0
         return file
 
     def tree_of(self, filename: str, data: bytes) -> Source | None:
@@ -142,7 +152,7 @@ class Project:
         """Forget those of the files that have changed since they were read; whether there are any."""
         stale = [name for name in filenames if name in self._stamps and _stamp(name) != self._stamps[name]]
         for name in stale:
-            for kept in (self._texts, self._stamps, self._names, self._sayers, self._files):
+            for kept in (self._texts, self._stamps, self._names, self._definitions, self._files):
                 kept.pop(name, None)
         if stale:
             self._answers.clear()
@@ -211,7 +221,7 @@ class Project:
         text = self._text(filename)
         if name not in text and "*" not in text:
             return None
-        if _definition(text, name) is not None:
+        if self._definitions_of(filename).code(name) is not None:
             return filename, name
         names = self._names_of(filename)
         if names is None:
@@ -233,34 +243,44 @@ class Project:
 
     def _worth(self, filename: str, name: str) -> bool:
         """Whether the text of a definition gives a reason to parse the file; anything else does."""
-        text = self._text(filename)
-        code = _definition(text, name)
-        if code is None:
-            return True
-        sayers = self._sayers.get(filename)
-        if sayers is None:
-            blocks = ((match[1], _block(text, match)) for match in _FUNCTION.finditer(text))
-            sayers = self._sayers[filename] = frozenset(name for name, block in blocks if says_where(block))
-        return is_worth_reading(code, sayers)
+        definitions = self._definitions_of(filename)
+        code = definitions.code(name)
+        return code is None or is_worth_reading(code, definitions.sayers)
+
+    def _definitions_of(self, filename: str) -> _Definitions:
+        found = self._definitions.get(filename)
+        if found is None:
+            found = self._definitions[filename] = _Definitions(self._text(filename))
+        return found
 
 
 _NO_TREE = ast.Module([], [])
-_FUNCTION = re.compile(r"^(?:async +)?def +(\w+)", re.MULTILINE)
+_DEFINITION = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
 _NEXT = re.compile(r"^(?![\s#)\]}])", re.MULTILINE)
 
 
-def _definition(text: str, name: str) -> str | None:
-    """The lines of the only function or class of that name in the first column; ``None`` if it is none, or unclear."""
-    found = list(re.finditer(rf"^(?:async +def|def|class) +{re.escape(name)}\b", text, re.MULTILINE))
-    if len(found) != 1:
-        return None
-    return _block(text, found[0])
+class _Definitions:
+    """The functions and classes in the first column of a text."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._begin: dict[str, int | None] = {}
+        for match in _DEFINITION.finditer(text):
+            self._begin[match[1]] = None if match[1] in self._begin else match.start()
 
-def _block(text: str, begin: re.Match[str]) -> str:
-    """The lines from a definition to the next statement in the first column."""
-    end = _NEXT.search(text, begin.end())
-    return text[begin.start() : end.start() if end else len(text)]
+    def code(self, name: str) -> str | None:
+        """The lines of the only definition of a name; ``None`` if it is none, or unclear."""
+        begin = self._begin.get(name)
+        if begin is None:
+            return None
+        end = _NEXT.search(self._text, begin + 1)
+        return self._text[begin : end.start() if end else len(self._text)]
+
+    @cached_property
+    def sayers(self) -> frozenset[str]:
+        """The functions that say where something is."""
+        codes = ((name, self.code(name) or "") for name in self._begin)
+        return frozenset(name for name, code in codes if not code.startswith("class") and says_where(code))
 
 
 class Surroundings:

@@ -38,9 +38,9 @@ class Callers:
         self._leads: list[Operation] = []
         self._escaped: set[int] = set()
 
-    def exhausted(self, info: FunctionInfo) -> bool:
+    def exhausted(self, info: FunctionInfo, limit: int = _CALLS_PER_FUNCTION) -> bool:
         """Whether a function was entered so often that it is not worth doing it once more."""
-        return self._times.get(info, 0) >= _CALLS_PER_FUNCTION
+        return self._times.get(info, 0) >= limit
 
     def called(self, frame: Frame, info: FunctionInfo, arguments: dict[str, Value]) -> None:
         """``info`` is called in ``frame`` with these arguments: what a script tries out at its end says little."""

@@ -20,9 +20,26 @@ from devlint.flow.samples import Samples
 from devlint.flow.selections import Selections
 from devlint.flow.state import STORY, State
 from devlint.flow.submodules import Submodules
-from devlint.flow.values import UNKNOWN, Class, Function, Module, Unknown, Value
+from devlint.flow.values import (
+    UNKNOWN,
+    Batches,
+    Class,
+    Function,
+    Instance,
+    Loader,
+    Module,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+)
 from devlint.sites import Step
 
+_TOUCHED = (Batches, Instance, Loader, Module, Sequence, Tensor)
+"""What a function may change although nobody takes what it returns."""
+_DEEPEST_CALL = 3
+_LONGEST_ENTERED = 60
+_CALLS_PER_FUNCTION = 4
 _MOST_LINES = 200
 """Beyond so many lines, what binds a name at the top level is not worth a run."""
 
@@ -51,6 +68,11 @@ class Guest(Machine):
     def is_worth(self, info: FunctionInfo) -> bool:
         """Whether a function can say anything of where something is."""
         return self._file.index.says_something(info)
+
+    def exceeds(self, info: FunctionInfo, depth: int) -> bool:
+        """Whether a function is too long, called too often, or too deep down; other files cost more than one's own."""
+        long = (info.node.end_lineno or 0) - info.node.lineno > _LONGEST_ENTERED
+        return depth > _DEEPEST_CALL or long or self.callers.exhausted(info, _CALLS_PER_FUNCTION)
 
     def global_value(self, name: str) -> Value | None:
         """What a name of the top level holds, found out when it is asked for."""
@@ -84,7 +106,8 @@ def enter(there: Machine, frame: Frame, function: Function, call: Call) -> Value
     here = frame.machine
     info = function.info
     here.queue.unseen(frame, call.node)
-    if not there.is_worth(info) or there.refuses(frame, info):
+    idle = call.node in frame.discarded and not any(isinstance(value, _TOUCHED) for value in call.values())
+    if idle or not there.is_worth(info) or there.refuses(frame, info):
         here.loaders.escape(call.values())
         return stranger(frame, call, f".{info.name}")
     before = frame.state.heap

@@ -405,9 +405,12 @@ class Machine:
             if outer.info is info:
                 return True
             depth, outer = depth + 1, outer.caller
-        length = (info.node.end_lineno or 0) - info.node.lineno
-        long = length > _LONGEST_INLINED and (depth > 1 or bool(self.index.label))
-        return depth > _DEEPEST_CALL or long or info.is_generator or self.callers.exhausted(info)
+        return self.exceeds(info, depth) or info.is_generator
+
+    def exceeds(self, info: FunctionInfo, depth: int) -> bool:
+        """Whether a function is too long, called too often, or too deep down."""
+        long = (info.node.end_lineno or 0) - info.node.lineno > _LONGEST_INLINED and depth > 1
+        return depth > _DEEPEST_CALL or long or self.callers.exhausted(info)
 
     def run_call(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of this file."""
