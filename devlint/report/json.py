@@ -18,9 +18,7 @@ def render(report: Report) -> Iterator[str]:
 
 def as_object(finding: Finding) -> dict[str, Any]:
     """A finding as the JSON object that stands for it."""
-    filename = finding.filename
-    if filename != "-" and not filename.startswith("<"):
-        filename = os.path.abspath(filename)
+    filename = _absolute(finding.filename)
     return {
         "code": finding.code,
         "name": finding.name,
@@ -32,10 +30,19 @@ def as_object(finding: Finding) -> dict[str, Any]:
         **_range(finding.span),
         "fix": _fix(finding.fix) if finding.fix else None,
         "related": [
-            {"message": place.label, "filename": place.filename or filename, **_range(place.span)}
+            {
+                "message": place.label,
+                "filename": _absolute(place.filename) if place.filename else filename,
+                **_range(place.span),
+            }
             for place in finding.related
         ],
     }
+
+
+def _absolute(filename: str) -> str:
+    """The name of a file for whoever is elsewhere; the standard input and its like have none."""
+    return filename if filename == "-" or filename.startswith("<") else os.path.abspath(filename)
 
 
 def _fix(fix: Fix) -> dict[str, Any]:
