@@ -10,6 +10,7 @@ import ast
 import gc
 import os
 import re
+import stat
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -361,6 +362,9 @@ def surroundings(target: Target) -> Surroundings:
 def _read(filename: str) -> str:
     """The text of a file, empty where it cannot be read, or is too long to be read for others."""
     try:
+        # a pipe that is called like a module would keep the run waiting for ever
+        if not stat.S_ISREG(os.stat(filename).st_mode):
+            return ""
         with open(filename, "rb") as stream:
             data = stream.read(_LARGEST + 1)
     except (OSError, MemoryError):

@@ -179,22 +179,26 @@ class ClassInfo:
 
     def parents(self) -> Iterator[ClassInfo]:
         """The bases that the file defines, or another file of the project."""
-        for node, base in zip(self.node.bases, self.bases, strict=True):
-            parent = self._parent(node, base)
-            if parent is not None and parent is not self:
-                yield parent
+        return (parent for _, parent in self._given() if parent is not None and parent is not self)
+
+    def _given(self) -> Iterator[tuple[str, ClassInfo | None]]:
+        return ((base, self._parent(node, base)) for node, base in zip(self.node.bases, self.bases, strict=True))
 
     def _parent(self, node: ast.expr, base: str) -> ClassInfo | None:
         known = self.index.classes.get(base)
         # of a well-known class the name says all
         return self.index.outside(names.dotted(node), base) if known is None and not is_module_path(base) else known
 
-    def ancestors(self, depth: int = 0) -> Iterator[ClassInfo]:
-        """All bases that the project defines, bases of bases included."""
-        for parent in self.parents():
-            yield parent
-            if depth < 8:
-                yield from parent.ancestors(depth + 1)
+    def ancestors(self) -> Iterator[ClassInfo]:
+        """All bases that the project defines, bases of bases included, each once."""
+        seen: set[ClassInfo] = set()
+        left = [(parent, 0) for parent in reversed([*self.parents()])]
+        while left:
+            info, depth = left.pop()
+            if info not in seen:
+                yield info
+                seen.add(info)
+                left += [(parent, depth + 1) for parent in reversed([*info.parents()])] if depth < 8 else []
 
     def method(self, name: str) -> FunctionInfo | None:
         """The method of that name, inherited ones of this project included."""
@@ -205,14 +209,9 @@ class ClassInfo:
             self._inherited[name] = next(found, None)
         return self._inherited[name]
 
-    def roots(self, depth: int = 0) -> set[str]:
+    def roots(self) -> set[str]:
         """The names of the bases that the project does not define."""
-        pairs = zip(self.node.bases, self.bases, strict=True)
-        found = {base for node, base in pairs if self._parent(node, base) is None}
-        for parent in self.parents():
-            if depth < 8:
-                found |= parent.roots(depth + 1)
-        return found
+        return {base for info in (self, *self.ancestors()) for base, parent in info._given() if parent is None}
 
     @cached_property
     def is_module(self) -> bool:

@@ -13,12 +13,13 @@ from devlint.flow import names, nodes
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
-    from devlint.flow.index import FunctionInfo, Index
+    from devlint.flow.index import ClassInfo, FunctionInfo, Index
 
 _DESCRIPTIONS = frozenset(
     "shape size dim numel nelement device dtype ndim stride layout is_cuda get_device element_size".split()
 )
 """Attributes and methods that tell of a tensor without reading it."""
+_GENERATIONS = 16
 _MODES = frozenset({"eval", "train"})
 
 
@@ -118,6 +119,16 @@ class Text:
     @cached_property
     def _nodes(self) -> list[ast.AST]:
         return nodes.walk(self._root)
+
+
+def inherits_deeply(info: ClassInfo) -> bool:
+    """Whether a class has more generations of bases than anybody would follow; what they keep in ``self`` is let be."""
+    generation = {info}
+    for _ in range(_GENERATIONS):
+        generation = {parent for known in generation for parent in known.parents()}
+        if not generation:
+            return False
+    return True
 
 
 def place(node: ast.AST) -> tuple[int, int]:

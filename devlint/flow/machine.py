@@ -26,7 +26,7 @@ from devlint.flow.groups import Groups
 from devlint.flow.imported import Family, Imports
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
-from devlint.flow.lookups import Lookups
+from devlint.flow.lookups import Lookups, inherits_deeply
 from devlint.flow.optimizers import Optimizers
 from devlint.flow.rounds import Rounds
 from devlint.flow.samples import Samples
@@ -231,7 +231,7 @@ class Machine:
         if known is not None:
             return known
         heap = self._class_heaps[info] = {}
-        for parent in info.parents():
+        for parent in () if inherits_deeply(info) else info.parents():
             inherited = self.class_heap(parent)
             if parent.index is not self.index:
                 inherited = scrubbed_heap(inherited)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tests.accuracy.robustness.trial import analysed
 
-LONGEST = 120
+LONGEST = 1_200
 """Seconds of processor time after which a measurement is given up."""
 TOO_SOON = 0.5
 """Seconds below which the growth of time is noise."""

@@ -120,3 +120,15 @@ SHAPES["loops in loops"] = _loops_in_loops
 SHAPES["brackets"] = _nested("(", ")")
 SHAPES["lists in lists"] = _nested("[", "]")
 SHAPES["calls of calls"] = _nested("f(", ")")
+
+
+def _bases_of_bases(size: int) -> str:
+    size = min(size, 100)
+    lines = [_HEAD, *(f"class A{n}(nn.Module):\n    pass\n" for n in range(10))]
+    for n in range(10, size):
+        around = ", ".join(f"A{m}" for m in range(n // 10 * 10 - 10, n // 10 * 10))
+        lines.append(f"class A{n}({around}):\n    def forward(self, x):\n        return x.cuda() + self.y\n")
+    return "".join(lines)
+
+
+SHAPES["ten bases, ten of each, and so on"] = _bases_of_bases
