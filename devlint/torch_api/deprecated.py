@@ -225,10 +225,17 @@ _EVENTS = tuple(
         (2, 5),
         deprecated=(2, 5),
         safe=True,
+        note="" if averaged else "the averages of `key_averages()` have it no more, and raise an AttributeError",
         reference=f"{_DOCS}profiler.html",
     )
-    for name in ("cuda_time", "cuda_time_total", "self_cuda_time_total", "self_cuda_memory_usage")
+    for name, averaged in (
+        ("cuda_time", True),
+        ("cuda_time_total", False),
+        ("self_cuda_time_total", False),
+        ("self_cuda_memory_usage", False),
+    )
 )
+"""Single events still have the old names; averages have lost them, but for the mean, when they got the new ones."""
 
 _TENSOR_TYPES = (
     Api(

@@ -23,7 +23,8 @@ class DeprecatedDeviceApi(Rule):
     `.cuda_time_total` and their kin, in files that speak of profiles.
 
     ## Why it matters
-    torch warns, and takes them away some day. Some do something else than they say already: `pin_memory_device` is
+    torch warns, and takes them away some day; `.cuda_time_total` and its kin are gone already from the averages that
+    `key_averages()` of a profile makes. Some do something else than they say already: `pin_memory_device` is
     ignored, and `reset_max_memory_allocated` resets all peaks.
 
     ## Example

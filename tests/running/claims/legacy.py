@@ -41,7 +41,7 @@ def _warned(finding: Finding, run: Run) -> str | None:
         "pin_memory_device" in finding.message and "pin_memory_device" in text for _, text in run.warned
     )
     gone = run.failure is not None and run.failure.is_at(finding) and run.failure.text.startswith("AttributeError")
-    if gone and "profiled event" in finding.message:
+    if gone and "have it no more" in finding.message:
         return None
     return None if there else f"warnings: {[(row, text[:80]) for row, text in run.warned]}"
 
