@@ -216,7 +216,8 @@ def symbol(key: str, text: str, role: Role = Role.DEVICE) -> Device:
 
 def choice(guard: str, then: Device, other: Device, text: str = "") -> Device:
     """``then`` where ``guard`` holds, else ``other``; collapses where there is nothing to choose."""
-    then, other = then.assume(guard, True), other.assume(guard, False)
+    if then != other:
+        then, other = then.assume(guard, True), other.assume(guard, False)
     if then == other:
         return then
     if then.kind is Kind.UNKNOWN or other.kind is Kind.UNKNOWN or _depth(then) + _depth(other) >= _DEEPEST_CHOICE:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import assume as suppose
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from devlint.device import (
@@ -118,6 +118,7 @@ def test_assuming_another_guard_changes_nothing(device: Device, guard: str, trut
 
 
 @given(devices, st.sampled_from(GUARDS))
+@example(Device(Kind.CHOICE, guard=GUARDS[0], then=CPU, other=IMPLIED_CPU, text="device"), GUARDS[0])
 def test_a_choice_between_equals_is_no_choice(device: Device, guard: str) -> None:
     assert choice(guard, device, device) == device
 
