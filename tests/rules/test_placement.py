@@ -300,3 +300,12 @@ class Scale(nn.Module):
         'register it: `self.register_buffer("scale", torch.linspace(0, 1, width), persistent=False)`'
     )
     assert [place.span.row for place in finding.related] == [11]
+
+
+def test_what_is_switched_to_may_be_a_symbol() -> None:
+    """Seen in kornia: one path takes the caller's device, the other a helper that falls back to the CPU."""
+    switched = choice("short", DEVICE, CPU)
+    assert switched.switched
+    site = operation(operand("bound", CPU), operand("zeros", switched))
+    (report,) = DeviceMismatch(source("")).judge(site)
+    assert "`zeros` is on `device` or the CPU" in report.message

@@ -148,7 +148,8 @@ def _whereabouts(operand: Operand) -> str:
     if device.kind is Kind.SYMBOL and device.role is Role.INPUT:
         return f"{shown(operand.text)} is where the caller keeps `{device.text}`"
     if device.switched and not device.text:
-        device = next(leaf for leaf in device.leaves() if leaf.kind is Kind.ACCELERATOR)
+        # what is switched to may be a symbol, of which nothing more is known
+        device = next((leaf for leaf in device.leaves() if leaf.kind is Kind.ACCELERATOR), device)
     return f"{shown(operand.text)} is on {device}"
 
 
