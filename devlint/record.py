@@ -15,6 +15,9 @@ FORMAT = 1
 WARM_UP = 2
 """So many training steps are left out of the median: caches fill, memory is allocated, kernels are chosen."""
 
+FIRST_CALLS = 8
+"""So many calls of an event in one step are told one by one."""
+
 Phase = Literal["setup", "train", "eval", "between", "teardown"]
 """What a run was doing: ``between`` is the time after one loop and before the next."""
 PHASES: tuple[Phase, ...] = ("setup", "train", "eval", "between", "teardown")
@@ -111,6 +114,45 @@ class Steps:
     """The part of the median training step in which the loop waited for its loader."""
     limited: bool = False
     """Whether the run was stopped by ``--steps``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of an event."""
+
+    start: float
+    """When it began, in seconds since ``Process.began``."""
+    seconds: float = 0.0
+    """How long the host was blocked."""
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What of an event happened in one slice of the run."""
+
+    event: int
+    """The index of the event in ``Process.events``."""
+    calls: int = 0
+    bytes: int = 0
+    seconds: float | None = None
+    first: tuple[Call, ...] = ()
+    """The first calls (``FIRST_CALLS``) one by one; none in a simulated run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """A step of the run, or what happened in one go and was no step."""
+
+    phase: Phase
+    number: int | None = None
+    """Which step of its phase it is, from 1; ``None`` for what was no step."""
+    start: float | None = None
+    """When it began, in seconds since ``Process.began``; only of a step."""
+    seconds: float | None = None
+    waited: float | None = None
+    """How long the loop waited for its loader."""
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +344,10 @@ class Process:
     environment: Environment = Environment()
     steps: Steps = Steps()
     events: tuple[Event, ...] = ()
+    began: float | None = None
+    """When, in seconds since 1970: where the times of ``timeline`` count from."""
+    timeline: tuple[Slice, ...] = ()
+    """The steps one by one; of a long run every second, fourth, ... of them."""
     loaders: tuple[Loader, ...] = ()
     mismatches: tuple[Mismatch, ...] = ()
     strays: tuple[Stray, ...] = ()
@@ -333,4 +379,4 @@ class Record:
     """As in the JSON of ``devlint check``, with a ``measured`` besides."""
     advice: tuple[str, ...] | None = None
     sources: dict[str, dict[int, str]] = field(default_factory=dict)
-    """The lines of code that the record speaks of, by file and number."""
+    """The lines of code that the record speaks of, with some around them, by file and number."""

@@ -8,10 +8,12 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Literal, NamedTuple
 
 from devlint.auditor.frames import NOWHERE, Frames
-from devlint.record import PHASES, WARM_UP, Event, Phase, Steady
+from devlint.auditor.history import History, When
+from devlint.record import FIRST_CALLS, PHASES, WARM_UP, Event, Phase, Slice, Steady
 
 _SAMPLES = 1_000
 """At most twice as many times are kept one by one."""
@@ -45,6 +47,8 @@ class Tally:
     unwaited: int = 0
     example: str = ""
     threads: set[str] = field(default_factory=set)
+    first: list[tuple[float, float, int]] = field(default_factory=list)
+    """The first calls one by one: when each began, how long the host was blocked, and its bytes."""
 
     def take(self, tally: Tally) -> None:
         """Add another sum to this one."""
@@ -55,6 +59,8 @@ class Tally:
         self.unwaited += tally.unwaited
         self.example = self.example or tally.example
         self.threads |= tally.threads
+        if len(self.first) < FIRST_CALLS:
+            self.first = [*self.first, *tally.first][:FIRST_CALLS]
 
 
 Pending = dict[What, Tally]
@@ -135,6 +141,7 @@ class Share(NamedTuple):
     pending: Pending
     phase: Phase
     step: bool
+    when: When | None = None
 
 
 class Ledger:
@@ -147,11 +154,14 @@ class Ledger:
     def __init__(self, frames: Frames, timed: bool = True) -> None:
         self.frames = frames
         self.timed = timed
+        self.origin = perf_counter()
+        """Where the times of the history count from."""
         self.pending: Pending = {}
         self.steps: Counter[Phase] = Counter()
         self.rest: Callable[[], Iterable[Share]] = lambda: (Share(self.pending, "setup", False),)
         """What is not settled yet, and where it would belong if the run ended now; whoever knows the steps answers."""
         self._totals: dict[tuple[Phase, What], _Total] = {}
+        self._history = History()
         self._ahead: dict[int | None, tuple[threading.Thread, deque[tuple[What, Tally]]]] = {}
 
     def tally(self, what: What) -> Tally:
@@ -186,6 +196,8 @@ class Ledger:
         tally.calls += 1
         tally.bytes += bytes_
         tally.seconds += seconds
+        if self.timed and len(tally.first) < FIRST_CALLS:
+            tally.first.append((perf_counter() - seconds, seconds, bytes_))
         return tally
 
     def take(self) -> Pending:
@@ -197,9 +209,10 @@ class Ledger:
         """All that is pending belongs to ``phase``."""
         self.settle(self.take(), phase, step)
 
-    def settle(self, pending: Pending, phase: Phase, step: bool = True) -> None:
-        """What is in ``pending`` belongs to ``phase``; ``step`` says that it was a whole step of it."""
+    def settle(self, pending: Pending, phase: Phase, step: bool = True, when: When | None = None) -> None:
+        """What is in ``pending`` belongs to ``phase``; ``step`` says that it was a whole step of it, and ``when``."""
         number = self.steps[phase]
+        self._history.add(pending, phase, number if step else None, when)
         if step:
             self.steps[phase] += 1
         for what, tally in list(pending.items()):  # a list, as another thread may add to it
@@ -215,14 +228,23 @@ class Ledger:
 
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in the order of the phases and then of bytes and calls."""
-        whole = self._as_if_ended()
-        found = [whole._event(phase, what, total) for (phase, what), total in whole._totals.items()]
-        found.sort(key=lambda event: (PHASES.index(event.phase), -event.bytes, -event.calls))
-        return tuple(found)
+        whole = self.as_if_ended()
+        return tuple(whole._event(phase, what, total) for (phase, what), total in whole._sorted())
 
-    def _as_if_ended(self) -> Ledger:
+    def timeline(self) -> tuple[Slice, ...]:
+        """The steps one by one, whose parts number what :meth:`events` of the same ledger tells."""
+        whole = self.as_if_ended()
+        index = {key: number for number, (key, _) in enumerate(whole._sorted())}
+        return whole._history.slices(index, self.origin if self.timed else None)
+
+    def _sorted(self) -> list[tuple[tuple[Phase, What], _Total]]:
+        return sorted(self._totals.items(), key=lambda item: (PHASES.index(item[0][0]), -item[1].bytes, -item[1].calls))
+
+    def as_if_ended(self) -> Ledger:
         """A ledger in which the rest is settled, too; this one goes on."""
         other = Ledger(self.frames, self.timed)
+        other.origin = self.origin
+        other._history = self._history.copy()
         other.steps.update(self.steps)
         other._totals.update(self._totals)
         unused = merged({what: tally} for _, waiting in list(self._ahead.values()) for what, tally in list(waiting))

@@ -87,6 +87,7 @@ class Session:
         """Called when a step has ended; whoever writes records decides whether it is time for one."""
         self._unheard: Callable[[], AbstractContextManager[object]] = nullcontext
         self.started = time.perf_counter()
+        self.began = time.time() - (self.started - self.ledger.origin)
         self.pid = os.getpid()
         _SESSIONS.add(self)
 
@@ -146,11 +147,14 @@ class Session:
             except Exception as error:
                 self.fail(error)
         values |= fields
+        books = self.ledger.as_if_ended()
         return Process(
             pid=self.pid,
             ending=ending,
             seconds=time.perf_counter() - self.started,
-            events=self.ledger.events(),
+            events=books.events(),
+            began=self.began,
+            timeline=books.timeline(),
             notes=tuple(self.notes),
             failure=self.failure,
             **values,

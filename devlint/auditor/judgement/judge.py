@@ -22,6 +22,8 @@ from devlint.sites import Site
 
 _LONGEST = 12
 """More lines than this of one expression say no more than its first ones."""
+_AROUND = 5
+"""So many lines before and after are kept, too: a report is read where the code is not at hand."""
 
 
 def judge(record: Record, config: Config | Resolver | None = None) -> Record:
@@ -67,7 +69,7 @@ def _sources(record: Record, findings: list[Finding], locator: Locator) -> dict[
     lines: dict[str, dict[int, str]] = {file: dict(known) for file, known in record.sources.items()}
 
     def keep(file: str, first: int, last: int) -> None:
-        known = locator.lines(file, first, min(last, first + _LONGEST - 1))
+        known = locator.lines(file, first - _AROUND, min(last, first + _LONGEST - 1) + _AROUND)
         lines[file] = {**known, **lines.get(file, {})}
 
     for process in record.processes:

@@ -60,8 +60,11 @@ class Locator:
 
     def lines(self, file: str, first: int, last: int) -> dict[int, str]:
         """The lines of code from ``first`` to ``last``, by number; those that are not known are left out."""
-        known = self._file(file).source.lines
-        return {row: known[row - 1] for row in range(max(first, 1), min(last, len(known)) + 1)}
+        source = self._file(file).source
+        rows = range(max(first, 1), min(last, len(source.lines) if source.text else 0) + 1)
+        # of a file that is not what ran any more there are gaps between the lines that were recorded
+        recorded = {} if source.data else self._recorded.get(file, {})
+        return {row: source.lines[row - 1] for row in rows if not recorded or row in recorded}
 
     def _file(self, name: str) -> _File:
         known = self._files.get(name)

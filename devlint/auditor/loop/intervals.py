@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from devlint.auditor.history import When
 from devlint.auditor.ledger import Pending, Share, What, merged
 from devlint.record import Phase
 
@@ -82,11 +83,12 @@ class TrainStep(NamedTuple):
     step: Pending
     doubtful: Pending
     phase: Phase
+    when: When | None = None
 
     def settled(self, next_step: Pending) -> list[Share]:
         """What is doubtful belongs to the step if it happens in the next one, too."""
         whole = self.confirmed(next_step)
-        shares = [Share(whole.step, "train", True)]
+        shares = [Share(whole.step, "train", True, self.when)]
         return [*shares, Share(whole.doubtful, whole.phase, False)] if whole.doubtful else shares
 
     def confirmed(self, other_step: Pending) -> TrainStep:
@@ -94,7 +96,7 @@ class TrainStep(NamedTuple):
         if not self.doubtful:
             return self
         recurring, doubtful = _split(self.doubtful, lambda what: what in other_step)
-        return TrainStep(merged([self.step, recurring]), doubtful, self.phase)
+        return TrainStep(merged([self.step, recurring]), doubtful, self.phase, self.when)
 
 
 def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, known: Known) -> list[Share | TrainStep]:
@@ -117,6 +119,15 @@ def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, kn
         return _shares(Share(whole, "train", False))
     recurring, single = _split(whole, lambda what: interval.trailing and known(what, "train"))
     return _shares(Share(recurring, "train", False), Share(single, idle if ending == "run" else interval.prior, False))
+
+
+def dated(found: Iterable[Share | TrainStep], interval: Interval, end: float) -> list[Share | TrainStep]:
+    """The same, each step with its time: several in one interval have equal parts of it."""
+    found = list(found)
+    steps = [item for item in found if isinstance(item, TrainStep) or item.step]
+    each, waited = (end - interval.started) / max(len(steps), 1), interval.waited / max(len(steps), 1)
+    times = iter([When(interval.started + number * each, each, waited) for number in range(len(steps))])
+    return [item._replace(when=next(times)) if isinstance(item, TrainStep) or item.step else item for item in found]
 
 
 def _is_training(interval: Interval, ending: Ending) -> bool:

@@ -22,11 +22,11 @@ import contextlib
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from devlint.auditor.ledger import Ledger, Samples, Share, What, merged
-from devlint.auditor.loop.intervals import Ending, Interval, TrainStep, book, divide
+from devlint.auditor.loop.intervals import Ending, Interval, TrainStep, book, dated, divide
 from devlint.record import WARM_UP, Phase, Steps
 
 _PATIENCE = 2
@@ -312,12 +312,14 @@ class LoopSteps:
     def _end(self, ending: Ending, boundary: _Boundary = "loader") -> None:
         """Settle what the interval was; the caller begins another one."""
         interval = self._interval
-        found = divide(interval, self.ledger.take(), ending, "between", self._known)
+        # without what came after the last optimizer's step, if that is cut off
+        end = interval.stepped if ending == "changes" and interval.stepped is not None else self._clock()
+        found = dated(divide(interval, self.ledger.take(), ending, "between", self._known), interval, end)
         training = sum(isinstance(item, TrainStep) for item in found)
         evaluating = sum(isinstance(item, Share) and item.step for item in found)
         if training:
             self._boundaries[boundary] += training
-            self._time(interval, training, cut=ending == "changes")
+            self._time(found)
             self.training_loaders |= set(interval.batches) - self._evaluating_loaders
         elif evaluating:
             self._evaluating_loaders |= set(interval.batches) - self.training_loaders
@@ -332,13 +334,13 @@ class LoopSteps:
         for share in shares:
             self.ledger.settle(*share)
 
-    def _time(self, interval: Interval, steps: int, cut: bool) -> None:
-        """Note how long a training step took, without what came after its last optimizer's step if that is cut off."""
-        end = interval.stepped if cut and interval.stepped is not None else self._clock()
-        for number in range(self.train, self.train + steps):
+    def _time(self, found: Iterable[Share | TrainStep]) -> None:
+        """Note how long the training steps took that are about to be counted."""
+        times = [item.when for item in found if isinstance(item, TrainStep) and item.when is not None]
+        for number, when in enumerate(times, self.train):
             if number >= WARM_UP:
-                self._seconds.add((end - interval.started) / steps)
-                self._waits.add(interval.waited / steps)
+                self._seconds.add(when.seconds)
+                self._waits.add(when.waited)
 
     def _rest(self) -> list[Share]:
         """What the ledger does not hold yet, as if the run ended now."""
@@ -346,7 +348,8 @@ class LoopSteps:
             interval = self._interval
             stepped = interval.trained and interval.kind in ("loader", "after")
             idle: Phase = "teardown" if self.train or self.eval or stepped else "setup"
-            shares, held = book(divide(interval, self.ledger.pending, "run", idle, self._known), self._held)
+            found = divide(interval, self.ledger.pending, "run", idle, self._known)
+            shares, held = book(dated(found, interval, self._clock()), self._held)
             return [*shares, *(held.settled({}) if held is not None else ())]
 
     @contextlib.contextmanager

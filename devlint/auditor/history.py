@@ -1,0 +1,103 @@
+"""The steps of a run one by one: all of them, or as many of a long run as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from devlint.record import Call, Part, Phase, Slice
+
+if TYPE_CHECKING:
+    from devlint.auditor.ledger import Pending, What
+
+MOST_STEPS = 1_000
+"""Of more steps than this every second one is kept, then every fourth, and so on."""
+_MOST_PARTS = 10_000
+"""The same for what happened in them."""
+_MOST_OTHERS = 200
+"""So many stretches that were no steps are kept: the first ones."""
+
+
+class When(NamedTuple):
+    """When a step was, on the clock of whoever tells the steps, and how much of it the loop waited for its loader."""
+
+    start: float
+    seconds: float
+    waited: float = 0.0
+
+
+class _Entry(NamedTuple):
+    """What was settled at once; ``number`` counts the steps of the phase from 0, ``None`` for what was no step."""
+
+    phase: Phase
+    number: int | None
+    when: When | None
+    pending: Pending
+
+
+@dataclass(slots=True)
+class History:
+    """What was settled, in its order, in memory that does not grow with the run."""
+
+    _entries: list[_Entry] = field(default_factory=list)
+    _steps: int = 0
+    _others: int = 0
+    _parts: int = 0
+    _stride: int = 1
+
+    def add(self, pending: Pending, phase: Phase, number: int | None, when: When | None) -> None:
+        """Take what was settled; what ``pending`` holds must not change any more."""
+        if number is None:
+            if pending and self._others < _MOST_OTHERS:
+                self._others += 1
+                self._entries.append(_Entry(phase, None, None, pending))
+            return
+        if number % self._stride:
+            return
+        self._entries.append(_Entry(phase, number, when, pending))
+        self._steps += 1
+        self._parts += len(pending)
+        while self._steps >= 2 * MOST_STEPS or (self._parts > _MOST_PARTS and self._steps > 2):
+            self._thin_out()
+
+    def copy(self) -> History:
+        """Another history, equal so far."""
+        return History(self._entries[:], self._steps, self._others, self._parts, self._stride)
+
+    def slices(self, index: Mapping[tuple[Phase, What], int], origin: float | None) -> tuple[Slice, ...]:
+        """What is kept; ``index`` numbers the events, ``origin`` is where times count from, ``None`` without times."""
+        return tuple(_slice(entry, index, origin) for entry in self._entries)
+
+    def _thin_out(self) -> None:
+        self._stride *= 2
+        self._entries = [entry for entry in self._entries if entry.number is None or entry.number % self._stride == 0]
+        kept = [entry for entry in self._entries if entry.number is not None]
+        self._steps, self._parts = len(kept), sum(len(entry.pending) for entry in kept)
+
+
+def _slice(entry: _Entry, index: Mapping[tuple[Phase, What], int], origin: float | None) -> Slice:
+    parts = [
+        Part(
+            event=index[entry.phase, what],
+            calls=tally.calls,
+            bytes=tally.bytes,
+            seconds=None if origin is None else tally.seconds,
+            first=() if origin is None else tuple(_call(*call, origin) for call in tally.first),
+        )
+        for what, tally in list(entry.pending.items())  # a list, as another thread may add to it
+        if (entry.phase, what) in index and what.kind != "move"
+    ]
+    when = entry.when if origin is not None else None
+    return Slice(
+        phase=entry.phase,
+        number=None if entry.number is None else entry.number + 1,
+        start=when.start - origin if when is not None and origin is not None else None,
+        seconds=when.seconds if when is not None else None,
+        waited=when.waited if when is not None else None,
+        parts=tuple(parts),
+    )
+
+
+def _call(start: float, seconds: float, size: int, origin: float) -> Call:
+    return Call(start=start - origin, seconds=seconds, bytes=size)
