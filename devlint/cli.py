@@ -207,6 +207,23 @@ def report(files: tuple[str, ...], quiet: bool) -> None:
 
 
 @main.command()
+@click.argument("places", nargs=-1, required=True, metavar="FILE:LINE[:NAME]...")
+@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="For people, or programs.")
+def where(places: tuple[str, ...], output_format: str) -> None:
+    """Show on which device the names of a line are, and how they came there.
+
+    A column can stand in place of the name. Exits with 0 if something is known, 1 if nothing is, 2 if there is no such
+    place.
+    """
+    with dies_at_once():
+        from devlint.check.asking import run
+
+    with _heard():
+        code = run(places, output_format)
+    sys.exit(code)
+
+
+@main.command()
 @click.argument("rule", required=False, metavar="[CODE|NAME]")
 @click.option("--all", "every", is_flag=True, help="List all rules.")
 @click.option(

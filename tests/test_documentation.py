@@ -31,6 +31,7 @@ PAGES = (
     "docs/accuracy.md",
     "docs/found-in-the-wild.md",
     "docs/audit.md",
+    "docs/where.md",
     "docs/audit-record.md",
 )
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
@@ -56,7 +57,7 @@ def devlint_commands() -> list[str]:
         lines = [line.partition("  #")[0] for block in blocks(text, "console") for line in block.splitlines()]
         found += [part for line in lines for part in line.split(" && ")]
         found += re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
-    whole = {command.strip() for command in found if re.match(r"devlint (check|rule) \S", command.strip())}
+    whole = {command.strip() for command in found if re.match(r"devlint (check|rule|where) \S", command.strip())}
     # A summary of a command, not one to type.
     return sorted(whole - {"devlint check -j 1"})
 
@@ -151,6 +152,12 @@ def test_the_sample_diff_is_what_devlint_prints() -> None:
     done = run([sys.executable, "-m", "devlint", "check", "--isolated", "docs/train.py", "--diff"], ROOT)
     assert done.returncode == 1
     assert blocks(README, "diff") == [done.stdout]
+
+
+def test_the_sample_story_is_what_devlint_prints() -> None:
+    done = run([sys.executable, "-m", "devlint", "where", "docs/train.py:11:criterion"], ROOT)
+    assert done.returncode == 0
+    assert blocks(TEXTS["docs/where.md"], "text") == [done.stdout.rstrip("\n") + "\n"]
 
 
 def _needs_a_simulated_accelerator() -> None:

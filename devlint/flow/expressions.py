@@ -33,6 +33,7 @@ from devlint.flow.values import (
     Const,
     DeviceValue,
     Function,
+    Instance,
     Mapping,
     Module,
     Named,
@@ -80,10 +81,14 @@ def evaluate_test(frame: Frame, node: ast.expr) -> Value:
 def _bare(frame: Frame, node: ast.expr) -> Value:
     """The value of an expression which, if it is a name, is a part of what the code speaks of."""
     if isinstance(node, ast.Name):
-        return _name(frame, node)
-    if isinstance(node, ast.Attribute):
-        return attribute(frame, node, _bare(frame, node.value))
-    return evaluate(frame, node)
+        value = _name(frame, node)
+    elif isinstance(node, ast.Attribute):
+        value = attribute(frame, node, _bare(frame, node.value))
+    else:
+        return evaluate(frame, node)
+    if frame.machine.watch is not None:
+        frame.machine.watch.note(frame, node, value)
+    return value
 
 
 def _name(frame: Frame, node: ast.Name) -> Value:
@@ -114,6 +119,8 @@ def _call(frame: Frame, node: ast.Call) -> Value:
     mentions.note_truths(frame, call)
     if receiver is not None and isinstance(node.func, ast.Attribute):
         target = node.func
+        if frame.machine.watch is not None and isinstance(receiver, (Module, Instance)):
+            frame.machine.watch.note(frame, target, attribute(frame, target, receiver))
         return calls.method(frame, call, receiver, target, lambda: attribute(frame, target, receiver))
     return calls.function(frame, call, function or UNKNOWN)
 

@@ -104,6 +104,10 @@ class Loaders:
             return None
         return next((Step(known.node, "pinned by this loader") for known in self._known(oids)), None)
 
+    def made(self, oids: tuple[int, ...]) -> list[ast.Call]:
+        """The calls that made the loaders."""
+        return [known.node for known in self._known(oids)]
+
     def _known(self, oids: tuple[int, ...]) -> list[_Known]:
         return [self._by_oid[oid] for oid in oids]
 

@@ -50,6 +50,7 @@ from devlint.flow.values import (
     with_module,
 )
 from devlint.flow.waits import Queue
+from devlint.flow.watch import Watch
 from devlint.placing import HostRead
 from devlint.sites import Forward, Operation, Site
 
@@ -59,6 +60,8 @@ _LONGEST_INLINED = 120
 
 class Machine:
     """One file being interpreted."""
+
+    watch: Watch | None = None
 
     def __init__(self, tree: ast.Module, text: str, test: bool = False, project: Project | None = None) -> None:
         self._adopt(Index(tree, text), tree, text, test)
@@ -127,12 +130,8 @@ class Machine:
         yield from self.steps.told([*self.sites, *self.callers.sites()])
         yield from self.loaders.sites(self.samples)
         yield from self.samples.sites(self.index)
-        yield from self.groups.sites()
-        yield from self.attributes.sites()
-        yield from self.submodules.sites()
-        yield from self.optimizers.sites()
-        yield from self.selections.sites()
-        yield from self.choosing.sites()
+        for seen in (self.groups, self.attributes, self.submodules, self.optimizers, self.selections, self.choosing):
+            yield from seen.sites()
         yield from overrides.sites(self.index)
 
     def home(self, index: Index) -> Machine:

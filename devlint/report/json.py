@@ -18,7 +18,7 @@ def render(report: Report) -> Iterator[str]:
 
 def as_object(finding: Finding) -> dict[str, Any]:
     """A finding as the JSON object that stands for it."""
-    filename = _absolute(finding.filename)
+    filename = absolute(finding.filename)
     return {
         "code": finding.code,
         "name": finding.name,
@@ -27,20 +27,20 @@ def as_object(finding: Finding) -> dict[str, Any]:
         "label": finding.label,
         "help": finding.help,
         "filename": filename,
-        **_range(finding.span),
+        **place_of(finding.span),
         "fix": _fix(finding.fix) if finding.fix else None,
         "related": [
             {
                 "message": place.label,
-                "filename": _absolute(place.filename) if place.filename else filename,
-                **_range(place.span),
+                "filename": absolute(place.filename) if place.filename else filename,
+                **place_of(place.span),
             }
             for place in finding.related
         ],
     }
 
 
-def _absolute(filename: str) -> str:
+def absolute(filename: str) -> str:
     """The name of a file for whoever is elsewhere; the standard input and its like have none."""
     return filename if filename == "-" or filename.startswith("<") else os.path.abspath(filename)
 
@@ -49,11 +49,12 @@ def _fix(fix: Fix) -> dict[str, Any]:
     return {
         "applicability": fix.applicability.value,
         "message": fix.message,
-        "edits": [{"content": edit.content, **_range(edit.span)} for edit in fix.edits],
+        "edits": [{"content": edit.content, **place_of(edit.span)} for edit in fix.edits],
     }
 
 
-def _range(span: Span) -> dict[str, dict[str, int]]:
+def place_of(span: Span) -> dict[str, dict[str, int]]:
+    """Where something begins and ends, in ruff's shape."""
     return {
         "location": {"row": span.row, "column": span.column},
         "end_location": {"row": span.end_row, "column": span.end_column},

@@ -115,17 +115,28 @@ def diagnostic(
     ``lines_of`` gives the lines of a file, ``None`` where a line is not known.  A note is a title and its text.
     """
     color = _COLORS[finding.severity]
+    code = f"{finding.severity}[{finding.code}]" if finding.code else f"{finding.severity}:"
+    title = f"{finding.name}: " if finding.name else ""
+    first, *more = paint.wrap(one_line(f"{code} {title}{finding.message}"), 4)
+    yield f"{paint(color, first[: len(code)])}{paint(BOLD, first[len(code) :])}"
+    yield from (paint(BOLD, f"    {line}") for line in more)
+    yield from body(finding, lines_of, paint, notes)
+
+
+def body(
+    finding: Finding,
+    lines_of: Callable[[str], Sequence[str | None]],
+    paint: Paint,
+    notes: Iterable[tuple[str, str]] = (),
+) -> Iterator[str]:
+    """Yield the lines of one finding below its message."""
+    color = _COLORS[finding.severity]
     lines = lines_of(finding.filename)
     marks = _marks(finding, lines)
     others = [(name, *_marks_elsewhere(finding, name, lines_of)) for name in _other_files(finding)]
     rows = [mark.row for found in (marks, *(other for *_, other in others)) for mark in found]
     gutter = len(str(max(rows, default=finding.span.row)))
     bar = paint(BLUE, " " * (gutter + 1) + "|")
-    code = f"{finding.severity}[{finding.code}]" if finding.code else f"{finding.severity}:"
-    title = f"{finding.name}: " if finding.name else ""
-    first, *more = paint.wrap(one_line(f"{code} {title}{finding.message}"), 4)
-    yield f"{paint(color, first[: len(code)])}{paint(BOLD, first[len(code) :])}"
-    yield from (paint(BOLD, f"    {line}") for line in more)
     arrow = paint(BLUE, " " * gutter + "-->")
     yield f"{arrow} {one_line(finding.filename)}:{finding.span.row}:{finding.span.column}"
     if marks:

@@ -1,0 +1,103 @@
+"""What ``devlint where`` does with its arguments: find the place, ask, print, and choose the exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import click
+
+from devlint.check.discover import Target
+from devlint.check.project import surroundings
+from devlint.check.source import ParseFailure, decode, split_lines
+from devlint.check.where import Answer, NoSuchNameError, read, where
+from devlint.config import Config, ConfigError
+
+_PLACE = re.compile(r"(?P<file>.+?):(?P<row>\d+)(?::(?P<word>[^:]+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A place as the user wrote it: a file, a line, and a name or a column, if one is given."""
+
+    filename: str
+    row: int
+    name: str = ""
+    column: int = 0
+
+
+def run(places: Sequence[str], output_format: str) -> int:
+    """Answer every question: 0 if something is known of each, 1 if of some nothing is, 2 if one makes no sense."""
+    try:
+        answers = [(question, _answers(question)) for question in map(question_of, places)]
+    except (ConfigError, NoSuchNameError) as error:
+        from devlint.report.base import one_line
+
+        click.echo(f"error: {one_line(str(error))}", err=True)
+        return 2
+    found = [answer for _, some in answers for answer in some]
+    if output_format == "json":
+        from devlint.report.where import as_json
+
+        click.echo(as_json(found))
+    else:
+        _print(answers)
+    return 0 if all(any(answer.known for answer in some) for _, some in answers) else 1
+
+
+def question_of(place: str) -> Question:
+    """Read ``FILE:LINE``, ``FILE:LINE:NAME`` or ``FILE:LINE:COLUMN``; a ConfigError says what is wrong."""
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        raise ConfigError(f"expected FILE:LINE or FILE:LINE:NAME, not {place!r}")
+    word = (match["word"] or "").strip()
+    column = int(word) if word.isdecimal() else 0
+    if word and not column and not all(part.isidentifier() for part in word.lstrip(".").split(".")):
+        raise ConfigError(f"{place}: {word!r} is not a name such as `x` or `self.weight`")
+    return Question(match["file"], int(match["row"]), "" if column else word, column)
+
+
+def _answers(question: Question) -> list[Answer]:
+    filename = question.filename
+    try:
+        with open(filename, "rb") as stream:
+            data = stream.read()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{filename}: {getattr(error, 'strerror', None) or error}") from error
+    project = surroundings(Target(filename, len(data), Config()))
+    source = read(data, filename, project)
+    if isinstance(source, ParseFailure):
+        raise ConfigError(f"{filename}:{source.row}:{source.column}: {source.message}")
+    try:
+        return where(source, question.row, question.name, question.column, project)
+    except NoSuchNameError as error:
+        raise NoSuchNameError(f"{filename}: {error}") from error
+
+
+def _print(answers: Sequence[tuple[Question, Sequence[Answer]]]) -> None:
+    from devlint.report.base import wants_color, width_of
+    from devlint.report.text import Paint
+    from devlint.report.where import text
+
+    width = width_of(sys.stdout)
+    paint = Paint(wants_color(sys.stdout), width, width)
+    for question, some in answers:
+        if not some:
+            click.echo(f"{question.filename}:{question.row}: nothing is known of where anything in this line is\n")
+        for line in text(some, _lines, paint):
+            click.echo(line)
+
+
+@lru_cache(maxsize=16)
+def _lines(filename: str) -> list[str]:
+    """The lines of a file, none if it can no longer be read."""
+    if not os.path.isfile(filename):
+        return []
+    with open(filename, "rb") as stream:
+        data = stream.read()
+    decoded = decode(data)
+    return split_lines(decoded if isinstance(decoded, str) else data.decode("utf-8", "replace"))

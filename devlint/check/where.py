@@ -1,0 +1,158 @@
+"""Where the values of names live, one line at a time, and how that came about."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from devlint.check.deep import with_deep_stack
+from devlint.check.source import ParseFailure, Source
+from devlint.device import Device, Kind
+from devlint.finding import Place, Span
+
+if TYPE_CHECKING:
+    from devlint.check.project import Surroundings
+    from devlint.flow.watch import Known, Watch, Watched
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known of one name at one place.
+
+    ``kind`` is what it is ("tensor", "module", "device", ...), ``devices`` where it can be ("cpu", "cuda:1", or what
+    the code calls it), ``message`` says both in a sentence, or that nothing is known.  ``story`` are the places that
+    led there.  ``caller`` is the function whose call says so, empty where the code itself does.
+    """
+
+    name: str
+    filename: str
+    span: Span
+    message: str
+    kind: str = ""
+    devices: tuple[str, ...] = ()
+    certain: bool = False
+    story: tuple[Place, ...] = ()
+    caller: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.kind or self.devices)
+
+
+class NoSuchNameError(Exception):
+    """There is no such name, or no such line; the text says so."""
+
+
+def where(
+    source: Source,
+    row: int,
+    name: str = "",
+    column: int = 0,
+    project: Surroundings | None = None,
+) -> list[Answer]:
+    """What is known of the names of a line: of one of them, or of the one at a column (from 1), if that is given.
+
+    If it is asked for, a name of which nothing is known has an answer that says so; else it has none.
+    """
+    if not 1 <= row <= len(source.lines):
+        raise NoSuchNameError(f"there is no line {row}: the file has {len(source.lines)}")
+    found = [(node, text, span) for node, text, span in _names(source, row) if _is_meant(text, span, name, column)]
+    if not found and name:
+        raise NoSuchNameError(f"there is no name `{name}` in line {row}")
+    asked = bool(name or column)
+    watch = _watched(source, [node for node, _, _ in found], project)
+    answers: dict[tuple[str, str, str], Answer] = {}
+    for node, text, span in found:
+        if not asked and text == "self":
+            continue
+        known = [known for known in watch.of(node) if known.tells and (asked or not known.mere)]
+        for answer in [_answer(source, text, span, one, project) for one in known] or [_unknown(source, text, span)]:
+            if answer.known or asked:
+                answers.setdefault((answer.name, answer.message, answer.caller), answer)
+    told = {answer.name for answer in answers.values() if answer.known}
+    return [answer for answer in answers.values() if answer.known or answer.name not in told]
+
+
+def _watched(source: Source, nodes: list[Watched], project: Surroundings | None) -> Watch:
+    from devlint.flow.watch import Watch
+    from devlint.flow.watching import watched
+
+    if not nodes or "torch" not in source.text:
+        return Watch(())
+    run = partial(watched, source.tree, source.text, nodes, project)
+    try:
+        return run()
+    except RecursionError:
+        return with_deep_stack(run)
+
+
+def _names(source: Source, row: int) -> Iterator[tuple[Watched, str, Span]]:
+    """The names in a line, in its order: the node, how it reads, and where the name itself stands."""
+    found: list[tuple[Watched, str, Span]] = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Name) and node.lineno == row:
+            found.append((node, node.id, source.span(node)))
+        elif isinstance(node, ast.arg) and node.lineno == row:
+            span = source.span(node)
+            found.append((node, node.arg, Span(row, span.column, row, span.column + len(node.arg))))
+        elif isinstance(node, ast.Attribute) and node.end_lineno == row:
+            end = source.span(node).end_column
+            text = ast.unparse(node) if _is_dotted(node) else f".{node.attr}"
+            found.append((node, text, Span(row, end - len(node.attr), row, end)))
+    yield from sorted(found, key=lambda entry: entry[2])
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _is_meant(text: str, span: Span, name: str, column: int) -> bool:
+    if column:
+        return span.column <= column <= span.end_column
+    return not name or name == text or (text.rpartition(".")[2] == name and "." not in name)
+
+
+def _answer(source: Source, text: str, span: Span, known: Known, project: Surroundings | None) -> Answer:
+    places = []
+    for step in known.story:
+        home = source if project is None else project.home(source, step.node)
+        if hasattr(step.node, "lineno"):
+            places.append(Place(home.span(step.node), step.label, "" if home is source else home.filename))
+    message = f"`{text}` {known.says}"
+    if known.caller:
+        message = f"{message}, as {_caller(known.caller)} calls this"
+    return Answer(
+        text,
+        source.filename,
+        span,
+        message,
+        known.kind,
+        tuple(dict.fromkeys(_plain(leaf) for leaf in known.device.leaves() if leaf.known)),
+        known.certain,
+        tuple(dict.fromkeys(places)),
+        known.caller,
+    )
+
+
+def _caller(name: str) -> str:
+    return name if " " in name else f"`{name}`"
+
+
+def _unknown(source: Source, text: str, span: Span) -> Answer:
+    return Answer(text, source.filename, span, f"nothing is known of where `{text}` is")
+
+
+def _plain(device: Device) -> str:
+    """A device as programs read it."""
+    return "cpu" if device.kind is Kind.CPU else str(device).strip("`") if "`" in str(device)[:1] else str(device)
+
+
+def read(data: bytes | str, filename: str, project: Surroundings | None = None) -> Source | ParseFailure:
+    """The source to ask about."""
+    return Source.parse(data, filename) if project is None else project.parse(data, filename)

@@ -1,0 +1,46 @@
+"""The interpreter, asked about names instead of sites."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from devlint.flow.consulted import Project
+from devlint.flow.frame import Call, Frame
+from devlint.flow.index import FunctionInfo
+from devlint.flow.machine import Machine
+from devlint.flow.values import Value
+from devlint.flow.watch import Watch, Watched
+
+
+def watched(tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None = None) -> Watch:
+    """What the interpreter makes of some names of a file, each where it stands."""
+    machine = _Watching(tree, text, nodes, project)
+    return machine.finish(nodes)
+
+
+class _Watching(Machine):
+    """A machine that keeps what it is asked to watch."""
+
+    def __init__(self, tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None) -> None:
+        super().__init__(tree, text, project=project)
+        self.seen = self.watch = Watch(nodes)
+
+    def finish(self, nodes: Collection[Watched]) -> Watch:
+        """Run the file, and the functions around the nodes even if nothing in them seems to concern devices."""
+        for _ in self.run():
+            pass
+        for node in nodes:
+            around = [info for info in self.index.functions.values() if _contains(info.node, node)]
+            if around and not self.seen.met(node):
+                self._run_alone(max(around, key=lambda info: info.node.lineno))
+        return self.seen
+
+    def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
+        super()._bind(frame, info, call, bound)
+        for parameter in info.parameters:
+            self.seen.note(frame, parameter, frame.state.env[parameter.arg])
+
+
+def _contains(function: ast.stmt, node: Watched) -> bool:
+    return function.lineno <= node.lineno <= (function.end_lineno or 0)

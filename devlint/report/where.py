@@ -1,0 +1,54 @@
+"""Where names live, in words or as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from devlint.check.where import Answer
+from devlint.finding import Finding, Severity
+from devlint.report.base import one_line
+from devlint.report.json import absolute, place_of
+from devlint.report.text import BOLD, Paint, body
+
+
+def text(answers: Sequence[Answer], lines_of: Callable[[str], Sequence[str]], paint: Paint) -> Iterator[str]:
+    """Yield each answer with its story underlined in the code."""
+    for answer in answers:
+        first, *more = paint.wrap(one_line(answer.message), 4)
+        yield paint(BOLD, first)
+        yield from (paint(BOLD, f"    {line}") for line in more)
+        yield from body(_as_finding(answer), lines_of, paint)
+        yield ""
+
+
+def _as_finding(answer: Answer) -> Finding:
+    return Finding("", "", Severity.INFO, answer.message, answer.filename, answer.span, related=answer.story)
+
+
+def as_json(answers: Sequence[Answer]) -> str:
+    """One JSON list with an object for every answer."""
+    return json.dumps([_object(answer) for answer in answers], indent=2)
+
+
+def _object(answer: Answer) -> dict[str, Any]:
+    filename = absolute(answer.filename)
+    return {
+        "name": answer.name,
+        "kind": answer.kind or None,
+        "devices": list(answer.devices),
+        "certain": answer.certain,
+        "message": answer.message,
+        "caller": answer.caller or None,
+        "filename": filename,
+        **place_of(answer.span),
+        "story": [
+            {
+                "message": place.label,
+                "filename": absolute(place.filename) if place.filename else filename,
+                **place_of(place.span),
+            }
+            for place in answer.story
+        ],
+    }
