@@ -40,11 +40,13 @@ LOOP = "loop "
 """How the guards of loops begin: ``then`` after a round, ``other`` before the first."""
 ITEMS = "one of several items"
 """The guard of what a list holds, where it was filled from several sources."""
+EACH = "each of several items "
+"""How the guards begin of the one item that a loop has taken out."""
 RETURN = "return "
 """How the guards begin that tell the results of a function apart."""
 
 _DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
-_DEEPEST_CHOICE = 3
+_DEEPEST_CHOICE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Device:
         if self.then is not None and self.guard == AVAILABLE:
             # on a machine with an accelerator the condition holds
             return self.then.switched or self.then.kind is Kind.ACCELERATOR
-        if self.guard == ITEMS:
+        if self.guard == ITEMS or self.guard.startswith(EACH):
             return False
         chosen = [leaf for leaf in self.leaves() if leaf.kind is Kind.CPU and not leaf.implied]
         kinds = {leaf.kind for leaf in self.leaves()}
@@ -152,7 +154,7 @@ class Device:
         """The device where the condition ``guard`` is known to be ``truth``."""
         if self.kind is not Kind.CHOICE:
             return self
-        if self.guard == guard:
+        if self.guard == guard or _follows(self.guard, guard, truth):
             return (_then(self) if truth else _other(self)).assume(guard, truth)
         return choice(self.guard, _then(self).assume(guard, truth), _other(self).assume(guard, truth), self.text)
 
@@ -173,10 +175,15 @@ class Device:
         """What a comparison has to look at: an accelerator-or-CPU switch is one accelerator of its own."""
         if self.then is not None and self.other is not None:
             if self.guard == AVAILABLE and self.then.kind is Kind.CPU:
-                return (self.then,)
+                return (self.then,) if self.other.kind is Kind.CPU else (self.then, UNKNOWN)
             if self.guard.startswith(LOOP):
                 return (*self.then._sides(), *self.other._sides())
         return (symbol(f"switch {self.guard}", self.text or str(self)),) if self.switched else self.leaves()
+
+
+def _follows(guard: str, known: str, truth: bool) -> bool:
+    """Whether ``guard`` is what ``known`` is: a loop that has had one round less has had it, one round more has not."""
+    return known.startswith(f"{guard} ") if truth else guard.startswith(f"{known} ")
 
 
 def _then(device: Device) -> Device:
@@ -216,12 +223,26 @@ def symbol(key: str, text: str, role: Role = Role.DEVICE) -> Device:
 
 def choice(guard: str, then: Device, other: Device, text: str = "") -> Device:
     """``then`` where ``guard`` holds, else ``other``; collapses where there is nothing to choose."""
-    if then != other:
-        then, other = then.assume(guard, True), other.assume(guard, False)
     if then == other:
         return then
-    if then.kind is Kind.UNKNOWN or other.kind is Kind.UNKNOWN or _depth(then) + _depth(other) >= _DEEPEST_CHOICE:
+    then, other = then.assume(guard, True), other.assume(guard, False)
+    if other.kind is Kind.CHOICE and guard.startswith(f"{other.guard} ") and other.then == then:
+        return other
+    if then == other:
+        return then
+    if then.kind is Kind.UNKNOWN and other.kind in (Kind.CPU, Kind.ACCELERATOR) and guard.startswith(LOOP):
+        # the first round is one that surely comes
+        return Device(Kind.CHOICE, guard=guard, then=then, other=other, text=text)
+    if other.kind is Kind.UNKNOWN and then.kind in (Kind.CPU, Kind.ACCELERATOR) and guard == AVAILABLE:
+        # nothing fails on a machine without an accelerator
+        return Device(Kind.CHOICE, guard=guard, then=then, other=other, text=text)
+    if then.kind is Kind.UNKNOWN or other.kind is Kind.UNKNOWN:
         return UNKNOWN
+    if _depth(then) + _depth(other) >= _DEEPEST_CHOICE:
+        if not guard.startswith(LOOP) or _depth(other) >= _DEEPEST_CHOICE:
+            return UNKNOWN
+        # what later rounds find is too much to keep
+        then = UNKNOWN
     return Device(Kind.CHOICE, guard=guard, then=then, other=other, text=text)
 
 

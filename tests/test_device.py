@@ -125,7 +125,9 @@ def test_a_choice_between_equals_is_no_choice(device: Device, guard: str) -> Non
 
 @given(known, st.sampled_from(GUARDS))
 def test_a_choice_with_the_unknown_is_unknown(device: Device, guard: str) -> None:
-    assert choice(guard, device, UNKNOWN) == UNKNOWN
+    if guard != AVAILABLE:
+        # on a machine with an accelerator it is known what that comes to
+        assert choice(guard, device, UNKNOWN) == UNKNOWN
     assert choice(guard, UNKNOWN, device) == UNKNOWN
 
 
@@ -139,7 +141,7 @@ def test_choices_do_not_grow_without_end() -> None:
     grown = CPU
     for position in range(12):
         grown = choice(f"guard {position}", accelerator("cuda", position), grown)
-    assert grown == UNKNOWN or len(grown.leaves()) <= 8
+    assert grown == UNKNOWN or len(grown.leaves()) <= 16
 
 
 # --- What the answers mean ------------------------------------------------------------------------------------------

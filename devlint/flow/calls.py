@@ -11,6 +11,7 @@ from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
 from devlint.flow import (
     choosing,
+    containers,
     draws,
     growth,
     guards,
@@ -29,7 +30,6 @@ from devlint.flow import (
 from devlint.flow.constructing import construct
 from devlint.flow.indexing import item
 from devlint.flow.iteration import iterate
-from devlint.flow.joining import add_item
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -61,10 +61,9 @@ _PASS_THROUGH = frozenset(
     itertools.islice copy.copy""".split()
 )
 """Wrappers whose elements are those of their first argument."""
+_FIXED = frozenset({"builtins.iter", "builtins.reversed", "builtins.tuple"})
 _COPIES = frozenset({"copy.deepcopy", "torch.compile", "torch.jit.script", "torch.compiler.disable"})
 _HARMLESS = frozenset({"len", "print", "range", "type", "id", "bool", "repr", "min", "max"})
-_REORDERING = frozenset({"reverse", "sort", "pop", "remove", "clear"})
-_SEQUENCE_GROWERS = frozenset({"append", "add", "insert", "extend"})
 
 
 def function(frame: Frame, call: Call, called: Value) -> Value:
@@ -114,7 +113,10 @@ def named(frame: Frame, call: Call, path: str) -> Value:
     if path.startswith("os."):
         choosing.set_by_call(frame, call, path)
     if path in _PASS_THROUGH:
-        return first if isinstance(first, (Loader, Batches, Sequence, Tensor)) else UNKNOWN
+        if isinstance(first, Sequence):
+            # another list, with the same in it
+            return containers.made(frame, replace(first, oid=0, mutable=path not in _FIXED))
+        return first if isinstance(first, (Loader, Batches, Tensor)) else UNKNOWN
     if path in _COPIES and isinstance(first, Module):
         return modules.twin(frame, first) if path == "copy.deepcopy" else first
     builtin = _BUILTINS.get(path)
@@ -144,7 +146,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
     if isinstance(receiver, (Tensor, Batches)):
         return tensors.method(frame, call, receiver, node)
     if isinstance(receiver, (Sequence, Mapping)):
-        return _container_method(frame, call, receiver, node)
+        return containers.method(frame, call, receiver, node)
     if isinstance(receiver, Instance):
         value = attribute()
         if not isinstance(value, Opaque):
@@ -226,48 +228,6 @@ def _class_method(frame: Frame, call: Call, receiver: Class, name: str) -> Value
     return UNKNOWN
 
 
-def _container_method(frame: Frame, call: Call, receiver: Sequence | Mapping, node: ast.Attribute) -> Value:
-    name = node.attr
-    if isinstance(receiver, Mapping):
-        values = [value for _, value in receiver.items]
-        every = join_all(values) if receiver.other is UNKNOWN else receiver.other if not values else UNKNOWN
-        if name == "items":
-            return Sequence(None, Sequence((UNKNOWN, every), every))
-        if name == "values":
-            return Sequence(None, every)
-        if name == "get" and call.positional and isinstance(call.positional[0], Const):
-            key = call.positional[0].value
-            return next((value for known, value in receiver.items if known == key), UNKNOWN)
-        if name in ("update", "setdefault", "pop", "popitem", "clear") and isinstance(node.value, ast.Name):
-            frame.state.env[node.value.id] = UNKNOWN
-        return UNKNOWN
-    if name in _SEQUENCE_GROWERS and isinstance(node.value, ast.Attribute) and call.positional:
-        frame.machine.submodules.put(frame, node.value, call.positional[-1], call.nodes[-1])
-    if name in _SEQUENCE_GROWERS and isinstance(node.value, ast.Name) and call.positional:
-        added = call.positional[-1]
-        if name == "extend":
-            added = added.item if isinstance(added, Sequence) else UNKNOWN
-        grown = added if receiver.items == () else add_item(receiver.item, added)
-        frame.state.env[node.value.id] = Sequence(None, grown, True)
-        return Const(None)
-    if name in _REORDERING and isinstance(node.value, ast.Name):
-        turned = receiver.items[::-1] if name == "reverse" and receiver.items is not None else None
-        frame.state.env[node.value.id] = replace(receiver, items=turned)
-    if name == "pop":
-        return receiver.item
-    return UNKNOWN
-
-
-def join_all(values: list[Value]) -> Value:
-    """What any one of several values is."""
-    if not values:
-        return UNKNOWN
-    result = values[0]
-    for value in values[1:]:
-        result = add_item(result, value)
-    return result
-
-
 def _enumerate(frame: Frame, call: Call) -> Value:
     inner = iterate(call.positional[0]) if call.positional else UNKNOWN
     return Sequence(None, Sequence((UNKNOWN, inner), UNKNOWN))
@@ -284,7 +244,9 @@ def _next(frame: Frame, call: Call) -> Value:
 def _sum(frame: Frame, call: Call) -> Value:
     value = call.positional[0] if call.positional else UNKNOWN
     if isinstance(value, Sequence):
-        return value.item
+        found = [(call.nodes[0], kind, "") for kind in tensors.kinds(value.item)]
+        clash = len(found) > 1 and operations.meet(frame, call.node, "sum", "operands", found)
+        return operations.stranded(operations.blend(*(kind for _, kind, _ in found))) if clash else value.item
     return item(value) if isinstance(value, Tensor) else UNKNOWN
 
 
@@ -310,9 +272,12 @@ def _str(frame: Frame, call: Call) -> Value:
 
 
 def _dict(frame: Frame, call: Call) -> Value:
-    if call.positional:
-        return call.positional[0] if isinstance(call.positional[0], Mapping) else UNKNOWN
-    return Mapping(tuple(call.keywords.items()), UNKNOWN)
+    given = call.positional[0] if call.positional else Mapping(())
+    if not isinstance(given, Mapping) or call.open:
+        return UNKNOWN
+    entries: dict[object, Value] = dict(given.items)
+    entries.update(call.keywords.items())
+    return containers.made(frame, Mapping(tuple(entries.items()), given.other))
 
 
 def _isinstance(frame: Frame, call: Call) -> Value:

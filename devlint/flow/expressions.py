@@ -9,6 +9,7 @@ from dataclasses import replace
 from devlint import device
 from devlint.flow import (
     calls,
+    containers,
     guards,
     leads,
     literals,
@@ -23,8 +24,8 @@ from devlint.flow import (
 from devlint.flow.binding import bind
 from devlint.flow.frame import Call, Frame
 from devlint.flow.indexing import subscript
-from devlint.flow.iteration import iterate
-from devlint.flow.joining import add_item, join
+from devlint.flow.iteration import each, iterate, of_all, rounds_of
+from devlint.flow.joining import join
 from devlint.flow.lookup import attribute, by_star
 from devlint.flow.state import merge
 from devlint.flow.values import (
@@ -52,7 +53,8 @@ _LONGEST_LIST = 256
 def evaluate(frame: Frame, node: ast.expr) -> Value:
     """The value of an expression."""
     handler = _EXPRESSIONS.get(type(node))
-    return handler(frame, node) if handler is not None else UNKNOWN
+    value = handler(frame, node) if handler is not None else UNKNOWN
+    return frame.state.content(value) if isinstance(value, (Sequence, Mapping)) else value
 
 
 def _constant(frame: Frame, node: ast.Constant) -> Value:
@@ -312,22 +314,11 @@ def _sequence(frame: Frame, node: ast.Tuple | ast.List) -> Value:
         leads.row(
             frame, node, [(part, iterate(value) if isinstance(part, ast.Starred) else value) for part, value in held]
         )
-        return Sequence(None, UNKNOWN, isinstance(node, ast.List))
+        return containers.made(frame, Sequence(None, UNKNOWN, isinstance(node, ast.List)))
     items = tuple(evaluate(frame, element) for element in node.elts)
     if isinstance(node, ast.Tuple) and len(items) > 1:
         leads.row(frame, node, list(zip(node.elts, items, strict=True)))
-    return Sequence(items, _common(items), isinstance(node, ast.List))
-
-
-def _common(items: tuple[Value, ...]) -> Value:
-    if not items:
-        return UNKNOWN
-    result = items[0]
-    for value in items[1:]:
-        if result is UNKNOWN:
-            break
-        result = add_item(result, value)
-    return result
+    return containers.made(frame, Sequence(items, containers.common(items), isinstance(node, ast.List)))
 
 
 def _mapping(frame: Frame, node: ast.Dict) -> Value:
@@ -341,16 +332,19 @@ def _mapping(frame: Frame, node: ast.Dict) -> Value:
             if key is not None:
                 evaluate(frame, key)
             other = held
-    return Mapping(tuple(items), other)
+    return containers.made(frame, Mapping(tuple(items), other))
 
 
 def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
-    return Sequence(None, _comprehended(frame, node.generators, node.elt), isinstance(node, ast.ListComp))
+    value = _comprehended(frame, node.generators, node.elt)
+    times = rounds_of(frame, node.generators)
+    items = (value,) * times if times and isinstance(node, ast.ListComp) else None
+    return containers.made(frame, Sequence(items, value, isinstance(node, ast.ListComp)))
 
 
 def _mapping_comprehension(frame: Frame, node: ast.DictComp) -> Value:
     value = _comprehended(frame, node.generators, node.value)
-    return value if isinstance(value, Batches) else Mapping((), value)
+    return value if isinstance(value, Batches) else containers.made(frame, Mapping((), value))
 
 
 def _comprehended(frame: Frame, generators: list[ast.comprehension], element: ast.expr) -> Value:
@@ -358,7 +352,8 @@ def _comprehended(frame: Frame, generators: list[ast.comprehension], element: as
     outer = frame.state
     frame.state = outer.copy()
     for generator in generators:
-        bind(frame, generator.target, iterate(evaluate(frame, generator.iter)), generator.target)
+        item = each(iterate(evaluate(frame, generator.iter)), generator.target.lineno)
+        bind(frame, generator.target, item, generator.target)
         frame.state.accelerated = frame.state.accelerated or guards.counts(frame, generator.iter)
         for test in generator.ifs:
             evaluate_test(frame, test)
@@ -367,7 +362,7 @@ def _comprehended(frame: Frame, generators: list[ast.comprehension], element: as
     heap = frame.state.heap
     frame.state = outer
     outer.heap = heap
-    return value
+    return of_all(value)
 
 
 def _subscript(frame: Frame, node: ast.Subscript) -> Value:

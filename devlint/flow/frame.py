@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
 from devlint.flow.state import CHANGED, CHILDREN, DEVICE, STORY, State
-from devlint.flow.values import UNKNOWN, DeviceValue, Module, Named, Opaque, Tensor, Value, as_tensor
+from devlint.flow.values import (
+    UNKNOWN,
+    DeviceValue,
+    Mapping,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+)
 from devlint.sites import Literal, Operand, Scope, Site, Step
 
 _MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
@@ -150,9 +161,11 @@ class Frame:
     def lookup(self, name: str) -> Value | None:
         """The value of a name: local, then closed over, then global."""
         value = self._found(name)
+        if value is None:
+            return None
         if type(value) is Named:
             return self.machine.behind(value, name)
-        return self.state.seen(value) if value is not None and self.state.facts else value
+        return self.state.seen(value) if self.state.facts or isinstance(value, (Sequence, Mapping)) else value
 
     def _found(self, name: str) -> Value | None:
         value = self.state.env.get(name)

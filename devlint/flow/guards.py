@@ -97,6 +97,15 @@ def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
     if isinstance(node.op, ast.Or):
         # De Morgan: either of two holds unless neither does
         parts = [part.negated() for part in parts]
+    whole = isinstance(node.op, ast.And)
+    if any(part == Flag("True", False) or part == Flag("False") for part in parts):
+        return Flag(str(not whole))
+    parts = list(dict.fromkeys(part for part in parts if part.key not in ("True", "False")))
+    if any(part.negated() in parts for part in parts):
+        return Flag(str(not whole))
+    if len(parts) < 2:
+        only = parts[0] if parts else Flag("True")
+        return only if whole else only.negated()
     accelerated = -1 if every else 1 if any(map(accelerates, parts)) else 0
     key = " and ".join(part.key if part.positive else f"not {part.key}" for part in parts)
     for part in parts:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import ITEMS, Role
-from devlint.flow import choosing, factories, leads, names
+from devlint.flow import choosing, containers, factories, leads, names
 from devlint.flow.joining import add_item, join
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded
 from devlint.flow.state import DEVICE
@@ -58,7 +58,8 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
     if isinstance(base, (Sequence, Mapping)):
         return _element(frame, node, base)
     if isinstance(base, Batches):
-        frame.evaluate(node.slice)
+        if base.certain and (isinstance(node.slice, ast.Tuple) or surely_tensor(frame.evaluate(node.slice))):
+            return _tensor_item(frame, node, as_tensor(base))
         return replace(base, part=True)
     if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
         return _tensor_item(frame, node, as_tensor(base))
@@ -93,10 +94,10 @@ def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Val
     index = frame.evaluate(node.slice)
     if isinstance(base, Mapping):
         if isinstance(index, Const):
-            return next((value for key, value in reversed(base.items) if key == index.value), base.other)
+            return next((value for key, value in reversed(base.items) if key == index.value), _any_item(base.other))
         return _any_item(base.other) if not base.items else _one_of(frame, node.slice, base)
     if isinstance(node.slice, ast.Slice):
-        return replace(base, items=None)
+        return replace(base, items=None, oid=0)
     if isinstance(index, Const) and isinstance(index.value, int) and base.items is not None:
         return base.items[index.value] if -len(base.items) <= index.value < len(base.items) else UNKNOWN
     return _any_item(base.item)
@@ -138,7 +139,7 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         value = frame.evaluate(part)
         if isinstance(part, ast.Slice) or (isinstance(value, Const) and value.value in (None, Ellipsis)):
             continue
-        if surely_tensor(value):
+        if _is_index(value):
             indexes.append((part, value))
         elif isinstance(value, Const) or (isinstance(value, Opaque) and value.hint == "number"):
             dropped += 1
@@ -154,9 +155,16 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         return replace(tensor, rank=None, many=None, certain=True)
     rank = None if tensor.rank is None else tensor.rank - dropped
     if indexes:
-        return replace(tensor, rank=None, many=True if dropped == 0 else None, certain=True)
+        plain = len(indexes) == 1 and as_tensor(indexes[0][1]).rank == 1
+        left = tensor.rank - dropped if plain and tensor.rank is not None else None
+        return replace(tensor, rank=left, many=True if dropped == 0 or (left or 0) > 0 else None, certain=True)
     many = tensor.many if dropped == 0 else None if rank is None else rank > 0
     return replace(tensor, rank=rank if dropped or len(parts) else tensor.rank, many=many, certain=True)
+
+
+def _is_index(value: Value) -> bool:
+    """Whether an index is surely a tensor, of a batch perhaps."""
+    return surely_tensor(value) or (isinstance(value, Batches) and value.certain and value.part)
 
 
 def _may_clash(frame: Frame, indexed: Tensor, index: Value) -> bool:
@@ -181,7 +189,7 @@ def _write(
     node: ast.AST,
     combined: bool,
 ) -> None:
-    by_tensor = [(part, index) for part, index in indexes if surely_tensor(index)]
+    by_tensor = [(part, index) for part, index in indexes if _is_index(index)]
     for part, index in by_tensor:
         if _may_clash(frame, base, index):
             meet(frame, target, "[] =", "index", ((target.value, base, ""), (part, index, "")))
@@ -196,6 +204,16 @@ def _write(
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
 
 
+def _replaced(listed: Sequence, index: Value, value: Value) -> Sequence:
+    """A list with another item in one place."""
+    at = index.value if isinstance(index, Const) else None
+    if listed.items is None or not isinstance(at, int) or not -len(listed.items) <= at < len(listed.items):
+        return Sequence(None, add_item(listed.item, value), True)
+    items = list(listed.items)
+    items[at] = value
+    return Sequence(tuple(items), containers.common(items), True)
+
+
 def _filled(mapping: Mapping, value: Value) -> Value:
     """A dict with one more entry, under a key that is not known."""
     if mapping.items:
@@ -208,6 +226,8 @@ def _filled(mapping: Mapping, value: Value) -> Value:
 def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST, combined: bool = False) -> None:
     """``base[index] = value``: slices and integers copy across devices, tensor indexes do not."""
     base = frame.evaluate(target.value)
+    if isinstance(base, Batches) and base.certain and base.part:
+        base = as_tensor(base)
     if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
         indexes = [frame.evaluate(part) for part in _parts(target.slice)]
         _write(
@@ -218,16 +238,16 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
     if base == _ENVIRONMENT:
         choosing.set_item(frame, target, index)
     name = target.value.id if isinstance(target.value, ast.Name) else ""
-    if isinstance(base, Mapping) and name:
+    if isinstance(base, Mapping):
         key = index.value if isinstance(index, Const) else None
         if key is not None:
             kept = tuple(entry for entry in base.items if entry[0] != key)
-            frame.state.env[name] = Mapping((*kept, (key, value)), base.other)
+            containers.change(frame, base, target.value, Mapping((*kept, (key, value)), base.other))
         else:
-            frame.state.env[name] = _filled(base, value)
-    elif isinstance(base, Sequence) and name:
+            containers.change(frame, base, target.value, _filled(base, value))
+    elif isinstance(base, Sequence):
         leads.filled(frame, target, base.item, value)
-        frame.state.env[name] = Sequence(None, add_item(base.item, value), True)
+        containers.change(frame, base, target.value, _replaced(base, index, value))
     elif isinstance(base, Module) and frame.place_of(base).accelerates() is not False:
         # a part is exchanged: where the whole is cannot be told any more
         frame.state.heap[(base.oid, DEVICE)] = device.UNKNOWN

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from devlint.device import Role
+from devlint.device import EACH, ITEMS, Role
 from devlint.flow.indexing import ROUND, item, member, part
 from devlint.flow.values import UNKNOWN, Batches, Const, Loader, Module, Opaque, Sequence, Tensor, Value, as_tensor
+
+_MOST_ITEMS = 64
+if TYPE_CHECKING:
+    from devlint.flow.frame import Frame
 
 ELEMENT = Const("no elements")
 """What iterating something empty yields."""
@@ -36,13 +41,43 @@ def iterate(value: Value) -> Value:
     return part(value, "") if isinstance(value, Opaque) else UNKNOWN
 
 
+def each(value: Value, row: int) -> Value:
+    """The item that one round gets: of several kinds it is one, the same throughout the round."""
+    if isinstance(value, Tensor) and value.device.guard == ITEMS:
+        return replace(value, device=replace(value.device, guard=f"{EACH}{row}"))
+    if isinstance(value, Sequence) and value.items is not None and not value.mutable:
+        return replace(value, items=tuple(each(item, row) for item in value.items))
+    return value
+
+
+def of_all(value: Value) -> Value:
+    """What a list holds that got one of these in each round."""
+    if isinstance(value, Tensor) and value.device.guard.startswith(EACH):
+        return replace(value, device=replace(value.device, guard=ITEMS))
+    return value
+
+
 def runs_once(node: ast.expr, value: Value) -> bool:
     """Whether a loop over something surely has one round."""
     if isinstance(value, Sequence) and value.items is not None and len(value.items) == 1:
         return not value.mutable or isinstance(node, (ast.List, ast.Tuple))
+    return _range(node) == 1
+
+
+def rounds_of(frame: Frame, generators: list[ast.comprehension]) -> int:
+    """How often a comprehension makes something, where that is a number in the code or the items are known; else 0."""
+    node = generators[0].iter
+    held = frame.lookup(node.id) if isinstance(node, ast.Name) else None
+    number = len(held.items) if isinstance(held, Sequence) and held.items is not None else _range(node)
+    alone = len(generators) == 1 and not generators[0].ifs
+    return number if alone and 0 < number <= _MOST_ITEMS else 0
+
+
+def _range(node: ast.expr) -> int:
+    """The number in ``range(3)``; 0 for anything else."""
     called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
     last = node.args[0] if called and isinstance(node, ast.Call) and len(node.args) == 1 else None
-    return isinstance(last, ast.Constant) and last.value == 1
+    return last.value if isinstance(last, ast.Constant) and isinstance(last.value, int) else 0
 
 
 def part_of(value: Value, position: int) -> Value:

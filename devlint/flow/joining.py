@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import replace
 
 from devlint import device
@@ -134,12 +135,25 @@ def _join_items(first: Sequence, second: Sequence, guard: str) -> Value:
 def _join_mappings(first: Mapping, second: Mapping, guard: str) -> Value:
     """Two dicts with the same literal keys; one that is empty says nothing of what is put into it."""
     if [key for key, _ in first.items] != [key for key, _ in second.items]:
-        return UNKNOWN
+        return _join_entries(first, second, guard)
     pairs = zip(first.items, second.items, strict=True)
     items = tuple((key, join(one, two, guard)) for (key, one), (_, two) in pairs)
     if first.items or first.other is not UNKNOWN is not second.other:
         return Mapping(items, join(first.other, second.other, guard))
     return Mapping((), second.other if first.other is UNKNOWN else first.other)
+
+
+def _join_entries(first: Mapping, second: Mapping, guard: str) -> Value:
+    """Two dicts of which nothing is known but what is in them."""
+    held = []
+    for mapping in (first, second):
+        values = [value for _, value in mapping.items] + ([] if mapping.other is UNKNOWN else [mapping.other])
+        if not values:
+            return UNKNOWN
+        held.append(functools.reduce(add_item, values))
+    one, two = held
+    every = add_item(one, two) if guard.startswith(device.LOOP) else join(one, two, guard)
+    return UNKNOWN if every is UNKNOWN else Mapping((), every)
 
 
 def gather(first: Sequence, second: Sequence) -> Value:
@@ -153,9 +167,12 @@ def gather(first: Sequence, second: Sequence) -> Value:
 def add_item(known: Value, added: Value) -> Value:
     """What any one item is of a list of ``known`` things, when ``added`` is put into it."""
     if isinstance(known, Tensor) and isinstance(added, Tensor):
-        if added.device in known.device.leaves() or known.device.kind is added.device.kind is Kind.CPU:
+        several = known.device.guard == ITEMS or known.device.guard.startswith(device.LOOP)
+        same = known.device == added.device or known.device.kind is added.device.kind is Kind.CPU
+        if same or (several and added.device in known.device.leaves()):
             return known
-        if known.device in added.device.leaves():
+        several = added.device.guard == ITEMS or added.device.guard.startswith(device.LOOP)
+        if several and known.device in added.device.leaves():
             return added
     return join(known, added, ITEMS)
 

@@ -12,15 +12,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from devlint import device
-from devlint.device import Role
-from devlint.flow import draws, endings, expressions, guards, literals, mentions, names, overrides, statements
+from devlint.device import AVAILABLE, Role
+from devlint.flow import draws, endings, expressions, guards, mentions, names, overrides, parameters, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers, outcome
 from devlint.flow.changes import survives
 from devlint.flow.choosing import Choosing
 from devlint.flow.consulted import Project, changes_default
 from devlint.flow.crossing import scrubbed_heap
-from devlint.flow.evidence import DEVICE_NAME, defaults_of, is_numbers
 from devlint.flow.frame import Call, Frame, at_hand, is_device
 from devlint.flow.groups import Groups
 from devlint.flow.imported import Family, Imports
@@ -42,9 +41,7 @@ from devlint.flow.values import (
     Loader,
     Module,
     Named,
-    Opaque,
     Tensor,
-    Unknown,
     Value,
     names_device,
     with_module,
@@ -169,6 +166,9 @@ class Machine:
     def record(self, site: Site, frame: Frame) -> None:
         """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""
         claim = isinstance(site, (Operation, Forward, HostRead))
+        if claim and frame.state.facts.get(AVAILABLE) is False:
+            # without an accelerator nothing is anywhere else
+            return
         if self.muted or (frame.inlined and not claim) or (frame.silent and claim):
             return
         self.steps.made(frame, site)
@@ -191,7 +191,8 @@ class Machine:
     # -- classes -----------------------------------------------------------------------------------------------------
 
     def _run_class(self, info: ClassInfo) -> None:
-        if not self.index.triggered(info.node) and not self._inherits(info):
+        called = {name for name, method in info.methods.items() if method in self._worlds}
+        if not called and not self.index.triggered(info.node) and not self._inherits(info):
             return
         init = info.methods.get("__init__")
         if init is not None and init.triggered:
@@ -199,7 +200,9 @@ class Machine:
         kept = self._followed(info)
         for name, method in info.methods.items():
             if name != "__init__" and (
-                method.triggered or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)
+                method.triggered
+                or name in called
+                or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)
             ):
                 self._run_alone(method)
 
@@ -312,7 +315,7 @@ class Machine:
             state.accelerated = True
         frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
         guards.decorate(frame, info)
-        self._bind(frame, info, call, bound)
+        parameters.bind(frame, info, call, bound)
         return frame
 
     def _on_the_host(self, info: FunctionInfo) -> bool:
@@ -323,68 +326,6 @@ class Machine:
             return True
         callers = info.owner.callers.get(info.name, ()) if info.private else ()
         return bool(callers) and all(caller.name in self.index.host_functions for caller in callers)
-
-    def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
-        """Bind the parameters: to what the call passes, else to their defaults, else to what has only an identity."""
-        arguments = info.node.args
-        parameters = [*arguments.posonlyargs, *arguments.args]
-        env = frame.state.env
-        static = "staticmethod" in info.decorators
-        if info.owner is not None and parameters and not static:
-            env[parameters[0].arg] = bound if bound is not None else self._self_for(info)
-            parameters = parameters[1:]
-        defaults = defaults_of(arguments)
-        positional = call.positional if call else ()
-        for position, parameter in enumerate((*parameters, *arguments.kwonlyargs)):
-            name = parameter.arg
-            value: Value | None = None
-            if call is not None and not (call.open or call.starred):
-                value = (
-                    positional[position]
-                    if position < min(len(positional), len(parameters))
-                    else call.keywords.get(name)
-                )
-                if value is None and isinstance(defaults.get(name), ast.Constant):
-                    value = Const(defaults[name].value)  # type: ignore[attr-defined]  # an ast.Constant, seen above
-            # the function's own word that it takes numbers outweighs what its caller seems to pass
-            number = isinstance(value, Opaque) and info.hints.get(name) == "number"
-            default = defaults.get(name)
-            if value is None and call is not None and isinstance(default, (ast.Call, ast.Attribute, ast.Name)):
-                value = self._default(frame, default)
-            if value is None or number or isinstance(value, Unknown):
-                value = self._argument(frame, info, parameter, defaults.get(name))
-            env[name] = value
-        for rest in (arguments.vararg, arguments.kwarg):
-            if rest is not None:
-                env[rest.arg] = Opaque(f"{info.qualname}:{rest.arg}", rest.arg, "", Role.INPUT, rest)
-
-    def _default(self, frame: Frame, default: ast.expr) -> Value:
-        """The value of a parameter's default; what it says of itself, it says where the function is defined."""
-        self.muted += 1
-        value = expressions.evaluate(frame, default)
-        self.muted -= 1
-        return value
-
-    def _self_for(self, info: FunctionInfo) -> Value:
-        if info.owner is None or "classmethod" in info.decorators:
-            return UNKNOWN
-        return self.self_value(info.owner)
-
-    def _argument(self, frame: Frame, info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Value:
-        name = parameter.arg
-        hint = info.hints.get(name, "")
-        literal = default.value if isinstance(default, ast.Constant) else None
-        if isinstance(literal, str) and (place := device.parse(literal)) is not None:
-            hint = "device"
-            if place.kind is device.Kind.ACCELERATOR and default is not None:
-                literals.default(frame, info, name, default, literal)
-        elif isinstance(literal, (int, float)) or is_numbers(default):
-            hint = "number"
-        elif not hint and DEVICE_NAME.search(name):
-            hint = "device"
-        role = Role.DEVICE if hint == "device" else Role.INPUT
-        optional = isinstance(default, ast.Constant) and default.value is None
-        return Opaque(f"{info.qualname}:{name}", name, hint, role, parameter, optional=optional)
 
     def enter(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of the project; what it says beyond mismatches, it says when run alone."""

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import holding, leads, literals, managed, names, steps, table, tensors, transfers, unplaced, wrapping
+from devlint.flow import (
+    holding,
+    leads,
+    literals,
+    managed,
+    names,
+    outputs,
+    steps,
+    table,
+    tensors,
+    transfers,
+    unplaced,
+    wrapping,
+)
 from devlint.flow.operations import blend, derive, is_tensor, meet, returned
 from devlint.flow.state import ANY, CHANGED, CHILDREN, DEVICE, FED, REGISTERED
 from devlint.flow.values import (
@@ -129,7 +142,8 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
     paths = {child.path for child in children}
     spread = len(places) != 1 and (not complete or any(child.spread for child in children))
     empty = complete and all(holding.is_empty(frame, child) for child in children)
-    item = paths.pop() if len(paths) == 1 else ""
+    of_torch = complete and all(child.path and child.cls is None for child in children)
+    item = paths.pop() if len(paths) == 1 else "torch.nn.Module" if of_torch else ""
     return replace(module, has_state=bool(stateful) or not complete, spread=spread, item=item, empty=empty)
 
 
@@ -232,7 +246,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
     tensors_in = [met for met in operands if is_tensor(met[1])]
     place = frame.place_of(module)
     clash = False
-    if module.has_state and not module.spread and not _does_without(module):
+    if module.has_state and not module.spread and not outputs.idle(module):
         if module.path.startswith("torch.nn."):
             # no layer of torch takes a 0-dim tensor
             tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
@@ -255,16 +269,8 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         # one mistake is told once: go on as if the module was where its input is
         place = next(where for where in map(_where(frame), tensors_in) if where.differs(place))
     if module.cls is not None:
-        return _own_output(frame, call, module, place)
+        return outputs.own(frame, call, module, place)
     return _output(frame, call, module, place, definite)
-
-
-def _does_without(module: Module) -> bool:
-    """Whether ``forward`` of a class of the file never speaks of the module's own parts."""
-    method = module.cls.method("forward") if module.cls is not None else None
-    return method is not None and not any(
-        isinstance(node, ast.Name) and node.id in ("self", "super") for node in method.nodes
-    )
 
 
 def _with_dimensions(value: Value) -> Value:
@@ -273,31 +279,6 @@ def _with_dimensions(value: Value) -> Value:
 
 def _where(frame: Frame) -> Callable[[tuple[ast.AST, Value, str]], Device]:
     return lambda met: frame.state.settled(as_tensor(met[1]).device)
-
-
-def _own_output(frame: Frame, call: Call, module: Module, place: Device) -> Value:
-    """What ``forward`` of a class of the file returns, seen from where the module is."""
-    info = module.cls
-    method = info.method("forward") if info else None
-    if info is None or method is None or not place.known:
-        return derive(frame, call)
-    near = UNKNOWN if info.moves_inputs else returned(frame, call, place)
-    machine = frame.machine
-    machine.muted += 1
-    heap = frame.state.heap
-    result = machine.enter(frame, Function(method, (), machine.self_value(info)), call)
-    frame.state.heap = heap
-    machine.muted -= 1
-    return near if result is UNKNOWN else _seen_from(result, info.place, place, frame.story_of(module))
-
-
-def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]) -> Value:
-    if isinstance(value, Tensor):
-        return replace(value, device=place, story=story, grad="graph") if value.device.symbol == symbol else value
-    if isinstance(value, Sequence):
-        items = None if value.items is None else tuple(_seen_from(item, symbol, place, story) for item in value.items)
-        return replace(value, items=items, item=_seen_from(value.item, symbol, place, story))
-    return value
 
 
 def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> bool:

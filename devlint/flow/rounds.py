@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
-from devlint.device import UNKNOWN, Device, Kind
+from devlint.device import EACH, ITEMS, LOOP, UNKNOWN, Device, Kind
 from devlint.flow import names, nodes
-from devlint.flow.state import State
-from devlint.flow.values import Tensor, Value
+from devlint.flow.state import State, merge
+from devlint.flow.values import Mapping, Sequence, Tensor, Value
 
 
 def moved(before: State, after: State) -> bool:
@@ -39,6 +39,36 @@ def forget(state: State, guard: str) -> None:
     for key, held in state.heap.items():
         if isinstance(held, Device) and _depends(held, guard):
             state.heap[key] = UNKNOWN
+        elif isinstance(held, (Sequence, Mapping)):
+            state.heap[key] = _content(held, guard)
+
+
+def parted(start: State, entry: State, first: State, changes: frozenset[str]) -> State:
+    """The start of any round, where only a condition that the loop does not change lets another round come."""
+    for key, truth in first.facts.items():
+        name, _, bound = key.partition("#")
+        if key not in entry.facts and bound and name.isidentifier() and name not in changes:
+            before = entry.copy()
+            return merge(start, before, key) if truth else merge(before, start, key)
+    return start
+
+
+def _content(held: Sequence | Mapping, guard: str) -> Sequence | Mapping:
+    """A list or dict after the loop: what got one of several in each round has all of them."""
+    if isinstance(held, Mapping):
+        return replace(
+            held, items=tuple((key, _left(value, guard)) for key, value in held.items), other=_left(held.other, guard)
+        )
+    items = None if held.items is None else tuple(_left(value, guard) for value in held.items)
+    return replace(held, items=items, item=_left(held.item, guard))
+
+
+def _left(value: Value, guard: str) -> Value:
+    if not isinstance(value, Tensor) or not _depends(value.device, guard):
+        return value
+    if value.device.guard == guard.replace(LOOP, EACH, 1):
+        return replace(value, device=replace(value.device, guard=ITEMS))
+    return replace(value, device=UNKNOWN, factory="", factory_node=None, story=())
 
 
 def is_of(key: str, guard: str) -> bool:
@@ -47,7 +77,8 @@ def is_of(key: str, guard: str) -> bool:
 
 
 def _depends(place: Device, guard: str) -> bool:
-    return place.kind is Kind.CHOICE and any(is_of(known, guard) for known in place.guards())
+    item = guard.replace(LOOP, EACH, 1)
+    return place.kind is Kind.CHOICE and any(is_of(known, guard) or known == item for known in place.guards())
 
 
 class Rounds:

@@ -12,7 +12,9 @@ from devlint.flow.values import (
     Batches,
     DeviceValue,
     Flag,
+    Mapping,
     Opaque,
+    Sequence,
     Tensor,
     Value,
 )
@@ -20,6 +22,8 @@ from devlint.sites import Step
 
 CHILDREN = "@children"
 """The heap field that holds the modules which a container, or a wrapper, was made of."""
+CONTENT = "@content"
+"""The heap field that holds what is in a list or dict now."""
 DEVICE = "@device"
 """The heap field that holds a module's device."""
 ARGUMENTS = "@arguments"
@@ -111,9 +115,20 @@ class State:
 
     def seen(self, value: Value) -> Value:
         """``value`` as the known conditions leave it."""
+        if isinstance(value, (Sequence, Mapping)):
+            return self.content(value)
         if isinstance(value, (Tensor, DeviceValue, Batches)) and value.device.kind is device.Kind.CHOICE:
             for guard, truth in self.facts.items():
                 value = settle(value, guard, truth)
+        return value
+
+    def content(self, value: Value) -> Value:
+        """A list or dict with what is in it now."""
+        if isinstance(value, (Sequence, Mapping)) and value.oid:
+            held = self.heap.get((value.oid, CONTENT), value)
+            if isinstance(held, (Sequence, Mapping)):
+                return held if held.oid == value.oid else replace(held, oid=value.oid)
+            return held if isinstance(held, Value) else value
         return value
 
     def settled(self, place: Device) -> Device:
@@ -158,7 +173,7 @@ def merge(then: State, other: State, guard: str) -> State:
             # bound on one path only: where it is used, that path was taken
             env[name] = value
         elif mine is not value:
-            env[name] = join(mine, value, guard)
+            env[name] = join(then.content(mine), other.content(value), guard)
     heap = merged.heap
     for place, held in other.heap.items():
         kept = heap.get(place)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from devlint.device import LOOP
 from devlint.flow import (
+    containers,
     contexts,
     graphs,
     guards,
@@ -26,7 +27,7 @@ from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, evaluate_test, operate
 from devlint.flow.frame import Frame, Loop
 from devlint.flow.indexing import assign_item
-from devlint.flow.iteration import ELEMENT, iterate, runs_once
+from devlint.flow.iteration import ELEMENT, each, iterate, runs_once
 from devlint.flow.state import State, merge, rejoin
 from devlint.flow.steps import is_step_loop
 from devlint.flow.values import (
@@ -90,7 +91,8 @@ def _augmented(frame: Frame, node: ast.AugAssign) -> None:
     left = evaluate(frame, node.target)
     result = operate(frame, node, node.target, left, node.value, right, inplace=True)
     if isinstance(left, Sequence):
-        result = Sequence(None, UNKNOWN, left.mutable)
+        result = Sequence(None, UNKNOWN, left.mutable, left.oid)
+        containers.change(frame, left, node.target, result)
     bind(frame, node.target, result, node)
 
 
@@ -313,7 +315,7 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     def begin() -> None:
         for value in item.items or () if isinstance(item, Sequence) else (item,):
             frame.state.forget(value)
-        bind(frame, node.target, item, node.target)
+        bind(frame, node.target, each(item, node.lineno), node.target)
         frame.state.accelerated = accelerated or guards.counts(frame, node.iter)
 
     accelerated = frame.state.accelerated
@@ -350,9 +352,10 @@ def _loop(
         machine.muted -= 1
         loop = Loop(node, step, frame.branches, loop.encloses, frame.chances)
         start = merge(passed[1], entry.copy(), guard)
-        for number, (before, later) in enumerate(itertools.pairwise(passed[1:]), 2):
+        for number, (before, later) in enumerate(itertools.pairwise(passed[1:]), 1):
             if rounds.moved(before, later):
-                start = merge(later, start, f"{guard} round {number}")
+                start = merge(later, start, guard + " again" * number)
+        start = rounds.parted(start, entry, passed[1], frame.machine.rounds(node).changes)
         start.facts = {key: truth for key, truth in entry.facts.items() if not rounds.is_of(key, guard)}
         start.dead = False
     end = _iteration(frame, node, start.copy(), begin, loop)

@@ -51,6 +51,8 @@ _UNDIFFERENTIATED = frozenset(
     isfinite""".split()
 )
 """What no gradient comes back through."""
+_MATRICES = {"mm": 2, "addmm": 2, "bmm": 3, "baddbmm": 3, "outer": 2}
+"""Functions whose results have so many dimensions."""
 _PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue", "cummax", "cummin"})
 
 
@@ -135,12 +137,12 @@ def _collect(found: list[tuple[ast.AST, Value, str]], node: ast.AST, value: Valu
                 if is_tensor(item):
                     found.append((inner, item, parameter))
         elif is_tensor(value.item):
-            found.extend((node, item, parameter) for item in _kinds(value.item))
+            found.extend((node, item, parameter) for item in kinds(value.item))
     elif is_tensor(value):
         found.append((node, value, parameter))
 
 
-def _kinds(item: Value) -> list[Value]:
+def kinds(item: Value) -> list[Value]:
     """The different tensors that a list holds, where it was filled from several sources."""
     if not isinstance(item, Tensor) or item.device.guard != ITEMS:
         return [item]
@@ -179,6 +181,8 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
     """The result with what is known of its dimensions; several results where the function returns several."""
     if name in _UNDIFFERENTIATED:
         result = replace(result, grad="")
+    if name in _MATRICES:
+        return replace(result, many=True, rank=_MATRICES[name], certain=True)
     if name == "requires_grad_" and not tensor.grad:
         asked = call.argument(0, "requires_grad")
         result = replace(result, grad="leaf" if asked is None or factories.is_true(asked) else "")
@@ -196,7 +200,7 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
         return Sequence(None, item(replace(result, rank=tensor.rank)) if name == "unbind" else part)
     if name in ("item", "tolist"):
         return UNKNOWN
-    if name in ("squeeze", "squeeze_", "unsqueeze", "index_select"):
+    if name in ("squeeze", "squeeze_", "unsqueeze", "index_select", *_SHAPED_AS):
         return _reshaped(call, name, result, tensor)
     if name in _ALWAYS_MANY:
         many = True if name != "view" or call.positional else result.many
@@ -212,12 +216,16 @@ def _reshaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor:
     """The result of what adds a dimension, takes one away, or leaves them as they are."""
     if name == "index_select":
         return replace(result, many=tensor.many, rank=tensor.rank, certain=True)
+    if name in _SHAPED_AS:
+        other = as_tensor(call.positional[0] if call.positional else UNKNOWN)
+        return replace(result, many=other.many, rank=other.rank, certain=True)
     if name == "unsqueeze":
         return replace(result, many=True, rank=None if tensor.rank is None else tensor.rank + 1, certain=True)
     many = _more_than(tensor.rank, 1) if call.positional else None
     return replace(result, many=many, rank=None, certain=True)
 
 
+_SHAPED_AS = ("expand_as", "view_as", "reshape_as")
 _SHAPED = frozenset({"view", "reshape", "expand", "repeat"})
 
 

@@ -159,7 +159,15 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
         return replace(
             result, many=True, rank=rank + grown if same and rank is not None and grown is not None else None
         )
+    if name in _BROADCASTING:
+        ranks = [as_tensor(value).rank for _, value, _ in operands]
+        sure = [rank for rank in ranks if rank is not None]
+        return replace(result, rank=max(sure) if len(sure) == len(ranks) else None, certain=True)
     return tensors.shaped(shifted, name, result, as_tensor(definite[0]))
+
+
+_BROADCASTING = frozenset("add sub mul div maximum minimum where fmod remainder eq ne lt le gt ge".split())
+"""Functions of several tensors, whose results have as many dimensions as the one that has most."""
 
 
 def _proven(value: Value) -> Value:

@@ -198,7 +198,10 @@ class Instance(Value):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Value):
-    """A list or tuple: its ``items`` where they are known, and what any one item is."""
+    """A list or tuple: its ``items`` where they are known, and what any one item is.
+
+    What is in a list now is on the heap, under its ``oid``.
+    """
 
     items: tuple[Value, ...] | None
     item: Value = UNKNOWN
@@ -212,6 +215,7 @@ class Mapping(Value):
 
     items: tuple[tuple[object, Value], ...]
     other: Value = UNKNOWN
+    oid: int = 0
 
 
 @dataclass(frozen=True, slots=True)

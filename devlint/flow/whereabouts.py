@@ -6,14 +6,14 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devlint.device import AVAILABLE, ITEMS, RETURN, Device, Kind
+from devlint.device import AVAILABLE, EACH, ITEMS, RETURN, Device, Kind
 from devlint.flow.state import availability
 from devlint.flow.values import DeviceValue, Flag, Tensor
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
 
-_MARKS = (RETURN, ITEMS, "exit ", "break ", "continue ", "try ", "except ", "case ", "operand ", "either ")
+_MARKS = (RETURN, ITEMS, EACH, "exit ", "break ", "continue ", "try ", "except ", "case ", "operand ", "either ")
 """How the guards begin that are no conditions, but tell where a value came from."""
 
 

@@ -103,7 +103,9 @@ def _settled_on_cpu(device: Device) -> bool:
     """Whether some path puts it on the CPU on purpose, under a condition of which nothing is known."""
     if device.kind is Kind.CPU:
         return True
-    return not _chosen(device) and any(leaf.kind is Kind.CPU and not leaf.implied for leaf in device.leaves())
+    if device.then is None or device.other is None or _chosen(device):
+        return False
+    return any(not side.implied and _settled_on_cpu(side) for side in (device.then, device.other))
 
 
 def _shown(device: Device) -> str:

@@ -100,7 +100,8 @@ class UnregisteredTensor(Rule):
         leaves = site.value.device.leaves()
         if not any(leaf.kind is Kind.CPU for leaf in leaves):
             return
-        if site.moved:
+        moved = site.moved and all(use.label.startswith("moved") for use in site.uses)
+        if moved:
             # a copy costs whatever its size; but a value put on the CPU on purpose may be kept off the accelerator
             if site.value.many is False or not all(leaf.implied for leaf in leaves):
                 return

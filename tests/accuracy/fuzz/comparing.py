@@ -7,12 +7,14 @@ of words in its ``sys.argv`` (that is how a program has conditions that nobody c
    in that row.  Such a claim explains whatever happens later to the tensor, so its row is repaired first.
 2. The first row that fails in any run must be claimed: by an error or warning in that row, or in the row of a call
    that led there; or by a warning elsewhere (a factory in ``forward``, a plain attribute, a plain list of modules)
-   whose remedy makes this failure vanish.  The failing row is repaired (or the remedy kept), and the next step begins.
+   that names this row too, or whose remedy makes this failure vanish.
+   The failing row is repaired (or the remedy kept), and the next step begins.
    A row that another run gets through fails for a condition which nobody can know: of a tensor that is moved to the
    accelerator under such a condition, `check` assumes that it is there, and may be silent.  It also reads a module's
    methods as if module and arguments were on the accelerator: what does not fail then is no miss either.
 3. When nothing fails any more, an error that is still claimed for a row that was reached is a false claim, unless it
    says "when that is an accelerator" and the row fails once modules and the arguments of functions are on one.
+   Functions that nobody called are left out here: a claim about what they would do is neither right nor wrong.
 """
 
 from __future__ import annotations
@@ -108,12 +110,18 @@ def _silent(program: Program, claims: list[Finding], runs: list[Run], outcome: C
             continue
         seen_rows = [seen.lost if claim.code == "DVL102" else seen.broken for seen in runs]
         failing = any(row in seen.failed for seen in runs)
-        if not failing and not any(row in rows for rows in seen_rows):
+        if not failing and not any(row in rows for rows in seen_rows) and not _silent_if_placed(program, claim):
             raise Disagreement("false claim", program, row, f"{claim.code} {claim.message}")
         outcome.count(outcome.confirmed, claim.code)
         outcome.count(outcome.claimed, claim.code)
         return program.repair(row)
     return None
+
+
+def _silent_if_placed(program: Program, claim: Finding) -> bool:
+    """Whether what is claimed "on an accelerator" comes true for callers that use one."""
+    runs = [run(program.text, words, placed=True) for words in _subsets(program.words)]
+    return claim.code == "DVL106" and any(claim.span.row in seen.broken for seen in runs)
 
 
 def _failing(program: Program, claims: list[Finding], runs: list[Run], outcome: Comparison) -> Program | None:
@@ -129,6 +137,9 @@ def _failing(program: Program, claims: list[Finding], runs: list[Run], outcome: 
             outcome.count(outcome.confirmed, claim.code)
             return program.repair(row)
     for claim in claims:
+        if claim.code in ELSEWHERE and any(place.span.row in failed.failed for place in claim.related):
+            outcome.count(outcome.explained, claim.code)
+            return program.repair(failed.failed[0])
         mended = program.mend(claim.span.row) if claim.code in ELSEWHERE else None
         if mended is not None and not any(seen.failed == failed.failed for seen in _runs(mended)):
             outcome.count(outcome.explained, claim.code)
@@ -172,6 +183,9 @@ def _runs(program: Program) -> Iterable[Run]:
 
 def _clean(program: Program, claims: list[Finding], runs: list[Run]) -> None:
     """A program that runs: an error claimed of what was reached is wrong."""
+    uncalled = program.without_uncalled(set().union(*(seen.reached for seen in runs)))
+    if uncalled.lines != program.lines:
+        claims = claims_of(uncalled.text)
     for claim in claims:
         row = claim.span.row
         reached = any(row in seen.reached for seen in runs)

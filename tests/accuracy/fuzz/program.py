@@ -52,6 +52,25 @@ class Program:
         """The program without what fails in a row."""
         return self._with(row, self.lines[row - 1].repaired)
 
+    def without_uncalled(self, reached: set[int]) -> Program:
+        """The program with nothing in the functions of which no statement has begun."""
+        lines = list(self.lines)
+        for start, line in enumerate(lines):
+            end = self.end(start)
+            if line.text.lstrip().startswith("def ") and reached.isdisjoint(range(start + 2, end + 1)):
+                inside = f"{line.indent}    pass"
+                lines[start + 1 : end] = [Line(inside), *[Line("")] * (end - start - 2)]
+        return replace(self, lines=tuple(lines))
+
+    def end(self, start: int) -> int:
+        """Where the block ends that a line begins."""
+        end = start + 1
+        while end < len(self.lines) and (
+            not self.lines[end].text or len(self.lines[end].indent) > len(self.lines[start].indent)
+        ):
+            end += 1
+        return end
+
     def longer(self) -> Program:
         """The program with one more round of every loop."""
         lines = []

@@ -66,7 +66,11 @@ class Run:
 
     def given(self, value: Any) -> Any:
         """An argument, from callers that keep what they pass on the accelerator."""
-        return value.cuda() if self.placed and hasattr(value, "is_leaf") else value
+        if not self.placed:
+            return value
+        if hasattr(value, "is_leaf"):
+            return value.cuda()
+        return "cuda" if value == "cpu" or type(value).__name__ == "device" else value
 
     def dropped(self, row: int, receiver: Any, name: str, *args: Any, **kwargs: Any) -> None:
         """A move whose result nobody keeps."""

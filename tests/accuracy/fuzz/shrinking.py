@@ -28,7 +28,7 @@ def _without_lines(found: Disagreement) -> Disagreement:
     start = len(found.program.lines)
     while start:
         start = min(start, len(found.program.lines)) - 1
-        for lines in _shorter(found.program.lines, start):
+        for lines in _shorter(found.program, start):
             less = _same(replace(found.program, lines=lines), found)
             if less is not None:
                 found = less
@@ -69,21 +69,13 @@ def _same(program: Program, found: Disagreement) -> Disagreement | None:
     return None
 
 
-def _shorter(lines: tuple[Line, ...], start: int) -> Iterator[tuple[Line, ...]]:
+def _shorter(program: Program, start: int) -> Iterator[tuple[Line, ...]]:
     """The lines without the block that begins somewhere, or without its header."""
-    end = _end(lines, start)
+    lines, end = program.lines, program.end(start)
     yield (*lines[:start], *lines[end:])
     if end > start + 1:
         inner = tuple(_dedented(line) for line in lines[start + 1 : end])
         yield (*lines[:start], *inner, *lines[end:])
-
-
-def _end(lines: tuple[Line, ...], start: int) -> int:
-    """Where the block ends that a line begins."""
-    end = start + 1
-    while end < len(lines) and (not lines[end].text or len(lines[end].indent) > len(lines[start].indent)):
-        end += 1
-    return end
 
 
 def _dedented(line: Line) -> Line:
@@ -95,7 +87,7 @@ def _simpler(line: Line) -> Iterator[str]:
     if line.repaired not in ("pass", text):
         yield line.repaired
     target, equals, expression = text.partition(" = ")
-    if equals and "(" in expression and not line.indent:
+    if equals and "(" in expression and not line.indent and target[0] in "muap":
         yield f"{target} = torch.ones(4, 4)"
         yield f"{target} = torch.ones(4, 4).cuda()"
     for old, new in _REPLACED:

@@ -47,7 +47,7 @@ _SAME = {
 _UNARY = {
     MATRIX: (
         "{}.relu()", "-{}", "{}.t() * 1", "torch.sigmoid({})", "{}.clone()", "F.softmax({}, dim=1)", "{} * 2",
-        "{}.detach() + 0.0", "{}.view(-1).view(4, 4) * 1.0", "{}.contiguous() - 1", "torch.clamp({}, 0.0, 1.0)",
+        "{}.detach() + 0.0", "{}.reshape(-1).reshape(4, 4) * 1.0", "{}.contiguous() - 1", "torch.clamp({}, 0.0, 1.0)",
         "{}[:2].repeat(2, 1)", "{}.unsqueeze(0)[0] * 1", "F.dropout({}, 0.5)", "1 - {}",
     ),
     VECTOR: ("{} * 2", "{}.abs()", "torch.exp({})", "{}.flip(0)", "{} + 1"),
@@ -90,7 +90,7 @@ def value(w: Writer, kind: str, want: str = ANY, depth: int = 2) -> Expression:
 
 def wanted(w: Writer, want: str) -> str:
     """The place where an operand should be, if it should go with another: now and then it does not."""
-    return ANY if w.chance(18) else want
+    return ANY if w.chance(22) else want
 
 
 def simple(w: Writer, kind: str, want: str = ANY) -> Expression:
@@ -218,8 +218,13 @@ def _binary(w: Writer, kind: str, want: str, depth: int) -> Expression:
 
 
 def _grouped(text: str) -> str:
-    plain = text.replace(".", "").replace("_", "").replace("(", "").replace(")", "").replace("[", "").replace("]", "")
-    return text if plain.isalnum() or (text.startswith("torch.") and text.endswith(")")) else f"({text})"
+    """The text in brackets, if it is an operation."""
+    depth = 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if not depth and character in " -~":
+            return f"({text})"
+    return text
 
 
 # -- what only one kind has ------------------------------------------------------------------------------------------

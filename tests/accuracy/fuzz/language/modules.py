@@ -181,7 +181,8 @@ def _forward(w: Writer, attributes: list[Name]) -> None:
             if name.kind != "modules" and name.info not in ("parameter", "given"):
                 w.scopes[-1].names[name.text] = Name(name.text, name.kind, CUDA, name.info, fixed=True)
         for name in attributes:
-            if w.chance(75):
+            # a module is documented to do something with its input and its own parts
+            if name is attributes[0] or w.chance(75):
                 _use(w, name)
         w.returns = MATRIX
         body(w, 0, 2)

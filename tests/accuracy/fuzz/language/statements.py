@@ -92,7 +92,8 @@ def unpack(w: Writer) -> None:
         name = w.choose(containers)
         w.use("unpacking: of a pair")
         expression, places = name.text, (name.place, name.place)
-    elif w.own(MATRIX)[1:] and w.chance(40):
+    elif w.own(MATRIX)[1:] and not w.loops and w.chance(40):
+        # what each has after a loop depends on the number of its rounds, which is documented not to be followed
         one, two = w.own(MATRIX)[:2]
         w.use("unpacking: names exchanged")
         first, second = one.text, two.text
@@ -172,6 +173,22 @@ def change_container(w: Writer) -> None:
     w.place(name.text, place if place == name.place else ANY)
 
 
+def shared(w: Writer) -> None:
+    """A list or dict that changes under one name, and is read under another."""
+    names = w.all(LIST, DICT)
+    if not names:
+        return
+    name = w.choose(names)
+    other = w.fresh("a")
+    w.use(f"alias: of a {name.kind} that changes")
+    w.bind(other, name.kind, name.text, name.place)
+    expression, _ = value(w, MATRIX, ANY, 1)
+    key = '"a"' if name.kind == DICT else "0"
+    changed, read = (other, name.text) if w.chance(50) else (name.text, other)
+    w.line(f"{changed}[{key}] = {expression}")
+    w.bind(w.fresh("m"), MATRIX, f"{read}[{key}] * {simple(w, MATRIX)[0]}", ANY)
+
+
 def collect(w: Writer) -> None:
     """A list that starts empty and is filled in a loop."""
     name, item = w.fresh("collected"), w.fresh("e")
@@ -187,8 +204,8 @@ def collect(w: Writer) -> None:
 
 
 def write(w: Writer) -> None:
-    """A write into a tensor, in place."""
-    names = w.all(MATRIX)
+    """A write into a tensor, in place; an attribute that a method writes to is documented to be unknown."""
+    names = [name for name in w.all(MATRIX) if not name.text.startswith("self.")]
     if not names:
         return
     name = w.choose(names)
@@ -319,7 +336,8 @@ def move_new(w: Writer) -> None:
 
 Statements = list[tuple[Callable[[Writer], None], int]]
 _STATEMENTS: Statements = [
-    (assign, 14), (move_name, 4), (move_new, 4), (drop_move, 1), (alias, 3), (unpack, 3), (container, 4), (mapped, 2),
+    (assign, 14), (move_name, 4), (move_new, 4), (shared, 1), (drop_move, 1), (alias, 3), (unpack, 3), (container, 4),
+    (mapped, 2),
     (change_container, 5), (write, 6), (to_numpy, 1), (show, 1), (name_device, 3), (call_function, 5), (tensor_with, 2),
     (modules.move, 3), (modules.attribute, 3), (modules.objects, 3), (name_leaf, 1), (branches.flag, 1),
 ]  # fmt: skip
