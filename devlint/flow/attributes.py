@@ -51,9 +51,13 @@ class Attributes:
         return [name for known, name in self._known if known == owner]
 
     def use(self, value: Value, node: ast.AST, label: str) -> None:
-        """The attribute meets a tensor that lives where the module does."""
+        """The attribute meets a tensor that lives where the module does.
+
+        What was moved under some condition says nothing: they may meet only where it was not, on the CPU.
+        """
         kept = self._find(value)
-        if kept is not None:
+        place = as_tensor(value).device
+        if kept is not None and (place.kind is not Kind.CHOICE or place == kept.value.device):
             kept.uses.setdefault(node, Step(node, label))
 
     def move(self, frame: Frame, value: Value, node: ast.AST, label: str, kept_again: bool, place: Device) -> None:

@@ -90,7 +90,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
     reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
     if "self" not in entry.rejects_cpu:
-        reacts = [met for met in reacts if met[2] != "self" or not _on_cpu(frame, met[1])]
+        reacts = [met for met in reacts if met[2] != "self" or not _may_be_on_cpu(frame, met[1])]
     kind = "accumulator" if name == "copy_" else "operands"
     clash = meet(frame, call.node, f".{name}()", kind, operands if name == "copy_" and tensor.factory else reacts)
     result = tensor if name.endswith("_") else blend(*deciding(operands, entry))
@@ -155,11 +155,13 @@ def kinds(item: Value) -> list[Value]:
 
 def matters(frame: Frame, met: tuple[ast.AST, Value, str], entry: table.Function) -> bool:
     """Whether the operand's device counts: a CPU tensor only where torch is known to reject it."""
-    return met[2] in entry.rejects_cpu or met[2] == "out" or not _on_cpu(frame, met[1])
+    return met[2] in entry.rejects_cpu or met[2] == "out" or not _may_be_on_cpu(frame, met[1])
 
 
-def _on_cpu(frame: Frame, value: Value) -> bool:
-    return frame.state.settled(as_tensor(value).device).accelerates() is False
+def _may_be_on_cpu(frame: Frame, value: Value) -> bool:
+    """Whether a tensor is on the CPU, on some path or in some round, where there is an accelerator."""
+    place = frame.state.settled(as_tensor(value).device).assume(device.AVAILABLE, True)
+    return any(leaf.accelerates() is False for leaf in place.leaves())
 
 
 def is_definite(value: Value) -> bool:

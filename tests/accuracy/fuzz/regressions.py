@@ -178,6 +178,13 @@ PROGRAMS = {
                 m1 = m1.cpu()
             m1.masked_fill_(torch.ones(4, 4, dtype=torch.bool), 1.0)
     """,
+    "what only gives its shape, elsewhere in the first round alone": """
+        m1 = torch.ones(4, 4).cuda()
+        m2 = m1.cpu()
+        for n1 in range(4):
+            m3 = m1.expand_as(m2)
+            m2 = m1.clone()
+    """,
 }
 
 
