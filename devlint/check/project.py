@@ -7,12 +7,11 @@ could be meant, neither is.
 from __future__ import annotations
 
 import ast
-import gc
 import os
 import re
 import stat
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -25,10 +24,8 @@ from devlint.flow.consulted import Definition, File, is_worth_reading
 from devlint.flow.index import ClassInfo
 from devlint.flow.triggers import says_where
 
-_ROOM = 1_500_000
+_ROOM = 5_000_000
 """So many characters of other files are kept with their trees."""
-_LITTER = 4_000_000
-"""After so many characters that were dropped again, their memory is looked for."""
 _LARGEST = 600_000
 """Files of more bytes are not read for those who import from them."""
 _DEEPEST = 8
@@ -91,7 +88,7 @@ class Project:
         self._definitions: dict[str, _Definitions] = {}
         self._files: OrderedDict[str, ProjectFile] = OrderedDict()
         self._answers: dict[tuple[str, str, bool], _Answer] = {}
-        self._gone = 0
+        self._kept = 0
 
     def find(self, importer: str, path: str, trace: Trace, base: bool) -> Definition | None:
         """What a dotted name means in a file; what is looked at for that goes into ``trace``.
@@ -124,15 +121,30 @@ class Project:
         if not isinstance(source, Source):
             return None
         file = self._files[filename] = ProjectFile(self, source)
-        kept = sum(len(other.text) for other in self._files.values())
-        while kept > _ROOM and len(self._files) > 1:
-            gone = len(self._files.popitem(last=False)[1].text)
-            kept, self._gone = kept - gone, self._gone + gone
-        if self._gone > _LITTER:
-            # definitions know each other, so that nobody else would miss them for long
-            gc.collect()
-            self._gone = 0
+        self._kept += len(text)
+        if self._kept > _ROOM:
+            # what of the others is in use may be known to whoever asks now
+            self._drop([name for name, other in self._files.items() if not other.in_use and other is not file])
         return file
+
+    def _drop(self, filenames: Iterable[str]) -> None:
+        """Let go of files, one after the other, until the rest has room."""
+        dropped = False
+        for filename in filenames:
+            if self._kept <= _ROOM:
+                break
+            file = self._files.pop(filename)
+            self._kept -= len(file.text)
+            dropped = dropped or file.in_use
+            file.dissolve()
+        if dropped:
+            for file in self._files.values():
+                file.forget()
+
+    def tidy(self) -> None:
+        """Make room between one file that is checked and the next, when nobody knows anything of the others."""
+        if self._kept > _ROOM:
+            self._drop(list(self._files))
 
     def tree_of(self, filename: str, data: bytes) -> Source | None:
         """The content of a file that is checked, if it was parsed for somebody else."""
@@ -153,6 +165,8 @@ class Project:
         """Forget those of the files that have changed since they were read; whether there are any."""
         stale = [name for name in filenames if name in self._stamps and _stamp(name) != self._stamps[name]]
         for name in stale:
+            gone = self._files.get(name)
+            self._kept -= len(gone.text) if gone is not None else 0
             for kept in (self._texts, self._stamps, self._names, self._definitions, self._files):
                 kept.pop(name, None)
         if stale:
@@ -219,10 +233,10 @@ class Project:
 
     def _attribute(self, filename: str, name: str, trace: Trace, depth: int) -> tuple[str, str] | None:
         """Who defines a name of a file's top level: the file itself, or whom it imports it from."""
-        text = self._text(filename)
-        if name not in text and "*" not in text:
+        definitions = self._definitions_of(filename)
+        if not definitions.mentions(name):
             return None
-        if self._definitions_of(filename).code(name) is not None:
+        if definitions.code(name) is not None:
             return filename, name
         names = self._names_of(filename)
         if names is None:
@@ -256,6 +270,8 @@ class Project:
 
 
 _NO_TREE = ast.Module([], [])
+_STAR = re.compile(r"\bimport[\s\\]*\*")
+"""What brings names into a file that its text does not have."""
 _DEFINITION = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
 _NEXT = re.compile(r"^(?![\s#)\]}])", re.MULTILINE)
 
@@ -265,9 +281,22 @@ class _Definitions:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._begin: dict[str, int | None] = {}
-        for match in _DEFINITION.finditer(text):
-            self._begin[match[1]] = None if match[1] in self._begin else match.start()
+
+    @cached_property
+    def _begin(self) -> dict[str, int | None]:
+        """Where the definition of each name begins; None where there are several."""
+        begin: dict[str, int | None] = {}
+        for match in _DEFINITION.finditer(self._text):
+            begin[match[1]] = None if match[1] in begin else match.start()
+        return begin
+
+    @cached_property
+    def _has_star(self) -> bool:
+        return "*" in self._text and _STAR.search(self._text) is not None
+
+    def mentions(self, name: str) -> bool:
+        """Whether the text can bind a name."""
+        return name in self._text or self._has_star
 
     def code(self, name: str) -> str | None:
         """The lines of the only definition of a name; ``None`` if it is none, or unclear."""
@@ -356,6 +385,7 @@ def begin() -> None:
 
 def surroundings(target: Target) -> Surroundings:
     """The project around a file that is checked."""
+    _process.tidy()
     return Surroundings(_process, target.path, target.given)
 
 

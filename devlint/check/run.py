@@ -32,7 +32,7 @@ EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 def run(options: Options) -> int:
     """Check what the options say, print the report, and return the exit code."""
     # A syntax tree is a great many objects without cycles: a collection after every 700 of them costs an eighth.
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(1_000_000, 5, 5)
     _open_streams()
     try:
         return _run(options)

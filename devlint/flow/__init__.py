@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.sites import Site, is_test_file
@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from devlint.flow.consulted import Project
 
 
-def analyze(tree: ast.Module, text: str, filename: str = "", project: Project | None = None) -> Iterable[Site]:
+def analyze(tree: ast.Module, text: str, filename: str = "", project: Project | None = None) -> Iterator[Site]:
     """The sites of a parsed file; nothing where it does not mention torch.
 
     ``filename`` serves to tell tests from other code; ``project`` knows what the file imports from others.
     """
     if "torch" not in text:
-        return ()
+        return
+    from devlint.flow import dissolving
     from devlint.flow.machine import Machine
 
-    return Machine(tree, text, is_test_file(filename), project).run()
+    machine = Machine(tree, text, is_test_file(filename), project)
+    yield from machine.run()
+    dissolving.machine(machine)

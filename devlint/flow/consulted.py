@@ -11,7 +11,7 @@ import re
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from devlint.flow import triggers
+from devlint.flow import dissolving, triggers
 from devlint.flow.crossing import ELSEWHERE
 from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.outline import Outline
@@ -55,12 +55,14 @@ class File:
     @cached_property
     def index(self) -> ConsultedIndex:
         """Its definitions, under keys of their own."""
-        return ConsultedIndex(self.tree, self.text, f"{ELSEWHERE}{self.filename}:", self.class_behind)
+        index = ConsultedIndex(self.tree, self.text, f"{ELSEWHERE}{self.filename}:", self.class_behind)
+        index.outline = self.outline
+        return index
 
-    @property
+    @cached_property
     def outline(self) -> Outline:
         """What it binds at its top level."""
-        return self.index.outline
+        return Outline(self.tree)
 
     @cached_property
     def changes_default(self) -> bool:
@@ -70,6 +72,22 @@ class File:
     def class_behind(self, path: str) -> ClassInfo | None:
         """The class that the file means by a dotted name, where another file of the project defines it."""
         return None
+
+    @property
+    def in_use(self) -> bool:
+        """Whether somebody may know its definitions."""
+        return "index" in self.__dict__
+
+    def dissolve(self) -> None:
+        """Let go of its definitions, which know each other and it."""
+        if self.in_use:
+            dissolving.definitions(self.index)
+            self.__dict__.clear()
+
+    def forget(self) -> None:
+        """Others were dissolved: what it knows of their definitions is to be asked again."""
+        if self.in_use:
+            dissolving.others(self.index)
 
     def class_(self, name: str) -> ClassInfo | None:
         """The class of that name, if nothing else can be meant by it."""

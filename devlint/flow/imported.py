@@ -152,7 +152,7 @@ class Family:
     def __init__(self, host: Machine, project: Project) -> None:
         self._host = host
         self._project = project
-        self._guests: dict[Index, Machine] = {}
+        self.guests: dict[Index, Machine] = {}
 
     def machine(self, file: File) -> Machine:
         """Who interprets a file."""
@@ -160,11 +160,11 @@ class Family:
             return self._host
         from devlint.flow.guests import Guest
 
-        known = self._guests.get(file.index)
+        known = self.guests.get(file.index)
         if known is None:
-            known = self._guests[file.index] = Guest(self._host, file, self._project, self)
+            known = self.guests[file.index] = Guest(self._host, file, self._project, self)
         return known
 
     def of(self, index: Index) -> Machine:
         """Who interprets the definitions of an index."""
-        return self._guests.get(index, self._host)
+        return self.guests.get(index, self._host)

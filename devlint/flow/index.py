@@ -144,7 +144,7 @@ class ClassInfo:
     methods: dict[str, FunctionInfo] = field(default_factory=dict)
     shim: bool = False
     """Whether it is defined for the sake of another version of torch."""
-    _inherited: dict[str, FunctionInfo | None] = field(default_factory=dict)
+    inherited: dict[str, FunctionInfo | None] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -204,10 +204,10 @@ class ClassInfo:
         """The method of that name, inherited ones of this project included."""
         if name in self.methods:
             return self.methods[name]
-        if name not in self._inherited:
+        if name not in self.inherited:
             found = (info.methods[name] for info in self.ancestors() if name in info.methods)
-            self._inherited[name] = next(found, None)
-        return self._inherited[name]
+            self.inherited[name] = next(found, None)
+        return self.inherited[name]
 
     def roots(self) -> set[str]:
         """The names of the bases that the project does not define."""
@@ -305,7 +305,7 @@ class Index:
         self.tree = tree
         self.label = label
         self.elsewhere = elsewhere
-        self._outside: dict[str, ClassInfo | None] = {}
+        self.outside_known: dict[str, ClassInfo | None] = {}
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
@@ -406,9 +406,9 @@ class Index:
         """The class that a name stands for, of which the canonical form is ``path``, if another file defines it."""
         if self.elsewhere is None or not name:
             return None
-        if name not in self._outside:
-            self._outside[name] = self._elsewhere(name, path, self.elsewhere)
-        return self._outside[name]
+        if name not in self.outside_known:
+            self.outside_known[name] = self._elsewhere(name, path, self.elsewhere)
+        return self.outside_known[name]
 
     def _elsewhere(self, name: str, path: str, find: Callable[[str], ClassInfo | None]) -> ClassInfo | None:
         head = name.partition(".")[0]

@@ -103,6 +103,8 @@ class Machine:
         self._worlds: dict[FunctionInfo, dict[str, Value]] = {}
         self.finished = False
         self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
+        self.kept = [self._top]
+        """The frames that are known to what is defined in them."""
 
     @property
     def globals(self) -> dict[str, Value]:

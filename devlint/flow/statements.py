@@ -137,6 +137,8 @@ def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
 def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     info = frame.machine.index.function(node)
     closure = (frame, *frame.closure) if frame.info is not None else ()
+    if closure:
+        frame.machine.kept.append(frame)
     plain = not info.decorators or all(
         name.endswith(("no_grad", "inference_mode", "torch.jit.script")) for name in info.decorators
     )

@@ -1,0 +1,38 @@
+"""Letting go of what is no longer needed.
+
+Machines, frames and definitions know each other in circles, as large as all the code that was read.  Only Python's
+garbage collector would find them, and each of its searches looks at everything that is still in use; taken apart, they
+are gone at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from devlint.flow.index import Index
+    from devlint.flow.machine import Machine
+
+
+def machine(host: Machine) -> None:
+    """Take the machine of a file that was checked apart, and those that it had for others; its sites stay."""
+    guests = () if host.imports is None else tuple(host.imports.family.guests.values())
+    definitions(host.index)
+    for one in (host, *guests):
+        for frame in one.kept:
+            vars(frame).clear()
+        vars(one).clear()
+
+
+def definitions(index: Index) -> None:
+    """Take the definitions of a file apart, of which nobody else knows any."""
+    for info in (*index.functions.values(), *index.classes.values()):
+        vars(info).clear()
+    vars(index).clear()
+
+
+def others(index: Index) -> None:
+    """Let a file ask again for what it knows of definitions of other files: some of them are gone."""
+    index.outside_known.clear()
+    for info in index.classes.values():
+        info.inherited.clear()
