@@ -317,8 +317,12 @@ class Machine:
             state.accelerated = True
         frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
         guards.decorate(frame, info)
-        parameters.bind(frame, info, call, bound)
+        self._bind(frame, info, call, bound)
         return frame
+
+    def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
+        """Give the parameters their values."""
+        parameters.bind(frame, info, call, bound)
 
     def _on_the_host(self, info: FunctionInfo) -> bool:
         """Whether a function works before anything was moved: it makes batches, or sets up a module."""
