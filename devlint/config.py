@@ -12,7 +12,7 @@ from typing import Any
 
 from devlint.finding import Severity
 
-OUTPUT_FORMATS = ("text", "concise", "json")
+OUTPUT_FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit", "rdjson")
 FAIL_ON = {"info": Severity.INFO, "warning": Severity.WARNING, "error": Severity.ERROR}
 # Ruff's list: directories that hold other people's code, or machine-made code.
 DEFAULT_EXCLUDE = (

@@ -29,6 +29,20 @@ class Applicability(str, enum.Enum):
     """Nearly always right; a person should look at it."""
 
 
+class Failure(str):
+    """One line that says what devlint could not do; ``path`` is the file it is about, empty where that is none."""
+
+    __slots__ = ("path",)
+
+    path: str
+
+    def __new__(cls, path: str, text: str) -> Failure:
+        """The line begins with the path, or with its notation where it has no characters that could be shown."""
+        line = super().__new__(cls, f"{path or repr(path)}: {text}")
+        line.path = path
+        return line
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
     """A range of source text: rows and columns count characters from 1, the end is exclusive."""

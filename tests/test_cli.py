@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 import devlint
 from devlint.cli import main
+from devlint.config import OUTPUT_FORMATS
 
 ROOT = str(Path(devlint.__file__).parents[1])
 
@@ -71,7 +72,9 @@ class TestCheck:
     def test_json(self, tree) -> None:
         tree({"a.py": "dropped()"})
         result = run("--output-format", "json", "a.py", "nope.py")
-        assert [entry["code"] for entry in json.loads(result.stdout)] == ["DVL102"]
+        failure, finding = json.loads(result.stdout)
+        assert (failure["code"], failure["message"]) == (None, "nope.py: No such file or directory")
+        assert finding["code"] == "DVL102"
         assert result.stderr == "error: nope.py: No such file or directory\n"
         assert result.exit_code == 2
 
@@ -113,7 +116,7 @@ class TestCheck:
             (["--extend-select", "E501"], "--extend-select: unknown rule 'E501'"),
             (
                 ["--output-format", "jsn"],
-                "--output-format: expected one of text, concise, json, not 'jsn' (did you mean",
+                f"--output-format: expected one of {', '.join(OUTPUT_FORMATS)}, not 'jsn' (did you mean",
             ),
             (["--fail-on", "warn"], "--fail-on: expected one of info, warning, error, not 'warn'"),
             (["--target-torch", "new"], "--target-torch: expected a torch version such as '2.4', not 'new'"),

@@ -21,6 +21,7 @@ from devlint.auditor.running.merge import merge
 from devlint.auditor.running.recording import Plan, Recording, Refused
 from devlint.auditor.running.runner import Script, ScriptError, die_of, flush, prepare_path
 from devlint.auditor.running.runner import run as run_script
+from devlint.check.write import check_destination
 from devlint.config import Config, ConfigError, Resolver
 from devlint.record import Ending, Environment, Process, Record
 
@@ -62,7 +63,8 @@ def run(options: Options) -> object:
         prepare_path(script)
         script.check()
         _check_torch()
-        _check_output(options.output)
+        if options.output is not None:  # three days of training later would be late to find out
+            check_destination("--output", options.output)
     except (ConfigError, ScriptError) as error:
         say("error", str(error))
         return EXIT_FAILED
@@ -243,24 +245,6 @@ def _check_torch() -> None:
         found = False
     if not found:
         raise ScriptError("torch is not installed for this Python: pip install 'devlint[audit]'")
-
-
-def _check_output(output: str | None) -> None:
-    """Three days of training later would be late to find out."""
-    if output is None:
-        return
-    if not output or "\0" in output:
-        raise ConfigError("--output: no file is named")
-    directory = os.path.dirname(output) or os.curdir
-    if os.path.isdir(output):
-        raise ConfigError(f"--output: {output}: Is a directory")
-    if os.path.exists(output) and not os.path.isfile(output):
-        # the record takes the place of what is there, which would be the end of /dev/null
-        raise ConfigError(f"--output: {output}: Is no regular file")
-    if not os.path.isdir(directory):
-        raise ConfigError(f"--output: {directory}: No such directory")
-    if not os.access(directory, os.W_OK):
-        raise ConfigError(f"--output: {directory}: Permission denied")
 
 
 def _plan(options: Options, directory: str, rank: ranks.Rank | None) -> Plan:

@@ -13,6 +13,7 @@ from pathspec import GitIgnoreSpec
 
 from devlint.check.patterns import compiled
 from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver, leads_out
+from devlint.finding import Failure
 
 
 class Target(NamedTuple):
@@ -86,13 +87,13 @@ class _Walk:
             return
         if not stat.S_ISREG(status.st_mode):
             # Opening a pipe can wait for ever, and a device such as /dev/zero has no end.
-            self._found.errors.append(f"{path}: neither a file nor a directory (what comes from a pipe is read as `-`)")
+            reason = "neither a file nor a directory (what comes from a pipe is read as `-`)"
+            self._found.errors.append(Failure(path, reason))
             return
         if path.endswith(".ipynb"):
             # Its JSON can be read as Python that does nothing, so that all would seem well.
-            self._found.errors.append(
-                f"{path}: notebooks are not read yet; `jupyter nbconvert --to script` makes a .py"
-            )
+            reason = "notebooks are not read yet; `jupyter nbconvert --to script` makes a .py"
+            self._found.errors.append(Failure(path, reason))
             return
         config = self._resolver.at(os.path.dirname(absolute))
         if not (config.force_exclude and force_excluded(absolute, config)):
@@ -199,7 +200,7 @@ class _Walk:
             self._found.targets.append(Target(path, size, config, self._given))
 
     def _fail(self, path: str, error: OSError) -> None:
-        self._found.errors.append(f"{path or repr(path)}: {error.strerror or error}")
+        self._found.errors.append(Failure(path, error.strerror or str(error)))
 
 
 def _plain(path: str) -> str:

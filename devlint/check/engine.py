@@ -18,7 +18,7 @@ from devlint.check.project import Surroundings, begin, surroundings
 from devlint.check.source import ParseFailure, Source, decode
 from devlint.check.suppress import suppressions
 from devlint.config import Config, Resolver
-from devlint.finding import Finding, Span
+from devlint.finding import Failure, Finding, Span
 from devlint.selection import PARSE_ERROR, asked, graded, ignored_in, rules, selected
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ BYTES_WORTH_A_PROCESS = 400_000
 LARGEST = 48 << 20
 """Python's tree of a file can be two hundred times its size: that of a larger one might take all memory there is."""
 TOO_LARGE = f"the file is larger than {LARGEST >> 20} MiB and is not read; exclude it if that is intended"
+FAILED = "devlint failed on this file, please report it"
 TOO_DEEP = 3_000
 """Since 3.11 Python's parser makes no tree of this depth; running out of stack on one is no bug of ours."""
 
@@ -201,7 +202,7 @@ def once(targets: Iterable[Target]) -> list[Target]:
 
 def _take(result: Result, outcome: Outcome) -> None:
     if outcome.error is not None:
-        result.errors.append(f"{outcome.path}: {outcome.error}")
+        result.errors.append(Failure(outcome.path, outcome.error))
         return
     result.files += 1
     result.fixed += outcome.fixed
@@ -209,7 +210,7 @@ def _take(result: Result, outcome: Outcome) -> None:
     if outcome.silenced:
         result.silenced.append(outcome.silenced)
     if outcome.unfixed is not None:
-        result.unfixed.append(f"{outcome.path}: {outcome.unfixed}")
+        result.unfixed.append(Failure(outcome.path, outcome.unfixed))
 
 
 def check_target(target: Target) -> Outcome:
@@ -234,7 +235,7 @@ def with_content(target: Target, work: Callable[[bytes], Outcome]) -> Outcome:
     try:
         return work(data)
     except AnalysisError as error:
-        return Outcome(target.path, error=f"devlint failed on this file, please report it: {error}")
+        return Outcome(target.path, error=f"{FAILED}: {error}")
 
 
 def processes(targets: Sequence[Target], jobs: int) -> int:

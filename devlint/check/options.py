@@ -21,6 +21,8 @@ from devlint.config import load as load_config
 from devlint.selection import UnknownSelectorError, union
 
 STDIN = "-"
+_COUNTED = ("text", "concise", "json")
+"""The formats in which --statistics can be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Options:
     update_baseline: bool = False
     since: str | None = None
     add_suppressions: str | None = None
+    output_file: str | None = None
 
 
 def configure(options: Options) -> tuple[Resolver, Config]:
@@ -151,9 +154,21 @@ def check_combination(options: Options, config: Config) -> None:
             options.update_baseline and stdin and options.stdin_filename is None,
             "--update-baseline: the standard input needs a name, by --stdin-filename",
         ),
+        (
+            options.output_file is not None and options.diff,
+            "--output-file is for the report, and --diff makes none",
+        ),
+        (
+            options.statistics and config.output_format not in _COUNTED,
+            f"--statistics has no {config.output_format} format, only text or json",
+        ),
     ):
         if wrong:
             raise ConfigError(text)
+    if options.output_file is not None:
+        from devlint.check.write import check_destination
+
+        check_destination("--output-file", options.output_file)
 
 
 def first_directory(options: Options) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterable
 from functools import partial
 
 import click
 
 from devlint.check.discover import Target, discover, force_excluded
 from devlint.check.engine import (
+    FAILED,
     LARGEST,
     TOO_LARGE,
     AnalysisError,
@@ -25,6 +27,7 @@ from devlint.check.narrow import Narrowing, judged
 from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
 from devlint.check.project import surroundings
 from devlint.config import Config, ConfigError, Resolver
+from devlint.finding import Failure
 
 EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -126,7 +129,7 @@ def _compared(options: Options, narrowing: Narrowing, result: Result) -> Narrowi
     try:
         return narrowing.updated(result.findings, seen)
     except OSError as error:
-        result.errors.append(f"{baseline.file}: {error.strerror}")
+        result.errors.append(Failure(baseline.file, error.strerror or str(error)))
         _say("error", result.errors[-1])
         return narrowing
 
@@ -156,7 +159,7 @@ def _check_stdin(options: Options, config: Config, fixing: Fixing | None) -> tup
     except OSError as error:
         return Result(errors=[f"the standard input cannot be read: {error.strerror}"]), {}
     if len(data) > LARGEST:
-        return Result(errors=[f"{name}: {TOO_LARGE}"]), {}
+        return Result(errors=[Failure(name, TOO_LARGE)]), {}
     if options.stdin_filename and config.force_exclude and force_excluded(os.path.abspath(name), config):
         return Result(files=1), {name: data}
     if fixing is not None:
@@ -169,7 +172,7 @@ def _check_stdin(options: Options, config: Config, fixing: Fixing | None) -> tup
         around = surroundings(Target(name, len(data), config)) if options.stdin_filename else None
         return Result(check_source(data, name, config, around), files=1, checked=[(name, config)]), {name: data}
     except AnalysisError as error:
-        return Result(errors=[f"{name}: devlint failed on this file, please report it: {error}"]), {}
+        return Result(errors=[Failure(name, f"{FAILED}: {error}")]), {}
 
 
 def _print(options: Options, config: Config, result: Result, stdin: dict[str, bytes], known: int) -> bool:
@@ -205,28 +208,47 @@ def _print_diffs(options: Options, result: Result) -> None:
 
 def _print_report(options: Options, config: Config, result: Result, stdin: dict[str, bytes], known: int) -> None:
     from devlint.report import Report, render
-    from devlint.report.base import wants_color, width_of
+    from devlint.report.base import shows_links, wants_color, width_of
 
     stream = sys.stdout
     if options.fix and stdin:
         # The standard output is for the fixed text.
         stream = sys.stderr
         click.echo(next(iter(stdin.values())), nl=False)
-    color = wants_color(stream)
+    filed = options.output_file is not None
+    color = not filed and wants_color(stream)
     report = Report(
         result.findings,
         result.files,
-        len(result.errors),
-        stdin,
-        color,
-        options.quiet,
+        failures=result.errors,
+        contents=stdin,
+        color=color,
+        quiet=options.quiet,
         fixed=result.fixed if options.fix else None,
         unsafe_fixes=options.unsafe_fixes,
-        width=width_of(stream),
+        width=None if filed else width_of(stream),
         known=known,
+        fail_on=config.fail_on,
+        unfixed=result.unfixed,
+        filed=filed,
+        links=not filed and shows_links(stream),
     )
-    for text in render(report, "statistics" if options.statistics else "", config.output_format):
+    pieces = render(report, "statistics" if options.statistics else "", config.output_format)
+    if options.output_file is not None:
+        _write(options.output_file, pieces)
+        return
+    for text in pieces:
         click.echo(text, file=stream, color=color)
+
+
+def _write(file: str, pieces: Iterable[str]) -> None:
+    from devlint.check.write import write
+
+    text = "".join(f"{piece}\n" for piece in pieces)
+    try:
+        write(file, text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise ConfigError(f"--output-file: {file}: {error.strerror or error}") from error
 
 
 def _open_streams() -> None:

@@ -8,12 +8,30 @@ import shutil
 import stat
 import tempfile
 
+from devlint.config import ConfigError
+
 
 class ChangedMeanwhileError(OSError):
     """The file is no longer what it was when it was read."""
 
     def __init__(self) -> None:
         super().__init__(0, "it was changed while devlint was at it, and is left alone")
+
+
+def check_destination(option: str, file: str) -> None:
+    """Refuse before the work, by a ConfigError, a file that could not be written after it."""
+    if not file or "\0" in file:
+        raise ConfigError(f"{option}: no file is named")
+    directory = os.path.dirname(file) or os.curdir
+    if os.path.isdir(file):
+        raise ConfigError(f"{option}: {file}: Is a directory")
+    if os.path.exists(file) and not os.path.isfile(file):
+        # what is written takes the place of what is there, which would be the end of /dev/null
+        raise ConfigError(f"{option}: {file}: Is no regular file")
+    if not os.path.isdir(directory):
+        raise ConfigError(f"{option}: {directory}: No such directory")
+    if not os.access(directory, os.W_OK):
+        raise ConfigError(f"{option}: {directory}: Permission denied")
 
 
 def write(path: str, data: bytes, before: bytes | None = None) -> None:

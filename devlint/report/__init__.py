@@ -16,6 +16,6 @@ def render(report: Report, view: str, output_format: str) -> Iterator[str]:
         from devlint.report import statistics
 
         return statistics.render(report, output_format)
-    module = importlib.import_module(f"devlint.report.{output_format}")
+    module = importlib.import_module(f"devlint.report.{output_format.replace('-', '_')}")
     pieces: Iterator[str] = module.render(report)
     return pieces

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
 from devlint.check.source import decode, split_lines
-from devlint.finding import Applicability, Finding
+from devlint.finding import Applicability, Finding, Severity
+
+_FILES_KEPT = 16
+_LINKING = (
+    ("TERM", r"xterm-kitty|xterm-ghostty|alacritty|foot|wezterm"),
+    ("TERM_PROGRAM", r"ghostty|Hyper|iTerm\.app|terminology|vscode|WezTerm|zed"),
+    ("VTE_VERSION", r"[5-9]\d{3}|\d{5,}"),
+    ("KONSOLE_VERSION", r"\d"),
+    ("WT_SESSION", r"."),
+    ("DOMTERM", r"."),
+)
+"""Variables by which terminals say who they are, and what those say that know links."""
 
 
 @dataclass(slots=True)
@@ -17,8 +29,10 @@ class Report:
 
     findings: Sequence[Finding]
     files: int = 0
-    failures: int = 0
-    """How many things devlint could not check."""
+    failures: Sequence[str] = ()
+    """A line for everything that devlint could not check."""
+    unfixed: Sequence[str] = ()
+    """A line for every file that it could not fix."""
     contents: Mapping[str, bytes] = field(default_factory=dict)
     """What was read from the standard input, by the name that it was given."""
     color: bool = False
@@ -30,8 +44,18 @@ class Report:
     unsafe_fixes: bool = False
     known: int = 0
     """How many more findings the baseline holds."""
-    _file: str | None = None
-    _lines: Sequence[str] = ()
+    fail_on: Severity = Severity.WARNING
+    """The least severity that makes the run fail."""
+    filed: bool = False
+    """Whether the report goes to a file, where nobody sees what stands on the standard error."""
+    links: bool = False
+    """Whether places are links, which a terminal can open."""
+    _lines: dict[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def undone(self) -> tuple[str, ...]:
+        """A line for everything that devlint could not do."""
+        return (*self.failures, *self.unfixed)
 
     def fixable(self) -> tuple[int, int]:
         """How many findings have a fix that may be applied as the options are, and how many another one."""
@@ -41,10 +65,12 @@ class Report:
 
     def lines(self, filename: str) -> Sequence[str]:
         """The lines of a file; none if it can no longer be read."""
-        # Findings come sorted by file, so the last file is all that is worth keeping.
-        if filename != self._file:
-            self._file, self._lines = filename, self._read(filename)
-        return self._lines
+        if filename not in self._lines:
+            # Findings come sorted by file, so that few others are worth keeping.
+            while len(self._lines) >= _FILES_KEPT:
+                self._lines.pop(next(iter(self._lines)))
+            self._lines[filename] = self._read(filename)
+        return self._lines[filename]
 
     def _read(self, filename: str) -> Sequence[str]:
         data = self.contents.get(filename)
@@ -75,6 +101,15 @@ def wants_color(stream: TextIO) -> bool:
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
         return True
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def shows_links(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that is known to make links of what OSC 8 marks as such."""
+    if os.environ.get("FORCE_HYPERLINK", ""):
+        return os.environ["FORCE_HYPERLINK"] != "0"
+    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return any(re.match(pattern, os.environ.get(name, "")) for name, pattern in _LINKING)
 
 
 def width_of(stream: TextIO) -> int | None:

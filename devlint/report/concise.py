@@ -9,6 +9,8 @@ from devlint.report.base import Report, one_line
 
 def render(report: Report) -> Iterator[str]:
     """Yield ``path:row:column: CODE message`` for every finding."""
+    if report.filed:
+        yield from (one_line(f"error: {line}") for line in report.undone)
     for finding in report.findings:
         span = finding.span
         yield one_line(f"{finding.filename}:{span.row}:{span.column}: {finding.code} {finding.message}")

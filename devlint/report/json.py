@@ -7,13 +7,36 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from devlint.finding import Finding, Fix, Span
+from devlint.finding import Failure, Finding, Fix, Span
 from devlint.report.base import Report
 
 
 def render(report: Report) -> Iterator[str]:
-    """Yield one JSON list with an object for every finding."""
-    yield json.dumps([as_object(finding) for finding in report.findings], indent=2)
+    """Yield one JSON list with an object for every failure and every finding."""
+    yield json.dumps(objects(report), indent=2)
+
+
+def objects(report: Report) -> list[dict[str, Any]]:
+    """What a run could not do, and what it found, as JSON objects."""
+    return [*map(_failed, report.undone), *map(as_object, report.findings)]
+
+
+def _failed(line: str) -> dict[str, Any]:
+    """What devlint could not do, in the shape of a finding without a rule and without a place."""
+    path = line.path if isinstance(line, Failure) else ""
+    return {
+        "code": None,
+        "name": "failure",
+        "severity": "error",
+        "message": line,
+        "label": "",
+        "help": "",
+        "filename": absolute(path) if path else None,
+        "location": None,
+        "end_location": None,
+        "fix": None,
+        "related": [],
+    }
 
 
 def as_object(finding: Finding) -> dict[str, Any]:

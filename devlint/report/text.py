@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from devlint.finding import Finding, Severity, Span
@@ -36,7 +38,9 @@ class _Mark(NamedTuple):
 
 def render(report: Report) -> Iterator[str]:
     """Yield every finding with its frame, then the summary."""
-    paint = Paint(report.color, report.width, report.width)
+    paint = Paint(report.color, report.width, report.width, report.links)
+    if report.filed:
+        yield from (one_line(f"error: {line}") for line in report.undone)
     for finding in report.findings:
         notes = [("help", finding.help)] if finding.help else []
         yield "\n".join([*diagnostic(finding, report.lines, paint, notes), ""])
@@ -61,7 +65,7 @@ def summary(report: Report) -> str:
         text = f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)}) {where}."
     if report.known:
         text = f"{text} The baseline holds {report.known:,}{' more' if counts else ''}."
-    return f"{text} {plural(report.failures, 'path')} could not be checked." if report.failures else text
+    return f"{text} {plural(len(report.failures), 'path')} could not be checked." if report.failures else text
 
 
 def _fixable(report: Report) -> str:
@@ -80,10 +84,11 @@ class Paint:
     ``window`` is the width that code with its labels is fitted into.
     """
 
-    def __init__(self, enabled: bool, width: int | None = None, window: int | None = None) -> None:
+    def __init__(self, enabled: bool, width: int | None = None, window: int | None = None, links: bool = False) -> None:
         self._enabled = enabled
         self._width = width
         self._window = window
+        self._links = links
 
     def window(self, lead: int) -> int | None:
         """The columns for code where ``lead`` are taken already, None where it may take as many as it likes."""
@@ -92,6 +97,12 @@ class Paint:
     def __call__(self, style: str, text: str) -> str:
         """The text in a style, which is a list of numbers for the terminal."""
         return f"\x1b[{style}m{text}\x1b[0m" if self._enabled and text else text
+
+    def link(self, filename: str, text: str) -> str:
+        """The text as a link to a file, where the terminal knows what that is."""
+        if not self._links or filename == "-" or filename.startswith("<"):
+            return text
+        return f"\x1b]8;;{Path(os.path.abspath(filename)).as_uri()}\x1b\\{text}\x1b]8;;\x1b\\"
 
     def wrap(self, text: str, lead: int) -> list[str]:
         """Text as lines, ``lead`` columns being taken already in each; at least one."""
@@ -138,14 +149,16 @@ def body(
     gutter = len(str(max(rows, default=finding.span.row)))
     bar = paint(BLUE, " " * (gutter + 1) + "|")
     arrow = paint(BLUE, " " * gutter + "-->")
-    yield f"{arrow} {one_line(finding.filename)}:{finding.span.row}:{finding.span.column}"
+    where = f"{one_line(finding.filename)}:{finding.span.row}:{finding.span.column}"
+    yield f"{arrow} {paint.link(finding.filename, where)}"
     if marks:
         yield bar
         yield from _frame(marks, lines, gutter, color, paint)
         yield bar
     for name, known, found in others:
         if found:
-            yield f"{paint(BLUE, ' ' * gutter + ':::')} {one_line(name)}:{found[0].row}:{found[0].start + 1}"
+            where = f"{one_line(name)}:{found[0].row}:{found[0].start + 1}"
+            yield f"{paint(BLUE, ' ' * gutter + ':::')} {paint.link(name, where)}"
             yield bar
             yield from _frame(found, known, gutter, color, paint)
             yield bar

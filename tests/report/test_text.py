@@ -160,6 +160,6 @@ def test_the_summary_counts() -> None:
     assert summary(Report([], 12)) == "No problems in 12 files."
     assert summary(Report([error], 1)) == "Found 1 problem (1 error) in 1 file."
     assert (
-        summary(Report([warning, error, warning, hint], 1200, 2))
+        summary(Report([warning, error, warning, hint], 1200, ["a: no", "b: no"]))
         == "Found 4 problems (1 error, 2 warnings, 1 hint) in 1,200 files. 2 paths could not be checked."
     )

@@ -8,12 +8,13 @@ import sys
 import click
 
 from devlint.check.discover import Target
-from devlint.check.engine import AnalysisError, Fixing, Result
+from devlint.check.engine import FAILED, AnalysisError, Fixing, Result
 from devlint.check.fixes.diff import unified
 from devlint.check.fixes.mend import mend
 from devlint.check.options import STDIN
 from devlint.check.project import surroundings
 from devlint.config import Config
+from devlint.finding import Failure
 from devlint.report.base import plural
 from devlint.report.text import Paint, shown
 
@@ -26,8 +27,8 @@ def fix_text(data: bytes, name: str, config: Config, fixing: Fixing) -> tuple[Re
     try:
         mended = mend(data, name, config, fixing.unsafe, fixing.narrowing, around)
     except AnalysisError as error:
-        return Result(errors=[f"{name}: devlint failed on this file, please report it: {error}"]), data
-    unfixed = [] if mended.failure is None else [f"{name}: {mended.failure}"]
+        return Result(errors=[Failure(name, f"{FAILED}: {error}")]), data
+    unfixed: list[str] = [] if mended.failure is None else [Failure(name, mended.failure)]
     diff = b"" if fixing.write else unified(name, data, mended.data)
     diffs = [diff] if diff else []
     return Result([*mended.findings], [], 1, unfixed, mended.fixed, diffs), mended.data
