@@ -141,6 +141,8 @@ class _Check(_Command):
 @click.option("--exclude", multiple=True, metavar="PATTERNS", callback=_selectors, help="Files not to check, besides.")
 @click.option("--force-exclude", is_flag=True, help="Exclude also what is named on the command line.")
 @click.option("--target-torch", metavar="VERSION", help="The oldest torch that the code must run on, such as 2.4.")
+@click.option("--cache-dir", metavar="DIR", envvar="DEVLINT_CACHE_DIR", help="Where results are kept for the next run.")
+@click.option("--no-cache", is_flag=True, envvar="DEVLINT_NO_CACHE", help="Neither use nor keep results.")
 @click.option("--stdin-filename", metavar="FILE", help="The name of what is read from the standard input.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Processes; 0 for as many as pay."
@@ -225,6 +227,17 @@ def where(places: tuple[str, ...], output_format: str) -> None:
 
     with _heard():
         code = run(places, output_format)
+    sys.exit(code)
+
+
+@main.command()
+@click.option("--cache-dir", metavar="DIR", envvar="DEVLINT_CACHE_DIR", help="The directory to clean, and no other.")
+def clean(cache_dir: str | None) -> None:
+    """Remove the results that `devlint check` keeps for its next run, here and in the directories below."""
+    from devlint.check.cache.clean import clean as remove
+
+    with _heard():
+        code = remove(cache_dir)
     sys.exit(code)
 
 

@@ -50,6 +50,8 @@ class Config:
     fail_on: Severity = Severity.WARNING
     output_format: str = "text"
     baseline: str | None = None
+    cache_dir: str | None = None
+    no_cache: bool = False
     root: str = ""
 
     def selecting(self, selection: Selection) -> Config:
@@ -65,18 +67,22 @@ def parse_torch_version(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def load(path: str) -> Config:
+Vouching = Callable[[Config], set[str]]
+"""Says for a configuration which selectors are known to mean rules; those that prove to are added."""
+
+
+def load(path: str, vouching: Vouching | None = None) -> Config:
     """Read the file that the user named: a pyproject.toml, or a TOML file with devlint's keys at the top."""
     document = _read_toml(path)
     tool = document.get("tool")
     if isinstance(tool, dict) and "devlint" in tool:
-        return from_table(tool["devlint"], path)
+        return from_table(tool["devlint"], path, vouching)
     if os.path.basename(path) == "pyproject.toml":
         raise ConfigError(f"{path}: there is no [tool.devlint] table")
-    return from_table(document, path)
+    return from_table(document, path, vouching)
 
 
-def load_directory(directory: str) -> Config | None:
+def load_directory(directory: str, vouching: Vouching | None = None) -> Config | None:
     """The configuration in a directory's pyproject.toml, None if it has none for devlint."""
     path = os.path.join(directory, "pyproject.toml")
     try:
@@ -92,10 +98,10 @@ def load_directory(directory: str) -> Config | None:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     tool = _read_toml(path).get("tool")
-    return from_table(tool["devlint"], path) if isinstance(tool, dict) and "devlint" in tool else None
+    return from_table(tool["devlint"], path, vouching) if isinstance(tool, dict) and "devlint" in tool else None
 
 
-def from_table(table: object, path: str) -> Config:
+def from_table(table: object, path: str, vouching: Vouching | None = None) -> Config:
     """Turn the table into a Config, or say which key is wrong and why."""
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: [tool.devlint] must be a table")
@@ -108,11 +114,11 @@ def from_table(table: object, path: str) -> Config:
             values[key.replace("-", "_")] = reader(value)
         except ValueError as error:
             raise ConfigError(f"{path}: {key}: {error}") from error
-    if "baseline" in values:
-        values["baseline"] = os.path.join(values["root"], values["baseline"])
+    for key in {"baseline", "cache_dir"} & values.keys():
+        values[key] = os.path.join(values["root"], values[key])
     layer = Selection(values.pop("select", None), values.pop("ignore", ()), values.pop("extend_select", ()))
     config = Config(**values).selecting(layer)
-    _check_selectors(config, path)
+    _check_selectors(config, path, vouching)
     return config
 
 
@@ -129,20 +135,23 @@ def leads_out(relative: str) -> bool:
     return relative == os.pardir or relative.startswith(os.pardir + os.sep)
 
 
-def _check_selectors(config: Config, path: str) -> None:
-    if not config.selections and not config.per_file_ignores and not config.severity:
+def _check_selectors(config: Config, path: str, vouching: Vouching | None) -> None:
+    named = [selector for layer in config.selections for selector in selectors_of(layer)]
+    named += [selector for _, selectors in config.per_file_ignores for selector in selectors]
+    named += [selector for selector, _ in config.severity]
+    if not named:
         return
-    from devlint.selection import UnknownSelectorError, codes_of
+    from devlint.selection import UnknownSelectorError, check_selectors
 
     try:
-        for layer in config.selections:
-            for selector in (*(layer.select or ()), *layer.ignore, *layer.extend_select):
-                codes_of(selector)
-        for selectors in (*(words for _, words in config.per_file_ignores), [word for word, _ in config.severity]):
-            for selector in selectors:
-                codes_of(selector)
+        check_selectors(named, vouching(config) if vouching is not None else set())
     except UnknownSelectorError as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+def selectors_of(layer: Selection) -> tuple[str, ...]:
+    """All that a layer of rule selection names."""
+    return (*(layer.select or ()), *layer.ignore, *layer.extend_select)
 
 
 def _read_toml(path: str) -> dict[str, Any]:
@@ -171,6 +180,12 @@ def _file(value: object) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("expected the name of a file")
     return value
+
+
+def _directory(value: object) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("expected the name of a directory")
+    return os.path.expanduser(value)
 
 
 def _boolean(value: object) -> bool:
@@ -231,12 +246,14 @@ def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 _READERS: dict[str, Callable[[object], Any]] = {
     "baseline": _file,
+    "cache-dir": _directory,
     "exclude": _patterns,
     "extend-exclude": _patterns,
     "extend-select": _strings,
     "fail-on": _fail_on,
     "force-exclude": _boolean,
     "ignore": _strings,
+    "no-cache": _boolean,
     "output-format": _choice(OUTPUT_FORMATS),
     "per-file-ignores": _per_file_ignores,
     "respect-gitignore": _boolean,
@@ -249,15 +266,18 @@ _READERS: dict[str, Callable[[object], Any]] = {
 class Resolver:
     """Which Config holds where: the nearest pyproject.toml with a [tool.devlint] table, looked up once per directory.
 
-    ``adjust`` puts the command line's options on top of whatever was found.
+    ``adjust`` puts the command line's options on top of whatever was found; ``vouching`` knows selectors that mean
+    rules.
     """
 
     def __init__(
         self,
         fixed: Config | None = None,
         adjust: Callable[[Config], Config] = lambda config: config,
+        vouching: Vouching | None = None,
     ) -> None:
         self._adjust = adjust
+        self._vouching = vouching
         self._fixed = None if fixed is None else adjust(fixed)
         self._found: dict[str, Config] = {}
 
@@ -276,7 +296,7 @@ class Resolver:
             config = self._found.get(directory)
             if config is None:
                 seen.append(directory)
-                own = load_directory(directory)
+                own = load_directory(directory, self._vouching)
                 parent = os.path.dirname(directory)
                 if own is not None:
                     config = self._adjust(own)

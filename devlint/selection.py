@@ -46,6 +46,14 @@ def codes_of(selector: str) -> frozenset[str]:
     return frozenset(codes)
 
 
+def check_selectors(selectors: Iterable[str], known: set[str]) -> None:
+    """Raise an UnknownSelectorError if one of them means no rule; what is known to mean one is not looked up."""
+    for selector in selectors:
+        if selector not in known:
+            codes_of(selector)
+            known.add(selector)
+
+
 def selected(config: Config) -> tuple[type[Rule], ...]:
     """The rules that a configuration runs, by code."""
     known = rules()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 
 from devlint.check import engine
 from tests import stubs
+
+# Results that an earlier test left behind are for the tests of the cache alone.
+os.environ["DEVLINT_NO_CACHE"] = "1"
 
 
 @pytest.fixture

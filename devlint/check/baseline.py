@@ -81,6 +81,11 @@ class Baseline:
                 kept.append(finding)
         return kept
 
+    def occurs_in(self, findings: Iterable[Finding]) -> bool:
+        """Whether all entries are among the findings, as often as they say."""
+        found = Counter(map(self._key, findings))
+        return all(found[key] >= count for key, count in self.counts.items())
+
     def stale(self, findings: Iterable[Finding], judged: Judged, known: Iterable[str]) -> int:
         """How many entries occur no more, or less often than they say."""
         found = Counter(map(self._key, findings))

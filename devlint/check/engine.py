@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from devlint.check.context import in_context
-from devlint.check.deep import with_deep_stack
+from devlint.check.content import LARGEST, seen, stamp_of
 from devlint.check.discover import Target, discover
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
-from devlint.check.project import Surroundings, begin, surroundings
-from devlint.check.source import ParseFailure, Source, decode
-from devlint.check.suppress import suppressions
 from devlint.config import Config, Resolver
 from devlint.finding import Failure, Finding, Span
 from devlint.selection import PARSE_ERROR, asked, graded, ignored_in, rules, selected
 
 if TYPE_CHECKING:
+    import ast
+
+    from devlint.check.cache.results import Basis, Cache
+    from devlint.check.project import Surroundings
+    from devlint.check.source import ParseFailure
     from devlint.rules.base import Rule
+
+# What reads and judges a file is imported where that is done: of files that have not changed nothing needs to be.
 
 BYTES_WORTH_A_PROCESS = 400_000
 """Below this much code for each process, starting one costs more than it saves."""
 
-
-LARGEST = 48 << 20
-"""Python's tree of a file can be two hundred times its size: that of a larger one might take all memory there is."""
 TOO_LARGE = f"the file is larger than {LARGEST >> 20} MiB and is not read; exclude it if that is intended"
 FAILED = "devlint failed on this file, please report it"
 TOO_DEEP = 3_000
@@ -45,7 +45,7 @@ class Outcome:
     """What came of one file: its findings, or the line that says why devlint could not do its work.
 
     Of a run that fixes or adds suppressions these are what remains; ``unfixed`` is the line that says why that was not
-    done.
+    done. ``basis`` is what the findings hang on, for a run that remembers them.
     """
 
     path: str
@@ -55,6 +55,7 @@ class Outcome:
     fixed: int = 0
     diff: bytes = b""
     silenced: int = 0
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,10 @@ def _check(
     data: bytes | str, filename: str, config: Config, chosen: tuple[type[Rule], ...], project: Surroundings | None
 ) -> list[Finding]:
     from devlint import rules as package
+    from devlint.check.context import in_context
+    from devlint.check.deep import with_deep_stack
+    from devlint.check.source import ParseFailure, Source
+    from devlint.check.suppress import suppressions
 
     active = frozenset(rule.code for rule in chosen)
     source = Source.parse(data, filename) if project is None else project.parse(data, filename)
@@ -165,17 +170,27 @@ def check_targets(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
     task: Task | None = None,
+    cache: Cache | None = None,
 ) -> Result:
-    """Check files that were found already; a task does something else with each of them, and may write it."""
-    begin()
+    """Check files that were found already; a task does something else with each of them, and may write it.
+
+    What the ``cache`` knows is not checked again; for a task it must be None.
+    """
     if task is not None:
         targets = once(targets)
     result, diffs = Result(), []
-    configs = {target.path: target.config for target in targets}
-    for done, outcome in enumerate(_outcomes(targets, jobs, task or check_target), 1):
+    by_path = {target.path: target for target in targets}
+    known = [] if cache is None else _known(targets, cache)
+    settled = {outcome.path for outcome in known}
+    left = [target for target in targets if target.path not in settled]
+    task = task or (check_target if cache is None else examine_target)
+    for done, outcome in enumerate(chain(known, _outcomes(left, jobs, task)), 1):
+        target = by_path[outcome.path]
         _take(result, outcome)
         if outcome.error is None:
-            result.checked.append((outcome.path, configs[outcome.path]))
+            result.checked.append((outcome.path, target.config))
+        if cache is not None and outcome.basis is not None:
+            cache.keep(target, outcome.findings, outcome.basis)
         if outcome.diff:
             diffs.append((outcome.path, outcome.diff))
         if progress:
@@ -215,10 +230,26 @@ def _take(result: Result, outcome: Outcome) -> None:
 
 def check_target(target: Target) -> Outcome:
     """Check one file; whatever goes wrong is part of the outcome."""
+    from devlint.check.project import surroundings
+
     around = surroundings(target)
     return with_content(
         target, lambda data: Outcome(target.path, tuple(check_source(data, target.path, target.config, around)))
     )
+
+
+def examine_target(target: Target) -> Outcome:
+    """Check one file, and say what its findings hang on."""
+    from devlint.check.cache.results import Basis
+    from devlint.check.project import surroundings
+
+    around, stamp = surroundings(target), stamp_of(target.path)
+
+    def examined(data: bytes) -> Outcome:
+        findings = tuple(check_source(data, target.path, target.config, around))
+        return Outcome(target.path, findings, basis=Basis(seen(data, stamp), *around.dependencies()))
+
+    return with_content(target, examined)
 
 
 def with_content(target: Target, work: Callable[[bytes], Outcome]) -> Outcome:
@@ -251,7 +282,18 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
+def _known(targets: Iterable[Target], cache: Cache) -> list[Outcome]:
+    """What need not be found out again."""
+    found = ((target.path, cache.find(target)) for target in targets)
+    return [Outcome(path, findings) for path, findings in found if findings is not None]
+
+
 def _outcomes(targets: Sequence[Target], jobs: int, task: Task) -> Iterable[Outcome]:
+    if not targets:
+        return ()
+    from devlint.check.project import begin
+
+    begin()
     count = processes(targets, jobs)
     if count == 1:
         return map(task, targets)
@@ -285,6 +327,9 @@ def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active
         span,
         help=f"Python {version} cannot read this file, so nothing in it was checked; exclude it if that is intended",
     )
+    from devlint.check.source import decode
+    from devlint.check.suppress import suppressions
+
     text = decode(data)
     # Only what speaks of the whole file counts: lines mean little where the tokens end early.
     if isinstance(text, str):
@@ -296,6 +341,8 @@ def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active
 
 def _depth(tree: ast.AST) -> int:
     """How deep a tree is; without recursion, for that is what it is asked for."""
+    import ast
+
     depth, level = 0, [tree]
     while level:
         depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]

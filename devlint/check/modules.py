@@ -6,19 +6,35 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 INIT = "__init__.py"
-_MARKS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", ".git"})
+_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 """What lies at the root of a project."""
 _NEVER = sys.stdlib_module_names | {"torch"}
 
 
+class Name(NamedTuple):
+    """A name in a folder."""
+
+    folder: str
+    name: str
+
+
 @dataclass(slots=True)
 class Trace:
-    """What was looked at: ``read`` are files, ``absent`` modules that would have been read, had there been any."""
+    """What was looked at: ``read`` are files, ``names`` what stands under a name.
+
+    That is a folder (True), a file (False), or nothing (None).
+    """
 
     read: set[str] = field(default_factory=set)
-    absent: set[str] = field(default_factory=set)
+    names: dict[Name, bool | None] = field(default_factory=dict)
+
+    def add(self, other: Trace) -> None:
+        """Look at what another has looked at, too."""
+        self.read |= other.read
+        self.names.update(other.names)
 
 
 class Modules:
@@ -26,17 +42,17 @@ class Modules:
 
     def __init__(self) -> None:
         self._listings: dict[str, dict[str, bool]] = {}
-        self._roots: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._roots: dict[tuple[str, str], tuple[tuple[str, ...], Trace]] = {}
 
     def has(self, folder: str, given: str, root: str, trace: Trace) -> bool:
         """Whether there is a module, or a folder, called ``root`` where the files of a folder look for modules."""
         if root in _NEVER:
             return False
-        roots = self._roots_of(folder, given)
-        found = any(root in listing or f"{root}.py" in listing for listing in map(self._listing, roots))
-        if not found:
-            trace.absent.update(os.path.join(around, root) for around in roots)
-        return found
+        return any(
+            self._kind(around, name, trace) is not None
+            for around in self._roots_of(folder, given, trace)
+            for name in (root, f"{root}.py")
+        )
 
     def find(self, folder: str, given: str, path: str, trace: Trace) -> tuple[str, tuple[str, ...]] | None:
         """The file that a dotted name begins with in the files of a folder, and the parts of the name that are left.
@@ -46,10 +62,10 @@ class Modules:
         found = set(self._candidates(folder, given, path, trace))
         return found.pop() if len(found) == 1 else None
 
-    def package_of(self, filename: str) -> str | None:
+    def package_of(self, filename: str, trace: Trace) -> str | None:
         """The package whose module a file is, by its own file."""
         folder, last = os.path.split(filename)
-        return os.path.join(folder, INIT) if last != INIT and INIT in self._listing(folder) else None
+        return os.path.join(folder, INIT) if last != INIT and self._holds(folder, INIT, trace) else None
 
     def _candidates(self, folder: str, given: str, path: str, trace: Trace) -> Iterator[tuple[str, tuple[str, ...]]]:
         plain = path.lstrip(".")
@@ -60,7 +76,7 @@ class Modules:
         if level:
             roots: tuple[str, ...] = (folder,)
         else:
-            roots = () if parts[0] in _NEVER else self._roots_of(folder, given)
+            roots = () if parts[0] in _NEVER else self._roots_of(folder, given, trace)
         for root in roots:
             found = self._walk(root, parts, bool(level), trace)
             if found is not None:
@@ -71,52 +87,66 @@ class Modules:
     ) -> tuple[str, tuple[str, ...]] | None:
         """The longest way down from a folder that leads to a file."""
         folder, filename, used = root, "", 0
-        if relative and INIT in self._listing(root):
+        if relative and self._holds(root, INIT, trace):
             filename = os.path.join(root, INIT)
         for position, part in enumerate(parts):
-            listing = self._listing(folder)
+            is_folder = self._kind(folder, part, trace)
             below = os.path.join(folder, part)
-            if listing.get(part) and INIT in self._listing(below):
+            if is_folder and self._holds(below, INIT, trace):
                 folder, filename, used = below, os.path.join(below, INIT), position + 1
-            elif listing.get(f"{part}.py") is False:
+            elif self._kind(folder, f"{part}.py", trace) is False:
                 return f"{below}.py", parts[position + 1 :]
-            elif listing.get(part):
+            elif is_folder:
                 # a folder without __init__.py is a package, too
                 folder = below
             else:
-                trace.absent.add(below)
                 break
         return (filename, parts[used:]) if filename else None
 
-    def _roots_of(self, folder: str, given: str) -> tuple[str, ...]:
+    def _roots_of(self, folder: str, given: str, trace: Trace) -> tuple[str, ...]:
         """The folders in which the files of a folder look for modules: their own, and the roots of their project."""
         known = self._roots.get((folder, given))
         if known is None:
-            package = self._up(folder, lambda listing: INIT not in listing)
-            marked = self._up(folder, lambda listing: not _MARKS.isdisjoint(listing))
+            looked = Trace()
+            package = self._up(folder, lambda around: not self._holds(around, INIT, looked))
+            marked = self._up(folder, lambda around: any(self._holds(around, mark, looked) for mark in _MARKS))
             roots = [folder, *([package] if package else [])]
             for around in filter(None, (marked, given)):
                 roots += [around, os.path.join(around, "src")]
-            known = self._roots[folder, given] = tuple(dict.fromkeys(roots))
-        return known
+            known = self._roots[folder, given] = tuple(dict.fromkeys(roots)), looked
+        trace.names.update(known[1].names)
+        return known[0]
 
-    def _up(self, folder: str, wanted: Callable[[dict[str, bool]], bool]) -> str:
-        """The nearest folder, from one upwards, with such names in it; empty if there is none."""
-        while not wanted(self._listing(folder)):
+    def _up(self, folder: str, wanted: Callable[[str], bool]) -> str:
+        """The nearest wanted folder, from one upwards; empty if there is none."""
+        while not wanted(folder):
             above = os.path.dirname(folder)
             if above == folder:
                 return ""
             folder = above
         return folder
 
+    def _holds(self, folder: str, name: str, trace: Trace) -> bool:
+        """Whether there is anything of that name in a folder."""
+        return self._kind(folder, name, trace) is not None
+
+    def _kind(self, folder: str, name: str, trace: Trace) -> bool | None:
+        """Whether what has that name in a folder is a folder itself, ``None`` if nothing has."""
+        kind = trace.names[Name(folder, name)] = self._listing(folder).get(name)
+        return kind
+
     def _listing(self, folder: str) -> dict[str, bool]:
         """The names in a folder, and whether each is a folder; none where it cannot be read."""
         known = self._listings.get(folder)
         if known is None:
-            try:
-                with os.scandir(folder) as entries:
-                    known = {entry.name: entry.is_dir() for entry in entries}
-            except OSError:
-                known = {}
-            self._listings[folder] = known
+            known = self._listings[folder] = listing(folder)
         return known
+
+
+def listing(folder: str) -> dict[str, bool]:
+    """The names in a folder, and whether each is a folder; none where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.is_dir() for entry in entries}
+    except OSError:
+        return {}

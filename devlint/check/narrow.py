@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -40,9 +40,11 @@ class Narrowing:
         """How many of the findings the baseline holds."""
         return 0 if self.baseline is None else len(findings) - len(self.baseline.new(list(findings)))
 
-    def stale(self, findings: Sequence[Finding], judged: Judged) -> int:
-        """How many entries of the baseline occur no more."""
-        return 0 if self.baseline is None else self.baseline.stale(findings, judged, rules())
+    def stale(self, findings: Sequence[Finding], judged: Callable[[], Judged]) -> int:
+        """How many entries of the baseline occur no more; what was judged is asked for only where one may not."""
+        if self.baseline is None or self.baseline.occurs_in(findings):
+            return 0
+        return self.baseline.stale(findings, judged(), rules())
 
     def updated(self, findings: Sequence[Finding], judged: Judged) -> Narrowing:
         """With a baseline, on the disk too, that holds these findings; an OSError says why it cannot be written."""

@@ -12,13 +12,14 @@ from devlint.config import (
     ConfigError,
     Resolver,
     Selection,
+    Vouching,
     did_you_mean,
     file_pattern,
     leads_out,
     parse_torch_version,
 )
 from devlint.config import load as load_config
-from devlint.selection import UnknownSelectorError, union
+from devlint.selection import UnknownSelectorError, check_selectors
 
 STDIN = "-"
 _COUNTED = ("text", "concise", "json")
@@ -53,21 +54,26 @@ class Options:
     since: str | None = None
     add_suppressions: str | None = None
     output_file: str | None = None
+    cache_dir: str | None = None
+    no_cache: bool = False
+
+    @property
+    def only_checks(self) -> bool:
+        """Whether it is files that are checked, and nothing more is done with them."""
+        stdin = STDIN in self.paths or self.stdin_filename is not None
+        return not (stdin or self.fix or self.diff or self.add_suppressions is not None)
 
 
-def configure(options: Options) -> tuple[Resolver, Config]:
-    """The configuration of every file, and the one that holds for the run as a whole: the first path's."""
+def configure(options: Options, vouching: Vouching | None = None) -> tuple[Resolver, Config]:
+    """The configuration of every file, and the one that holds for the run as a whole: the first path's.
+
+    ``vouching`` knows selectors that mean rules, so that no rule needs to be looked at for them.
+    """
     changes = _changes(options)
     layer = Selection(options.select, options.ignore or (), options.extend_select or ())
     if layer.select == ():
         # Perhaps a variable of the shell that was never set: a check of nothing would pass for ever.
         raise ConfigError("--select: no rule is named")
-    for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
-        try:
-            union(selectors or ())
-        except UnknownSelectorError as error:
-            raise ConfigError(f"--{name}: {error}") from error
-
     patterns = _patterns(options.exclude)
 
     def adjust(config: Config) -> Config:
@@ -78,11 +84,21 @@ def configure(options: Options) -> tuple[Resolver, Config]:
     if options.config == "":
         raise ConfigError("--config: no file is named")
     if options.config is not None:
-        fixed = load_config(options.config)
+        fixed = load_config(options.config, vouching)
     elif options.isolated:
         fixed = Config(root=os.getcwd())
-    resolver = Resolver(fixed, adjust)
-    return resolver, resolver.at(first_directory(options))
+    resolver = Resolver(fixed, adjust, vouching)
+    config = resolver.at(first_directory(options))
+    _check_selectors(layer, vouching(config) if vouching is not None else set())
+    return resolver, config
+
+
+def _check_selectors(layer: Selection, known: set[str]) -> None:
+    for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
+        try:
+            check_selectors(selectors or (), known)
+        except UnknownSelectorError as error:
+            raise ConfigError(f"--{name}: {error}") from error
 
 
 def _changes(options: Options) -> dict[str, object]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import ast
 import os
 import re
-import stat
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from devlint.check import content
+from devlint.check.content import UNREADABLE, Seen, Stamp
 from devlint.check.discover import Target
-from devlint.check.modules import Modules, Trace
+from devlint.check.modules import Modules, Name, Trace
 from devlint.check.source import ParseFailure, Source, decode
 from devlint.flow import nodes
 from devlint.flow.consulted import Definition, File, is_worth_reading
@@ -33,23 +34,22 @@ _DEEPEST = 8
 
 
 class Dependencies(NamedTuple):
-    """What the findings of a file depend on besides itself: files, and modules that it would find if there were any.
+    """What the findings of a file depend on besides itself: what other files hold, and what is where modules are.
 
-    The latter are paths without an end: ``a/b`` stands for the file ``a/b.py`` and the folder ``a/b``.
+    The latter says of a name in a folder whether it is that of a folder (True), of a file (False) or of nothing (None).
     """
 
-    files: frozenset[str]
-    absent: frozenset[str]
+    files: dict[str, Seen]
+    names: dict[Name, bool | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Answer:
     """Where a dotted name is defined (nowhere, if the file is empty), and what was looked at to know that."""
 
-    filename: str = ""
-    name: str = ""
-    read: frozenset[str] = frozenset()
-    absent: frozenset[str] = frozenset()
+    filename: str
+    name: str
+    looked: Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class ProjectFile(File):
     def __init__(self, project: Project, source: Source) -> None:
         super().__init__(source.filename, source.tree, source.text)
         self.source = source
-        self.consulted = Trace()
+        self._consulted = project.consulted_by(source.filename)
         self._project = project
 
     def class_behind(self, path: str) -> ClassInfo | None:
         """The class that the file means by a dotted name, where another file of the project defines it."""
-        found = self._project.find(self.filename, path, self.consulted, True)
+        found = self._project.find(self.filename, path, self._consulted, True)
         return found.file.class_(found.name) if found is not None else None
 
 
@@ -83,7 +83,9 @@ class Project:
         self.modules = Modules()
         self.given = ""
         self._texts: dict[str, str] = {}
-        self._stamps: dict[str, tuple[int, int]] = {}
+        self._seen: dict[str, Seen] = {}
+        self._stamps: dict[str, Stamp | None] = {}
+        self._consulted: dict[str, Trace] = {}
         self._names: dict[str, _Names | None] = {}
         self._definitions: dict[str, _Definitions] = {}
         self._files: OrderedDict[str, ProjectFile] = OrderedDict()
@@ -102,9 +104,8 @@ class Project:
             found = self._resolve(importer, path, looked, 0) or ("", "")
             if found[1] and not base and not self._worth(*found):
                 found = ("", "")
-            answer = self._answers[key] = _Answer(*found, frozenset(looked.read), frozenset(looked.absent))
-        trace.read |= answer.read
-        trace.absent |= answer.absent
+            answer = self._answers[key] = _Answer(*found, looked)
+        trace.add(answer.looked)
         if not answer.name:
             return Definition(File(answer.filename, _NO_TREE, ""), "") if answer.filename else None
         file = self.file(answer.filename)
@@ -151,23 +152,32 @@ class Project:
         known = self._files.get(filename)
         return known.source if known is not None and decode(data) == known.text else None
 
-    def consulted(self, filenames: set[str]) -> Iterator[ProjectFile]:
-        """Files, and those that their classes inherit from, as far as that was asked for."""
-        seen, left = set(filenames), list(filenames)
+    def consulted_by(self, filename: str) -> Trace:
+        """What is looked at for the sake of a file's own classes; it outlives the file's tree, as they do."""
+        return self._consulted.setdefault(filename, Trace())
+
+    def consulted(self, filenames: set[str]) -> Trace:
+        """What was looked at for files, and for those that their classes inherit from."""
+        found, left = Trace(set(filenames)), list(filenames)
         while left:
-            file = self._files.get(left.pop())
-            if file is not None:
-                yield file
-                left += file.consulted.read - seen
-                seen |= file.consulted.read
+            more = self._consulted.get(left.pop())
+            if more is not None:
+                left += more.read - found.read
+                found.add(more)
+        return found
+
+    def seen(self, filename: str) -> Seen:
+        """What a file held when it was read."""
+        self._text(filename)
+        return self._seen[filename]
 
     def refresh(self, filenames: set[str]) -> bool:
         """Forget those of the files that have changed since they were read; whether there are any."""
-        stale = [name for name in filenames if name in self._stamps and _stamp(name) != self._stamps[name]]
+        stale = [name for name in filenames if name in self._stamps and content.stamp_of(name) != self._stamps[name]]
         for name in stale:
             gone = self._files.get(name)
             self._kept -= len(gone.text) if gone is not None else 0
-            for kept in (self._texts, self._stamps, self._names, self._definitions, self._files):
+            for kept in (self._texts, self._seen, self._stamps, self._names, self._definitions, self._files):
                 kept.pop(name, None)
         if stale:
             self._answers.clear()
@@ -183,8 +193,9 @@ class Project:
         """The text of a file, empty where it cannot be read."""
         known = self._texts.get(filename)
         if known is None:
-            self._stamps[filename] = _stamp(filename)
-            known = self._texts[filename] = _read(filename)
+            self._stamps[filename] = content.stamp_of(filename)
+            known, self._seen[filename] = _read(filename)
+            self._texts[filename] = known
         return known
 
     def _names_of(self, filename: str) -> _Names | None:
@@ -219,11 +230,13 @@ class Project:
 
     def _hidden(self, filename: str, trace: Trace, depth: int) -> tuple[str, str] | None:
         """What a package gives the name of one of its modules: `from .move import move`."""
-        package = self.modules.package_of(filename)
+        package = self.modules.package_of(filename, trace)
         name = os.path.basename(filename).removesuffix(".py")
-        if package is None or depth > _DEEPEST or f".{name} import" not in self._text(package):
+        if package is None or depth > _DEEPEST:
             return None
         trace.read.add(package)
+        if f".{name} import" not in self._text(package):
+            return None
         names = self._names_of(package)
         alias = names.aliases.get(name) if names is not None else None
         if alias is None or alias == f".{name}":
@@ -322,7 +335,7 @@ class Surroundings:
         self._project = project
         self._given = given
         self._trace = Trace()
-        self._fresh: set[str] = set()
+        self._seen: dict[str, Seen] = {}
         self._visited: dict[str, ProjectFile] = {}
         self._shown: dict[str, Source] = {}
 
@@ -341,10 +354,10 @@ class Surroundings:
         """What a dotted name, which begins with dots where it is relative, means in the file ``importer``."""
         self._project.look_from(self._given)
         found = self._project.find(importer, path, self._trace, base)
-        new = self._trace.read - self._fresh
-        self._fresh |= new
+        new = self._trace.read - self._seen.keys()
         if new and self._project.refresh(new):
             found = self._project.find(importer, path, self._trace, base)
+        self._seen |= {name: self._project.seen(name) for name in new}
         if found is not None and isinstance(found.file, ProjectFile):
             self._visited[found.file.filename] = found.file
         return found
@@ -358,11 +371,9 @@ class Surroundings:
 
     def dependencies(self) -> Dependencies:
         """What was looked at so far, and with it what follows from the classes of the files that were read."""
-        read, absent = set(self._trace.read), set(self._trace.absent)
-        for file in self._project.consulted(self._trace.read):
-            read |= file.consulted.read
-            absent |= file.consulted.absent
-        return Dependencies(frozenset(read - {self.filename}), frozenset(absent))
+        looked = self._project.consulted(self._trace.read)
+        files = {name: self._seen.get(name) or self._project.seen(name) for name in looked.read - {self.filename}}
+        return Dependencies(files, {**looked.names, **self._trace.names})
 
     def _as_shown(self, file: ProjectFile) -> Source:
         """The file under the name that the user would give it."""
@@ -389,24 +400,11 @@ def surroundings(target: Target) -> Surroundings:
     return Surroundings(_process, target.path, target.given)
 
 
-def _read(filename: str) -> str:
+def _read(filename: str) -> tuple[str, Seen]:
     """The text of a file, empty where it cannot be read, or is too long to be read for others."""
-    try:
-        # a pipe that is called like a module would keep the run waiting for ever
-        if not stat.S_ISREG(os.stat(filename).st_mode):
-            return ""
-        with open(filename, "rb") as stream:
-            data = stream.read(_LARGEST + 1)
-    except (OSError, MemoryError):
-        return ""
+    found = content.read(filename)
+    if found is None:
+        return "", Seen(UNREADABLE, None)
+    data, seen = found
     text = decode(data) if len(data) <= _LARGEST else ""
-    return text if isinstance(text, str) else ""
-
-
-def _stamp(filename: str) -> tuple[int, int]:
-    """What changes with the content of a file."""
-    try:
-        status = os.stat(filename)
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
+    return (text if isinstance(text, str) else ""), seen

@@ -7,13 +7,15 @@ import os
 import sys
 from collections.abc import Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
+from devlint.check.caching import Caching
+from devlint.check.content import LARGEST
 from devlint.check.discover import Target, discover, force_excluded
 from devlint.check.engine import (
     FAILED,
-    LARGEST,
     TOO_LARGE,
     AnalysisError,
     Fixing,
@@ -25,9 +27,11 @@ from devlint.check.engine import (
 )
 from devlint.check.narrow import Narrowing, judged
 from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
-from devlint.check.project import surroundings
 from devlint.config import Config, ConfigError, Resolver
 from devlint.finding import Failure
+
+if TYPE_CHECKING:
+    from devlint.check.cache.results import Cache
 
 EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -52,14 +56,22 @@ def _run(options: Options) -> int:
         os.getcwd()
     except OSError as error:
         raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
-    resolver, config = configure(options)
+    caching = Caching(options)
+    resolver, config = configure(options, caching.selectors)
     check_combination(options, config)
     narrowing = _narrowing(options, config)
     fixing = Fixing(options.unsafe_fixes, not options.diff, narrowing) if options.fix or options.diff else None
     if reads_stdin(options):
         result, stdin = _check_stdin(options, config, fixing)
     else:
-        result, stdin = _check_files(options, resolver, _task(options, fixing, narrowing), narrowing), {}
+        task = _task(options, fixing, narrowing)
+        try:
+            result, stdin = _check_files(options, resolver, task, narrowing, caching.cache(config)), {}
+        finally:
+            # also what was found before Ctrl-C
+            problem = caching.save()
+        if problem and not options.quiet:
+            _say("warning", problem)
     for line in (*result.errors, *result.unfixed):
         _say("error", line)
     if options.add_suppressions is not None and not options.quiet:
@@ -116,7 +128,7 @@ def _compared(options: Options, narrowing: Narrowing, result: Result) -> Narrowi
     baseline = narrowing.baseline
     if baseline is None or options.diff:
         return narrowing
-    seen = judged(result.checked, result.findings, options.paths or (os.curdir,))
+    seen = partial(judged, result.checked, result.findings, options.paths or (os.curdir,))
     if not options.update_baseline:
         stale = narrowing.stale(result.findings, seen)
         if stale and not options.quiet:
@@ -127,14 +139,16 @@ def _compared(options: Options, narrowing: Narrowing, result: Result) -> Narrowi
             )
         return narrowing
     try:
-        return narrowing.updated(result.findings, seen)
+        return narrowing.updated(result.findings, seen())
     except OSError as error:
         result.errors.append(Failure(baseline.file, error.strerror or str(error)))
         _say("error", result.errors[-1])
         return narrowing
 
 
-def _check_files(options: Options, resolver: Resolver, task: Task | None, narrowing: Narrowing) -> Result:
+def _check_files(
+    options: Options, resolver: Resolver, task: Task | None, narrowing: Narrowing, cache: Cache | None
+) -> Result:
     from devlint.report.progress import Progress
 
     discovery = discover(options.paths or (os.curdir,), resolver)
@@ -144,7 +158,7 @@ def _check_files(options: Options, resolver: Resolver, task: Task | None, narrow
     elif discovery.targets and not targets and not options.quiet:
         _note(f"No Python file has changed since {options.since}.")
     with Progress(enabled=not options.quiet and sys.stderr.isatty()) as progress:
-        result = check_targets(targets, options.jobs, progress, task)
+        result = check_targets(targets, options.jobs, progress, task, cache)
     result.errors[:0] = discovery.errors
     return result
 
@@ -168,6 +182,8 @@ def _check_stdin(options: Options, config: Config, fixing: Fixing | None) -> tup
         result, data = fix_text(data, name, config, fixing)
         result.checked = [(name, config)] * result.files
         return result, {name: data}
+    from devlint.check.project import surroundings
+
     try:
         around = surroundings(Target(name, len(data), config)) if options.stdin_filename else None
         return Result(check_source(data, name, config, around), files=1, checked=[(name, config)]), {name: data}

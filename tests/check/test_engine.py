@@ -200,15 +200,15 @@ def test_processes_only_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine.processes(big[:2], 0) == 2
 
 
-@pytest.mark.parametrize("function", ["_parse_error", "suppressions"])
+@pytest.mark.parametrize("function", ["engine._parse_error", "suppress.suppressions"])
 def test_a_failure_beside_the_analysis_costs_its_file_only(
     tree, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
     def fail(*_: object) -> None:
         raise MemoryError
 
-    tree({"a.py": "x = 1" if function == "suppressions" else "x ="})
-    monkeypatch.setattr(engine, function, fail)
+    tree({"a.py": "x = 1" if function == "suppress.suppressions" else "x ="})
+    monkeypatch.setattr(f"devlint.check.{function}", fail)
     [error] = check_paths(["a.py"], Config()).errors
     assert error.startswith("a.py: devlint failed on this file, please report it: MemoryError")
 

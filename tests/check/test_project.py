@@ -10,8 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from devlint.check import project
+from devlint.check.content import digest_of
 from devlint.check.discover import Target
 from devlint.check.engine import check_paths, check_source
+from devlint.check.modules import Name
 from devlint.cli import main
 from devlint.config import Config, Selection
 from devlint.finding import Finding
@@ -175,11 +177,14 @@ def test_what_a_file_depends_on(tree) -> None:
     surroundings = around("a.py")
     check_source(Path("a.py").read_bytes(), "a.py", MISMATCHES, surroundings)
     here = os.getcwd()
-    files, absent = surroundings.dependencies()
+    files, names = surroundings.dependencies()
     looked_at = {os.path.relpath(name, here) for name in files}
     assert {"pkg/__init__.py", "pkg/mid.py", "pkg/low.py"} <= looked_at
     assert "a.py" not in looked_at
-    assert os.path.join(here, "lacking") in absent
+    assert names[Name(here, "lacking")] is names[Name(here, "lacking.py")] is None
+    assert names[Name(here, "pkg")] is True
+    assert names[Name(os.path.join(here, "pkg"), "mid.py")] is False
+    assert files[os.path.abspath("pkg/low.py")].digest == digest_of(HELPERS.encode())
 
 
 def test_what_a_file_depends_on_through_its_base_classes(tree) -> None:

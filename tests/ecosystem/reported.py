@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ONE_HOUR = 3600
-COLD_CHECK = (sys.executable, "-m", "devlint", "check", "--isolated", "--output-format", "json")
+COLD_CHECK = (sys.executable, "-m", "devlint", "check", "--isolated", "--no-cache", "--output-format", "json")
 """The command as everybody has it: no configuration, and nothing remembered from an earlier run."""
 
 
