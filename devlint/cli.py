@@ -219,8 +219,8 @@ def report(files: tuple[str, ...], quiet: bool) -> None:
 def where(places: tuple[str, ...], output_format: str) -> None:
     """Show on which device the names of a line are, and how they came there.
 
-    A column can stand in place of the name. Exits with 0 if something is known, 1 if nothing is, 2 if there is no such
-    place.
+    A column can stand in place of the name; in a notebook, the cell before the line. Exits with 0 if something is
+    known, 1 if nothing is, 2 if there is no such place.
     """
     with dies_at_once():
         from devlint.check.asking import run

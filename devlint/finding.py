@@ -45,12 +45,16 @@ class Failure(str):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """A range of source text: rows and columns count characters from 1, the end is exclusive."""
+    """A range of source text: rows and columns count characters from 1, the end is exclusive.
+
+    In a notebook they are those of a ``cell``, which counts from 1, too; elsewhere it is 0.
+    """
 
     row: int
     column: int
     end_row: int
     end_column: int
+    cell: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,11 @@ class Finding:
     asked: bool = field(default=False, compare=False, repr=False)
 
     @property
-    def sort_key(self) -> tuple[str, Span, str]:
+    def sort_key(self) -> tuple[str, int, Span, str]:
         """Order of output: by file, then place, then code."""
-        return (self.filename, self.span, self.code)
+        return (self.filename, self.span.cell, self.span, self.code)
+
+
+def named(filename: str, cell: int) -> str:
+    """How a file is called where people read it: with the cell, if it is a notebook."""
+    return f"{filename}:cell {cell}" if cell else filename

@@ -18,6 +18,7 @@ from devlint.check.engine import check_source
 from devlint.config import _READERS, Config, Selection, load
 from devlint.finding import Applicability
 from devlint.rules import registry
+from tests.notebooks import cell, notebook
 
 ROOT = Path(devlint.__file__).parents[1]
 if not (ROOT / "docs").is_dir():
@@ -32,6 +33,7 @@ PAGES = (
     "docs/found-in-the-wild.md",
     "docs/audit.md",
     "docs/ci.md",
+    "docs/notebooks.md",
     "docs/where.md",
     "docs/audit-record.md",
 )
@@ -161,6 +163,23 @@ def test_the_sample_story_is_what_devlint_prints() -> None:
     assert blocks(TEXTS["docs/where.md"], "text") == [done.stdout.rstrip("\n") + "\n"]
 
 
+NOTEBOOK = notebook(
+    "%matplotlib inline\nimport torch",
+    cell("# Some text", "markdown"),
+    "!pip install torch\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+    "images = torch.ones(3)\nprint(images.shape)\nimages.to(device)",
+)
+
+
+def test_the_sample_of_a_notebook_is_what_devlint_prints(tmp_path: Path) -> None:
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "train.ipynb").write_bytes(NOTEBOOK)
+    command = [sys.executable, "-m", "devlint", "check", "notebooks", "--select", "DVL102"]
+    assert blocks(TEXTS["docs/notebooks.md"], "text") == [
+        run([*command, "--output-format", "concise"], tmp_path).stdout
+    ]
+
+
 def _needs_a_simulated_accelerator() -> None:
     import torch
 
@@ -219,6 +238,8 @@ def test_a_command_runs_as_shown(command: str, tmp_path: Path) -> None:
     for folder in ("src", "docs"):
         (tmp_path / folder).mkdir()
         shutil.copy(ROOT / "docs" / "train.py", tmp_path / folder)
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "train.ipynb").write_bytes(NOTEBOOK)
     done = run([shell, "-c", f'devlint() {{ "$PYTHON" -m devlint "$@"; }}\n{command}'], tmp_path, PYTHON=sys.executable)
     assert done.returncode == int(command.startswith("devlint check")), done.stdout + done.stderr
     assert done.stdout or "--output-file" in command

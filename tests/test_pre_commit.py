@@ -62,7 +62,7 @@ def test_the_manifest_says_what_pre_commit_needs() -> None:
     (hook,) = [hook for hook in manifest() if hook["id"] == "devlint"]
     assert hook["language"] == "python"
     assert hook["require_serial"] is True, "devlint's processes must not fight pre-commit's batches"
-    assert hook["types"] == ["python"]
+    assert hook["types_or"] == ["python", "jupyter"]
     assert hook["entry"].split()[:2] == ["devlint", "check"]
 
 

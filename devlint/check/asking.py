@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import click
 
 from devlint.check.discover import Target
 from devlint.check.project import surroundings
-from devlint.check.source import ParseFailure, decode, split_lines
+from devlint.check.source import ParseFailure
 from devlint.check.where import Answer, NoSuchNameError, read, where
 from devlint.config import Config, ConfigError
+from devlint.finding import named
 
+_IN_CELL = re.compile(r"(?P<file>.+?\.ipynb):(?:cell )?(?P<cell>\d+):(?P<row>\d+)(?::(?P<word>[^:]+))?")
 _PLACE = re.compile(r"(?P<file>.+?):(?P<row>\d+)(?::(?P<word>[^:]+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A place as the user wrote it: a file, a line, and a name or a column, if one is given."""
+    """A place as the user wrote it: a file, a cell of a notebook, a line, and a name or a column, if one is given."""
 
     filename: str
     row: int
     name: str = ""
     column: int = 0
+    cell: int = 0
 
 
 def run(places: Sequence[str], output_format: str) -> int:
@@ -51,14 +52,17 @@ def run(places: Sequence[str], output_format: str) -> int:
 
 def question_of(place: str) -> Question:
     """Read ``FILE:LINE``, ``FILE:LINE:NAME`` or ``FILE:LINE:COLUMN``; a ConfigError says what is wrong."""
-    match = _PLACE.fullmatch(place)
+    notebook = ".ipynb:" in place
+    match = (_IN_CELL if notebook else _PLACE).fullmatch(place)
     if match is None:
-        raise ConfigError(f"expected FILE:LINE or FILE:LINE:NAME, not {place!r}")
+        expected = "FILE:CELL:LINE or FILE:CELL:LINE:NAME" if notebook else "FILE:LINE or FILE:LINE:NAME"
+        raise ConfigError(f"expected {expected}, not {place!r}")
     word = (match["word"] or "").strip()
     column = int(word) if word.isdecimal() else 0
     if word and not column and not all(part.isidentifier() for part in word.lstrip(".").split(".")):
         raise ConfigError(f"{place}: {word!r} is not a name such as `x` or `self.weight`")
-    return Question(match["file"], int(match["row"]), "" if column else word, column)
+    cell = int(match["cell"]) if notebook else 0
+    return Question(match["file"], int(match["row"]), "" if column else word, column, cell)
 
 
 def _answers(question: Question) -> list[Answer]:
@@ -69,35 +73,31 @@ def _answers(question: Question) -> list[Answer]:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{filename}: {getattr(error, 'strerror', None) or error}") from error
     project = surroundings(Target(filename, len(data), Config()))
-    source = read(data, filename, project)
-    if isinstance(source, ParseFailure):
-        raise ConfigError(f"{filename}:{source.row}:{source.column}: {source.message}")
     try:
+        if question.cell:
+            from devlint.check.notebooks.where import where_in_notebook
+
+            place = question.cell, question.row
+            return where_in_notebook(data, filename, place, question.name, question.column, project)
+        source = read(data, filename, project)
+        if isinstance(source, ParseFailure):
+            raise ConfigError(f"{filename}:{source.row}:{source.column}: {source.message}")
         return where(source, question.row, question.name, question.column, project)
     except NoSuchNameError as error:
-        raise NoSuchNameError(f"{filename}: {error}") from error
+        raise NoSuchNameError(f"{named(filename, question.cell)}: {error}") from error
 
 
 def _print(answers: Sequence[tuple[Question, Sequence[Answer]]]) -> None:
-    from devlint.report.base import wants_color, width_of
+    from devlint.report.base import Report, wants_color, width_of
     from devlint.report.text import Paint
     from devlint.report.where import text
 
     width = width_of(sys.stdout)
+    report = Report(())
     paint = Paint(wants_color(sys.stdout), width, width)
     for question, some in answers:
         if not some:
-            click.echo(f"{question.filename}:{question.row}: nothing is known of where anything in this line is\n")
-        for line in text(some, _lines, paint):
+            place = f"{named(question.filename, question.cell)}:{question.row}"
+            click.echo(f"{place}: nothing is known of where anything in this line is\n")
+        for line in text(some, report.lines, paint):
             click.echo(line)
-
-
-@lru_cache(maxsize=16)
-def _lines(filename: str) -> list[str]:
-    """The lines of a file, none if it can no longer be read."""
-    if not os.path.isfile(filename):
-        return []
-    with open(filename, "rb") as stream:
-        data = stream.read()
-    decoded = decode(data)
-    return split_lines(decoded if isinstance(decoded, str) else data.decode("utf-8", "replace"))

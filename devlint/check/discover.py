@@ -15,6 +15,9 @@ from devlint.check.patterns import compiled
 from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver, leads_out
 from devlint.finding import Failure
 
+_ENDS = (".py", ".ipynb")
+"""How the names of files end that are checked without being named."""
+
 
 class Target(NamedTuple):
     """One file to check: its path as the user would write it, its size, and the configuration that holds for it.
@@ -44,7 +47,7 @@ class _Ignore(NamedTuple):
 
 
 def discover(paths: Sequence[str], resolver: Resolver) -> Discovery:
-    """Find the files to check: a file that is named, whatever it is called, and the .py files of directories."""
+    """Find the files to check: a file that is named, whatever it is called, and the Python files of directories."""
     found = Discovery()
     walk = _Walk(found, resolver)
     for path in paths:
@@ -88,11 +91,6 @@ class _Walk:
         if not stat.S_ISREG(status.st_mode):
             # Opening a pipe can wait for ever, and a device such as /dev/zero has no end.
             reason = "neither a file nor a directory (what comes from a pipe is read as `-`)"
-            self._found.errors.append(Failure(path, reason))
-            return
-        if path.endswith(".ipynb"):
-            # Its JSON can be read as Python that does nothing, so that all would seem well.
-            reason = "notebooks are not read yet; `jupyter nbconvert --to script` makes a .py"
             self._found.errors.append(Failure(path, reason))
             return
         config = self._resolver.at(os.path.dirname(absolute))
@@ -175,7 +173,7 @@ class _Walk:
             except OSError as error:
                 self._fail(shown, error)
                 continue
-            if not is_directory and not name.endswith(".py"):
+            if not is_directory and not name.endswith(_ENDS):
                 continue
             full = os.path.join(absolute, name)
             if _excluded(full, name, is_directory, config) or _ignored(full, is_directory, ignores):

@@ -101,7 +101,20 @@ def check_source(
 
     Without the project around it, what the file imports is not known.
     """
+    from devlint.check.opened import open_file
+
     config = config or Config()
+    try:
+        opened = open_file(data, filename, config)
+        return opened.located(check_code(opened.code, filename, config, project))
+    except AnalysisError:
+        raise
+    except Exception as error:
+        raise AnalysisError(_one_line(error)) from error
+
+
+def check_code(data: bytes | str, filename: str, config: Config, project: Surroundings | None = None) -> list[Finding]:
+    """The findings in Python code, in order, whatever the file is called that it belongs to."""
     try:
         return graded(_check(data, filename, config, active_rules(filename, config), project), config)
     except Exception as error:
@@ -263,6 +276,13 @@ def with_content(target: Target, work: Callable[[bytes], Outcome]) -> Outcome:
         return Outcome(target.path, error="the file does not fit into memory")
     if len(data) > LARGEST:
         return Outcome(target.path, error=TOO_LARGE)
+    if target.path.endswith(".ipynb"):
+        from devlint.check.notebooks.opening import foreign
+
+        if language := foreign(data):
+            # whoever names it should know; in a directory it is one of the files that are not devlint's business
+            reason = None if target.given else f"its cells are in {language}, not in Python"
+            return Outcome(target.path, error=reason)
     try:
         return work(data)
     except AnalysisError as error:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from devlint.check.discover import Target
-from devlint.check.engine import AnalysisError, Outcome, check_source, with_content
+from devlint.check.engine import AnalysisError, Outcome, check_code, with_content
 from devlint.check.fixes.document import Document, UnfixableError
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
+from devlint.check.opened import open_file
 from devlint.check.project import surroundings
 from devlint.check.source import split_lines
 from devlint.check.suppress import META, PRAGMA, Layout, rows_of, tokens
@@ -47,20 +48,25 @@ def silence_target(silencing: Silencing, target: Target) -> Outcome:
 
 
 def _outcome(silencing: Silencing, target: Target, data: bytes) -> Outcome:
-    checked = partial(check_source, filename=target.path, config=target.config, project=surroundings(target))
-    found = checked(data)
+    checked = partial(check_code, filename=target.path, config=target.config, project=surroundings(target))
+    opened = open_file(data, target.path, target.config)
+    code = opened.code if isinstance(opened.code, bytes) else data
+    found = checked(code)
+    shown, placed = tuple(opened.located(found)), opened.placed(found)
+    new = set(map(id, silencing.narrowing.new(placed)))
     # A file that does not parse has no place for a comment, and a comment without use goes by `--fix`.
-    wanted = [finding for finding in silencing.narrowing.new(found) if finding.code not in META]
+    wanted = [one for one, at in zip(found, placed, strict=True) if one.code not in META and id(at) in new]
     if not wanted:
-        return Outcome(target.path, tuple(found))
+        return Outcome(target.path, shown)
     try:
-        after, left = silenced(data, checked, found, wanted, silencing.reason)
-        write(target.path, after, data)
+        after, left = silenced(code, checked, found, wanted, silencing.reason)
+        remaining = tuple(opened.located(left, after))
+        write(target.path, opened.file(after), data)
     except (UnfixableError, AnalysisError) as error:
-        return Outcome(target.path, tuple(found), unfixed=f"no suppression was added: {error}")
+        return Outcome(target.path, shown, unfixed=f"no suppression was added: {error}")
     except OSError as error:
-        return Outcome(target.path, tuple(found), unfixed=f"no suppression was added: {error.strerror or error}")
-    return Outcome(target.path, tuple(left), silenced=len(found) - len(left))
+        return Outcome(target.path, shown, unfixed=f"no suppression was added: {error.strerror or error}")
+    return Outcome(target.path, remaining, silenced=len(found) - len(left))
 
 
 def silenced(

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from devlint.config import ConfigError, leads_out
 from devlint.finding import Finding
@@ -67,9 +67,14 @@ class Since:
         rows = self.changed.get(name)
         if name not in self.tracked or rows is None or finding.context is None:
             return self.touched(finding.filename)
-        spans = [place.span for place in finding.related if place.filename in ("", finding.filename)]
-        ranges = [finding.context.rows, *((span.row, span.end_row) for span in spans)]
-        return any(rows.meet(first, last) for first, last in ranges)
+        first, last = finding.context.rows
+        whole = replace(finding.span, row=first, end_row=last)
+        spans = [whole, *(place.span for place in finding.related if place.filename in ("", finding.filename))]
+        if finding.span.cell:
+            from devlint.check.notebooks.reading import in_file
+
+            spans = [in_file(finding.filename, span) for span in spans]
+        return any(rows.meet(span.row, span.end_row) for span in spans)
 
     def _name(self, path: str) -> str:
         """A path as git names it: from the top of the repository."""
@@ -93,7 +98,7 @@ def since(revision: str, directory: str, named: Iterable[str] = ()) -> Since:
     top = os.path.realpath(os.fsdecode(_git(directory, "rev-parse", "--show-toplevel").removesuffix(b"\n")))
     commit = _commit(revision, directory)
     tracked, submodules = _files(top)
-    python = [":(top)*.py", *(f":(top,literal){name}" for name in _inside(named, top))]
+    python = [":(top)*.py", ":(top)*.ipynb", *(f":(top,literal){name}" for name in _inside(named, top))]
     changed = dict(_changes(_git(top, *_DIFF, commit, "--", *python)))
     return Since(top, frozenset(tracked), frozenset(submodules), changed)
 
@@ -101,7 +106,7 @@ def since(revision: str, directory: str, named: Iterable[str] = ()) -> Since:
 def _inside(paths: Iterable[str], top: str) -> Iterator[str]:
     for path in paths:
         name = os.path.relpath(os.path.realpath(path), top)
-        if not leads_out(name) and not name.endswith(".py") and os.path.isfile(path):
+        if not leads_out(name) and not name.endswith((".py", ".ipynb")) and os.path.isfile(path):
             yield name.replace(os.sep, "/")
 
 

@@ -22,7 +22,7 @@ _BOM = b"\xef\xbb\xbf"
 # What the tokenizer looks for in the first two lines (PEP 263); a cheap test before the real detection.
 _CODING = re.compile(rb"coding[:=]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
-_NEWLINE = re.compile("\r\n|\r|\n")
+NEWLINE = re.compile("\r\n|\r|\n")
 _NESTED_TOO_DEEP = "the code is nested too deeply for Python's parser"
 DANGEROUS = 50_000
 """So many characters can be one expression, of 25,000 terms, on which Python 3.10 overruns its stack and dies."""
@@ -131,7 +131,7 @@ def _wide_characters(line: str) -> tuple[list[int], list[int]]:
 
 def split_lines(text: str) -> list[str]:
     r"""Split where Python's parser does: at \n, \r\n and \r, never at a form feed or a Unicode line separator."""
-    return _NEWLINE.split(text) if "\r" in text else text.split("\n")
+    return NEWLINE.split(text) if "\r" in text else text.split("\n")
 
 
 def decode(data: bytes | str) -> str | ParseFailure:

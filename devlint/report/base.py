@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TextIO
 
 from devlint.check.source import decode, split_lines
-from devlint.finding import Applicability, Finding, Severity
+from devlint.finding import Applicability, Finding, Severity, named
 
 _FILES_KEPT = 16
 _LINKING = (
@@ -72,16 +72,72 @@ class Report:
             self._lines[filename] = self._read(filename)
         return self._lines[filename]
 
+    def in_file(self, finding: Finding) -> Finding:
+        """The finding with places of the file instead of its cells, which its message then names.
+
+        It has no fix any more: what is written into a cell is not what is written into the file.
+        """
+        span = finding.span
+        if not span.cell:
+            return finding
+        from devlint.check.notebooks.reading import parsed
+
+        notebook = parsed(self._data(finding.filename))
+        if notebook is None:
+            return finding
+        own = ("", finding.filename)
+        return replace(
+            finding,
+            message=f"cell {span.cell}, line {span.row}: {finding.message}",
+            span=notebook.in_file(span),
+            related=tuple(
+                replace(place, span=notebook.in_file(place.span)) if place.filename in own else place
+                for place in finding.related
+            ),
+            fix=None,
+        )
+
     def _read(self, filename: str) -> Sequence[str]:
+        cell = _CELL.fullmatch(filename)
+        if cell is not None:
+            return cell_lines(self._data(cell["file"]), int(cell["number"]))
+        data = self._data(filename)
+        text = decode(data)
+        return split_lines(text if isinstance(text, str) else data.decode("utf-8", "replace")) if data else ()
+
+    def _data(self, filename: str) -> bytes:
+        """The content of a file; nothing if it can no longer be read."""
         data = self.contents.get(filename)
         if data is None:
             try:
                 with open(filename, "rb") as stream:
                     data = stream.read()
             except (OSError, ValueError):
-                return ()
-        text = decode(data)
-        return split_lines(text if isinstance(text, str) else data.decode("utf-8", "replace"))
+                return b""
+        return data
+
+
+_CELL = re.compile(r"(?P<file>.*\.ipynb):cell (?P<number>\d+)", re.DOTALL)
+
+
+def cell_lines(data: bytes, number: int) -> Sequence[str]:
+    """The lines of one cell of a notebook, none if there are none."""
+    from devlint.check.notebooks.reading import parsed
+
+    notebook = parsed(data)
+    return () if notebook is None else notebook.lines(number)
+
+
+def in_cells(finding: Finding) -> Finding:
+    """The finding as if each cell of a notebook was a file of its own."""
+    if not finding.span.cell:
+        return finding
+    own = ("", finding.filename)
+    related = tuple(
+        replace(place, filename=named(finding.filename, place.span.cell)) if place.filename in own else place
+        for place in finding.related
+    )
+    return replace(finding, filename=named(finding.filename, finding.span.cell), related=related)
 
 
 def plural(count: int, noun: str, many: str = "") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from devlint.finding import named
 from devlint.report.base import Report, one_line
 
 
@@ -13,4 +14,5 @@ def render(report: Report) -> Iterator[str]:
         yield from (one_line(f"error: {line}") for line in report.undone)
     for finding in report.findings:
         span = finding.span
-        yield one_line(f"{finding.filename}:{span.row}:{span.column}: {finding.code} {finding.message}")
+        place = named(finding.filename, span.cell)
+        yield one_line(f"{place}:{span.row}:{span.column}: {finding.code} {finding.message}")

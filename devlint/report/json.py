@@ -76,9 +76,11 @@ def _fix(fix: Fix) -> dict[str, Any]:
     }
 
 
-def place_of(span: Span) -> dict[str, dict[str, int]]:
-    """Where something begins and ends, in ruff's shape."""
+def place_of(span: Span) -> dict[str, Any]:
+    """Where something begins and ends, in ruff's shape; in a notebook, in which cell."""
+    cell = {"cell": span.cell} if span.cell else {}
     return {
+        **cell,
         "location": {"row": span.row, "column": span.column},
         "end_location": {"row": span.end_row, "column": span.end_column},
     }

@@ -10,7 +10,7 @@ from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from devlint.finding import Failure, Finding
-from devlint.report.base import Report, plural
+from devlint.report.base import Report, in_cells, plural
 from devlint.report.shared import Repository, clean
 from devlint.report.text import Paint, diagnostic
 
@@ -71,7 +71,7 @@ def _cases(report: Report, path: str, findings: Iterable[Finding]) -> Iterator[E
 
 def _shown(report: Report, finding: Finding) -> str:
     notes = [("help", finding.help)] if finding.help else []
-    return "\n".join(diagnostic(finding, report.lines, Paint(False), notes))
+    return "\n".join(diagnostic(in_cells(finding), report.lines, Paint(False), notes))
 
 
 def _text(text: str) -> str:

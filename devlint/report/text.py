@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from devlint.finding import Finding, Severity, Span
-from devlint.report.base import Report, one_line, plural
+from devlint.report.base import Report, in_cells, one_line, plural
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
 BLUE, BOLD = "1;34", "1"
@@ -43,7 +43,7 @@ def render(report: Report) -> Iterator[str]:
         yield from (one_line(f"error: {line}") for line in report.undone)
     for finding in report.findings:
         notes = [("help", finding.help)] if finding.help else []
-        yield "\n".join([*diagnostic(finding, report.lines, paint, notes), ""])
+        yield "\n".join([*diagnostic(in_cells(finding), report.lines, paint, notes), ""])
     if not report.quiet and (report.files or report.findings):
         yield summary(report)
         if hint := _fixable(report):

@@ -8,7 +8,7 @@ from typing import Any
 
 from devlint.check.where import Answer
 from devlint.finding import Finding, Severity
-from devlint.report.base import one_line
+from devlint.report.base import in_cells, one_line
 from devlint.report.json import absolute, place_of
 from devlint.report.text import BOLD, Paint, body
 
@@ -19,7 +19,7 @@ def text(answers: Sequence[Answer], lines_of: Callable[[str], Sequence[str]], pa
         first, *more = paint.wrap(one_line(answer.message), 4)
         yield paint(BOLD, first)
         yield from (paint(BOLD, f"    {line}") for line in more)
-        yield from body(_as_finding(answer), lines_of, paint)
+        yield from body(in_cells(_as_finding(answer)), lines_of, paint)
         yield ""
 
 

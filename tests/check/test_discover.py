@@ -20,22 +20,16 @@ def found(*paths: str, **config: object) -> list[str]:
     return [target.path for target in result.targets]
 
 
-def test_only_python_files_in_order(tree) -> None:
+def test_only_python_files_and_notebooks_in_order(tree) -> None:
     tree({"b.py": "", "a/z.py": "", "a/y.pyi": "", "a/n.ipynb": "", "a/.hidden.py": "", "README.md": "", "x.PY": ""})
-    assert sorted(found()) == ["a/.hidden.py", "a/z.py", "b.py"]
-    assert found("a") == ["a/.hidden.py", "a/z.py"]
+    assert sorted(found()) == ["a/.hidden.py", "a/n.ipynb", "a/z.py", "b.py"]
+    assert found("a") == ["a/.hidden.py", "a/n.ipynb", "a/z.py"]
+    assert found("a", extend_exclude=("*.ipynb",)) == ["a/.hidden.py", "a/z.py"]
 
 
 def test_a_named_file_is_checked_whatever_it_is_called(tree) -> None:
     tree({"script": "", "build/x.py": "", "ignored.py": "", ".gitignore": "ignored.py"})
     assert found("script", "build/x.py", "ignored.py") == ["script", "build/x.py", "ignored.py"]
-
-
-def test_a_named_notebook_is_refused_rather_than_read_as_python(tree) -> None:
-    tree({"a.ipynb": '{"cells": [{"source": "x.cuda()"}]}'})
-    result = discover(("a.ipynb",), Resolver(Config(root=os.getcwd())))
-    assert result.targets == []
-    assert result.errors == ["a.ipynb: notebooks are not read yet; `jupyter nbconvert --to script` makes a .py"]
 
 
 def test_no_file_twice(tree) -> None:

@@ -49,7 +49,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch):
         def check(data: bytes, filename: str, config: Config, _: object) -> list[Finding]:
             return rule(Document.read(data).text)
 
-        monkeypatch.setattr(engine, "check_source", check)
+        monkeypatch.setattr(engine, "check_code", check)
         return mend(data.encode() if isinstance(data, str) else data, "a.py", Config(), unsafe)
 
     return run

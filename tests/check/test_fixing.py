@@ -138,7 +138,7 @@ class TestStdin:
         def fails(*_: object) -> list[object]:
             raise engine.AnalysisError("KeyError")
 
-        monkeypatch.setattr("devlint.check.fixes.mend.check_source", fails)
+        monkeypatch.setattr("devlint.check.fixes.mend.check_code", fails)
         done = run("-", "--fix", stdin=b"x = 1\n")
         assert (done.stdout_bytes, done.exit_code) == (b"x = 1\n", 2)
         assert done.stderr == "error: -: devlint failed on this file, please report it: KeyError\n"

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from devlint.check.source import Source
 from devlint.check.where import Answer, NoSuchNameError, where
 from devlint.cli import main
+from tests.notebooks import cell, notebook
 
 HEAD = "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, TensorDataset\n"
 
@@ -236,3 +237,48 @@ def test_not_known_is_no_success(tree) -> None:
     tree({"a.py": "x = 1\n"})
     assert run("a.py:1").exit_code == 1
     assert run("a.py:1").stdout == "a.py:1: nothing is known of where anything in this line is\n\n"
+
+
+def test_the_command_in_a_notebook(tree) -> None:
+    tree(
+        {
+            "a.ipynb": notebook(
+                "!ls\nimport torch", cell("text", "markdown"), "x = torch.zeros(3)", "%time y = x.cuda()", "("
+            )
+        }
+    )
+    shown = run("a.ipynb:cell 4:1:x")
+    assert shown.stdout == (
+        "`x` is a tensor on the CPU\n"
+        " --> a.ipynb:cell 4:1:11\n"
+        "  |\n"
+        "1 | %time y = x.cuda()\n"
+        "  |           ^\n"
+        "  |\n"
+        " ::: a.ipynb:cell 3:1:5\n"
+        "  |\n"
+        "1 | x = torch.zeros(3)\n"
+        "  |     -------------- created on the CPU here\n"
+        "  |\n"
+        "\n"
+    )
+    (answer,) = json.loads(run("a.ipynb:4:1:y", "--output-format", "json").stdout)
+    assert (answer["cell"], answer["devices"]) == (4, ["cuda"])
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("a.ipynb:1", "error: expected FILE:CELL:LINE or FILE:CELL:LINE:NAME, not 'a.ipynb:1'\n"),
+        ("a.ipynb:9:1", "error: a.ipynb:cell 9: there is no such cell: the notebook has 3\n"),
+        ("a.ipynb:1:5", "error: a.ipynb:cell 1: there is no line 5: the cell has 1\n"),
+        ("a.ipynb:1:1:z", "error: a.ipynb:cell 1: there is no name `z` in line 1\n"),
+        ("a.ipynb:2:1", "error: a.ipynb:cell 2: it holds no Python code\n"),
+        ("a.ipynb:3:1", "error: a.ipynb:cell 3:1:1: '(' was never closed\n"),
+        ("b.ipynb:3:1", "error: b.ipynb: not a notebook: the file is empty\n"),
+    ],
+)
+def test_what_makes_no_sense_in_a_notebook_is_one_line(tree, place: str, line: str) -> None:
+    tree({"a.ipynb": notebook("x = 1", "%%bash\nls", "("), "b.ipynb": ""})
+    result = run(place)
+    assert (result.exit_code, result.stderr, result.stdout) == (2, line, "")

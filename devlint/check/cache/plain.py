@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from devlint.finding import Applicability, Context, Edit, Finding, Fix, Place, Severity, Span
 
-_Span: TypeAlias = tuple[int, int, int, int]
+_Span: TypeAlias = tuple[int, int, int, int, int]
 _Fix: TypeAlias = tuple[str, list[tuple[_Span, str]], str]
 _Context: TypeAlias = tuple[str, str, int, int]
 PlainFinding: TypeAlias = tuple[
@@ -48,7 +48,7 @@ def _plain(finding: Finding) -> PlainFinding:
 
 
 def _numbers(span: Span) -> _Span:
-    return span.row, span.column, span.end_row, span.end_column
+    return span.row, span.column, span.end_row, span.end_column, span.cell
 
 
 def _finding(plain: PlainFinding, filename: str) -> Finding:

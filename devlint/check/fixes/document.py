@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import re
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from devlint.check.source import ParseFailure, decode, encoding_of
+from devlint.check.source import NEWLINE, ParseFailure, decode, encoding_of
 from devlint.finding import Edit, Span
-
-_NEWLINE = re.compile("\r\n|\r|\n")
 
 
 class UnfixableError(Exception):
@@ -97,7 +94,7 @@ class Document:
     @cached_property
     def _rows(self) -> tuple[list[int], list[_End]]:
         """Where each row begins, and where and how it ends."""
-        ends = [_End(match.start(), match[0]) for match in _NEWLINE.finditer(self.text)]
+        ends = [_End(match.start(), match[0]) for match in NEWLINE.finditer(self.text)]
         return [0, *(end.start + len(end.text) for end in ends)], [*ends, _End(len(self.text), "")]
 
 

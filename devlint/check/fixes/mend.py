@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from devlint.check.engine import AnalysisError, check_source
+from devlint.check.engine import AnalysisError, check_code
 from devlint.check.fixes.document import Change, Changes, Document, UnfixableError
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
+from devlint.check.opened import open_file
 from devlint.check.project import Surroundings
 from devlint.check.source import DANGEROUS, ParseFailure, Source
 from devlint.config import Config
@@ -43,15 +44,20 @@ def mend(
     """Apply the fixes of what is reported until none is left. A failure of devlint itself is an AnalysisError."""
 
     def checked(content: bytes) -> tuple[Finding, ...]:
-        return tuple(check_source(content, filename, config, project))
+        return tuple(check_code(content, filename, config, project))
 
-    before = Mended(data, checked(data))
+    opened = open_file(data, filename, config)
+    code = opened.code if isinstance(opened.code, bytes) else data
+    before = checked(code)
     try:
-        return _settled(before, checked, unsafe, narrowing)
+        after = _settled(Mended(code, before), checked, unsafe, narrowing)
+        found = tuple(opened.located(after.findings, after.data))
+        return Mended(data if after.data == code else opened.file(after.data), found, after.fixed)
     except UnfixableError as error:
-        return Mended(data, before.findings, failure=f"nothing was fixed: {error}")
+        failure = str(error)
     except AnalysisError as error:
-        return Mended(data, before.findings, failure=f"nothing was fixed: devlint failed on the fixed code: {error}")
+        failure = f"devlint failed on the fixed code: {error}"
+    return Mended(data, tuple(opened.located(before)), failure=f"nothing was fixed: {failure}")
 
 
 def _settled(

@@ -1,0 +1,4 @@
+"""Notebooks: their cells as one piece of Python code, and what becomes of that code back in the cells."""
+
+END = ".ipynb"
+"""How the names of notebooks end."""

@@ -1,0 +1,160 @@
+"""What IPython adds to Python: magics, commands of the shell and questions give way to Python that says nothing.
+
+A line stays a line, and what is Python in it stays in its columns.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass
+from itertools import count
+
+from devlint.check.source import ParseFailure, split_lines
+
+MARK = "\x1fdevlint"
+"""Begins what stands for something else; nobody writes this."""
+_CELL = re.compile(r"\s*%%(?P<name>\w+)")
+_PYTHON_CELLS = frozenset({"capture", "debug", "memit", "mprun", "prun", "time", "timeit"})
+"""Magics of a cell whose text is Python, run in the notebook itself."""
+_TIMED = re.compile(r"(?P<indent>\s*)%time (?P<rest>[^\s-].*)")
+_ASSIGNED = re.compile(r"(?P<target>\s*[A-Za-z_][\w.,\s\[\]'\"]*?\s*=\s*)[%!](?!=)")
+_ASKED = re.compile(r"\s*(?:\?{1,2}\s*[\w.*%]+|%{0,2}[\w.*\[\]'\"()]+\?{1,2})\s*;?\s*")
+_LEXEME = re.compile(r"#.*|'''|\"\"\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[()\[\]{}]")
+
+
+class SkippedCell(Exception):  # noqa: N818  # it is no error that a cell holds something else than Python
+    """The cell is in another language, or runs in another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A cell without what IPython adds; ``replaced`` are the lines in whose place others stand, by their marks."""
+
+    text: str
+    replaced: dict[str, str]
+
+
+def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
+    """The Python of a cell, or the reason why there is none; a cell in another language is a SkippedCell."""
+    lines = text.split("\n")
+    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    replaced: dict[str, str] = {}
+    magic = _CELL.match(lines[first])
+    if magic is not None:
+        if magic["name"] not in _PYTHON_CELLS:
+            raise SkippedCell
+        lines[first] = _instead("", lines[first], numbers, replaced)
+    failure = _failure("\n".join(lines))
+    if failure is not None:
+        _replace(lines, numbers, replaced)
+        if replaced:
+            failure = _failure("\n".join(lines))
+    return Plain("\n".join(lines), replaced) if failure is None else failure
+
+
+def restored(line: str, replaced: dict[str, str]) -> str:
+    """A line of the Python as it stands in the cell; a KeyError says that there is no such mark."""
+    at = line.find(MARK)
+    if at < 0:
+        return line
+    end = line.index(";", at) + 1
+    before, mark, after = line[:at], line[at:end], line[end:]
+    original = replaced[mark]
+    timed = _TIMED.fullmatch(original)
+    if timed is None:
+        return original + after
+    indent = timed["indent"]
+    code = before.removesuffix("  # ")
+    return f"{indent}%time {code[len(indent) + len('if 1: ') :]}{after}"
+
+
+def _replace(lines: list[str], numbers: count[int], replaced: dict[str, str]) -> None:
+    """Replace the lines that are not Python, where a line of Python could begin."""
+    at = 0
+    while at < len(lines):
+        last = _last(lines, at)
+        new = _python(lines[at].removesuffix("\r"), numbers, replaced)
+        if new is not None:
+            new += lines[at][len(lines[at].removesuffix("\r")) :]
+            end = at
+            while lines[end].rstrip("\r").endswith("\\") and end + 1 < len(lines):
+                end += 1
+            lines[at] = new
+            for row in range(at + 1, end + 1):
+                lines[row] = _instead("", lines[row], numbers, replaced)
+            last = end
+        at = last + 1
+
+
+def _python(line: str, numbers: count[int], replaced: dict[str, str]) -> str | None:
+    """What stands in the place of a line, ``None`` where it is Python."""
+    stripped = line.strip()
+    timed = _TIMED.fullmatch(line)
+    if timed is not None and _failure(timed["rest"]) is None:
+        return _instead(f"{timed['indent']}if 1: {timed['rest']}", line, numbers, replaced)
+    if stripped[:1] in ("%", "!", "?"):
+        return _instead(f"{_indent(line)}pass", line, numbers, replaced)
+    assigned = _ASSIGNED.match(line)
+    if assigned is not None:
+        return _instead(f"{assigned['target']}get_ipython()", line, numbers, replaced)
+    if _ASKED.fullmatch(line) and "?" in line:
+        return _instead(f"{_indent(line)}pass", line, numbers, replaced)
+    return None
+
+
+def _instead(code: str, line: str, numbers: count[int], replaced: dict[str, str]) -> str:
+    mark = f"{MARK} {next(numbers)};"
+    replaced[mark] = line.removesuffix("\r")
+    return f"{code}{'  ' if code else ''}# {mark}{line[len(replaced[mark]) :]}"
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _last(lines: list[str], at: int) -> int:
+    """The last line of what begins in a line: brackets and strings may go on, and so does a backslash."""
+    depth, quote = 0, ""
+    for row in range(at, len(lines)):
+        line, place = lines[row], 0
+        while place < len(line):
+            if quote:
+                end = line.find(quote, place)
+                if end < 0:
+                    break
+                quote, place = "", end + 3
+                continue
+            lexeme = _LEXEME.search(line, place)
+            if lexeme is None:
+                break
+            word, place = lexeme[0], lexeme.end()
+            if word in ("'''", '"""'):
+                quote = word
+            elif word in "([{":
+                depth += 1
+            elif word in ")]}":
+                depth = max(depth - 1, 0)
+        if not quote and not depth and not line.rstrip("\r").endswith("\\"):
+            return row
+    return at
+
+
+def _failure(text: str) -> ParseFailure | None:
+    """Why a text is no Python."""
+    if "\0" in text:
+        return ParseFailure("the cell contains a NUL byte", text.count("\n", 0, text.index("\0")) + 1, 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return ParseFailure(
+            error.msg, min(max(error.lineno or 1, 1), len(split_lines(text))), max(error.offset or 1, 1)
+        )
+    except (RecursionError, MemoryError):
+        return ParseFailure("the code is nested too deeply for Python's parser", 1, 1)
+    except (ValueError, UnicodeError) as error:
+        return ParseFailure(str(error), 1, 1)
+    return None
