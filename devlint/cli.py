@@ -177,6 +177,10 @@ def check(**options: Any) -> None:
     help="How many devices to simulate; one for each process of this machine by default.",
 )
 @click.option("--output", metavar="FILE", help="Keep the record of the run there, as JSON for `devlint report`.")
+@click.option(
+    "--html", metavar="FILE", help="Write the report there as one page for a browser, which needs no network."
+)
+@click.option("--trace", metavar="FILE", help="Write what happened there as a trace for Perfetto or chrome://tracing.")
 @_selector_option("--select", "Rules to run instead of the default ones: codes, prefixes, names, or ALL.")
 @_selector_option("--ignore", "Rules not to run.")
 @_selector_option("--extend-select", "Rules to run besides the others.")
@@ -201,16 +205,22 @@ def audit(**options: Any) -> None:
 
 @main.command()
 @click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option(
+    "--html", metavar="FILE", help="Write the report there as one page for a browser, which needs no network."
+)
+@click.option("--trace", metavar="FILE", help="Write what happened there as a trace for Perfetto or chrome://tracing.")
 @click.option("-q", "--quiet", is_flag=True, help="Print the findings and nothing besides.")
-def report(files: tuple[str, ...], quiet: bool) -> None:
+def report(files: tuple[str, ...], quiet: bool, html: str | None, trace: str | None) -> None:
     """Show the record of an audited run again: of the files, or of the latest run; torch is not needed.
 
-    Several files, of the machines that took part in a run, become one report.
+    Several files, of the machines that took part in a run, become one report. With --html or --trace it is written
+    there instead of printed.
     """
     with dies_at_once():
+        from devlint.auditor.judgement.export import Exports
         from devlint.auditor.judgement.show import show
 
-    sys.exit(show(files, quiet))
+    sys.exit(show(files, quiet, Exports(html, trace)))
 
 
 @main.command()

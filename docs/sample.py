@@ -2,6 +2,7 @@
 
     python -m docs.sample            run it, and write its report
     python -m docs.sample --check    write nothing; fail if it is another one, but for versions, machine and date
+    python -m docs.sample --picture  write docs/html-report.png, the same report in a browser (needs Chromium)
 
 It takes a torch that the accelerator can be simulated on.
 """
@@ -10,23 +11,28 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 COMMAND = ["audit", "--simulate", "--isolated", "docs/digits.py"]
 BEGIN, END = "<!-- report: written by docs/sample.py -->\n```text\n", "```\n<!-- end of report -->"
+PICTURE = ROOT / "docs" / "html-report.png"
+SIZE = "1160,1930"
+"""Width and height of the picture: from the head of the page to the end of the source."""
 _OF_THE_MACHINE = re.compile(r"^  (torch|system|started) .*$", re.MULTILINE)
 
 
-def report() -> str:
+def report(*options: str) -> str:
     """What the audit prints."""
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     environment.pop("FORCE_COLOR", None)
     done = subprocess.run(
-        [sys.executable, "-m", "devlint", *COMMAND],
+        [sys.executable, "-m", "devlint", *COMMAND[:-1], *options, COMMAND[-1]],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.DEVNULL,
@@ -39,8 +45,24 @@ def report() -> str:
     return done.stderr.lstrip()
 
 
+def draw(picture: Path) -> None:
+    """Write the picture of the report in a browser."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("error: there is no chromium here")
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "report.html"
+        report("--html", str(page))
+        switches = "--headless --no-sandbox --disable-gpu --hide-scrollbars --virtual-time-budget=5000".split()
+        switches += [f"--user-data-dir={folder}/profile", f"--window-size={SIZE}", f"--screenshot={picture}"]
+        subprocess.run([chromium, *switches, page.as_uri()], check=True, capture_output=True, timeout=120)
+
+
 def main(arguments: list[str]) -> int:
     """Write or check the report; the exit code is 1 if ``--check`` finds a difference."""
+    if "--picture" in arguments:
+        draw(PICTURE)
+        return 0
     text = README.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
     written, end, after = rest.partition(END)

@@ -32,6 +32,7 @@ PAGES = (
     "docs/accuracy.md",
     "docs/found-in-the-wild.md",
     "docs/audit.md",
+    "docs/html-report.md",
     "docs/ci.md",
     "docs/notebooks.md",
     "docs/where.md",

@@ -104,7 +104,9 @@ def test_the_wheel_has_the_data_and_nothing_else(tmp_path: Path) -> None:
         metadata = archive.read(f"devlint-{devlint.__version__}.dist-info/METADATA").decode()
         entry_points = archive.read(f"devlint-{devlint.__version__}.dist-info/entry_points.txt").decode()
     assert "devlint/py.typed" in names
-    data = {str(path.relative_to(ROOT)) for path in ROOT.glob("devlint/**/*.json")}
+    kinds = ("json", "jinja", "css", "js")
+    data = {str(path.relative_to(ROOT)) for kind in kinds for path in ROOT.glob(f"devlint/**/*.{kind}")}
+    assert {os.path.splitext(name)[1][1:] for name in data} == {*kinds}
     modules = {str(path.relative_to(ROOT)) for path in ROOT.glob("devlint/**/*.py")}
     assert data | modules <= set(names)
     assert {entry.split("/")[0] for entry in names} == {"devlint", f"devlint-{devlint.__version__}.dist-info"}

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, replace
 
 from devlint import __version__
+from devlint.auditor.judgement.export import Exports
 from devlint.auditor.judgement.show import judged
 from devlint.auditor.running import console, ranks, storage
 from devlint.auditor.running.children import Children
@@ -21,7 +22,6 @@ from devlint.auditor.running.merge import merge
 from devlint.auditor.running.recording import Plan, Recording, Refused
 from devlint.auditor.running.runner import Script, ScriptError, die_of, flush, prepare_path
 from devlint.auditor.running.runner import run as run_script
-from devlint.check.write import check_destination
 from devlint.config import Config, ConfigError, Resolver
 from devlint.record import Ending, Environment, Process, Record
 
@@ -42,6 +42,8 @@ class Options:
     simulate: bool = False
     devices: int | None = None
     output: str | None = None
+    html: str | None = None
+    trace: str | None = None
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] | None = None
@@ -60,11 +62,10 @@ def run(options: Options) -> object:
         resolver, config = _configure(options)
         if options.devices is not None and not options.simulate:
             raise ConfigError("--devices says how many devices to simulate, and needs --simulate")
+        Exports(options.html, options.trace).check(options.output)
         prepare_path(script)
         script.check()
         _check_torch()
-        if options.output is not None:  # three days of training later would be late to find out
-            check_destination("--output", options.output)
     except (ConfigError, ScriptError) as error:
         say("error", str(error))
         return EXIT_FAILED
@@ -85,7 +86,12 @@ class Audit:
         self._plan = _plan(options, _directory(self._rank), self._rank)
         file = f"rank-{self._rank.number}.json" if self._rank else "main.json"
         leads = self._rank is None or self._rank.leads
-        self._output = _for_node(options.output, self._rank) if options.output and leads else ""
+        output, html, trace = (
+            _for_node(path, self._rank) if path and leads else None
+            for path in (options.output, options.html, options.trace)
+        )
+        self._output = output or ""
+        self._exports = Exports(html, trace)
         self._recording = Recording(self._plan, file, "rank" if self._rank else "main", self._rank, self._output)
         self._children = Children(self._plan)
         self._departures = Departures(self._leave)
@@ -169,6 +175,7 @@ class Audit:
         for stream in (sys.stdout, sys.stderr):
             flush(stream)
         console.show(record, sys.stderr, self._options.quiet)
+        self._export(record)
         self._failing = not self._options.exit_zero and _fails(record, self._config)
 
     def _others(self, patience: float) -> list[Record]:
@@ -209,6 +216,14 @@ class Audit:
                 storage.write(record, path)
             except OSError as error:
                 say("error", f"{path}: the record cannot be written: {error.strerror}")
+
+    def _export(self, record: Record) -> None:
+        """Write what is wanted besides, with libraries from where they were before the script changed the path."""
+        paths, sys.path[:] = sys.path[:], self._paths
+        try:
+            self._exports.write(record, self._options.quiet)
+        finally:
+            sys.path[:] = paths
 
 
 def header(command: tuple[str, ...] = (), simulated: bool = False) -> Record:

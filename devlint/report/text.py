@@ -26,7 +26,7 @@ _NARROWEST = 30
 """Text is not wrapped to fewer columns."""
 
 
-class _Mark(NamedTuple):
+class Mark(NamedTuple):
     """What is to be underlined in one row: columns count from 0, the end is exclusive."""
 
     row: int
@@ -143,8 +143,7 @@ def body(
     """Yield the lines of one finding below its message."""
     color = _COLORS[finding.severity]
     lines = lines_of(finding.filename)
-    marks = _marks(finding, lines)
-    others = [(name, *_marks_elsewhere(finding, name, lines_of)) for name in _other_files(finding)]
+    (_, _, marks), *others = excerpts(finding, lines_of)
     rows = [mark.row for found in (marks, *(other for *_, other in others)) for mark in found]
     gutter = len(str(max(rows, default=finding.span.row)))
     bar = paint(BLUE, " " * (gutter + 1) + "|")
@@ -169,7 +168,17 @@ def body(
             yield f"{lead} {one_line(line)}"
 
 
-def _frame(marks: list[_Mark], lines: Sequence[str | None], gutter: int, color: str, paint: Paint) -> Iterator[str]:
+def excerpts(
+    finding: Finding, lines_of: Callable[[str], Sequence[str | None]]
+) -> Iterator[tuple[str, Sequence[str | None], list[Mark]]]:
+    """Yield each file that a finding speaks of, its own first: the name, the lines, and what is marked in them."""
+    lines = lines_of(finding.filename)
+    yield finding.filename, lines, _marks(finding, lines)
+    for name in _other_files(finding):
+        yield name, *_marks_elsewhere(finding, name, lines_of)
+
+
+def _frame(marks: list[Mark], lines: Sequence[str | None], gutter: int, color: str, paint: Paint) -> Iterator[str]:
     marks.sort(key=lambda mark: (mark.row, not mark.primary, mark.start))
     bar = paint(BLUE, " " * (gutter + 1) + "|")
     rows = sorted({mark.row for mark in marks})
@@ -205,7 +214,7 @@ def _labelled(underline: str, label: str, lead: int, room: int | None) -> Iterat
         yield lead, line
 
 
-def _marks(finding: Finding, lines: Sequence[str | None]) -> list[_Mark]:
+def _marks(finding: Finding, lines: Sequence[str | None]) -> list[Mark]:
     marks = list(_rows_of(finding.span, finding.label, lines, True))
     for place in finding.related:
         # Where the finding itself stands its own label says it; twice the same line would only repeat it.
@@ -223,13 +232,13 @@ def _other_files(finding: Finding) -> list[str]:
 
 def _marks_elsewhere(
     finding: Finding, name: str, lines_of: Callable[[str], Sequence[str | None]]
-) -> tuple[Sequence[str | None], list[_Mark]]:
+) -> tuple[Sequence[str | None], list[Mark]]:
     lines = lines_of(name)
     places = [place for place in finding.related if place.filename == name]
     return lines, [mark for place in places for mark in _rows_of(place.span, place.label, lines, False)]
 
 
-def _rows_of(span: Span, label: str, lines: Sequence[str | None], primary: bool) -> Iterator[_Mark]:
+def _rows_of(span: Span, label: str, lines: Sequence[str | None], primary: bool) -> Iterator[Mark]:
     """Split a span into rows; of a long one only the first two and the last are shown, the label at the last."""
     last = min(span.end_row, len(lines))
     rows = range(max(span.row, 1), last + 1)
@@ -240,10 +249,10 @@ def _rows_of(span: Span, label: str, lines: Sequence[str | None], primary: bool)
             continue
         start = span.column - 1 if row == span.row else len(line) - len(line.lstrip())
         end = span.end_column - 1 if row == span.end_row else len(line.rstrip())
-        yield _Mark(row, min(start, len(line)), max(end, start + 1), label if row == last else "", primary)
+        yield Mark(row, min(start, len(line)), max(end, start + 1), label if row == last else "", primary)
 
 
-def _window(line: str, marks: list[_Mark], width: int) -> tuple[str, int]:
+def _window(line: str, marks: list[Mark], width: int) -> tuple[str, int]:
     """The part of a line that is shown, and the character it begins with."""
     first = marks[0].start if marks else 0
     offset = max(0, first - width // 2) if len(line) > width else 0
@@ -251,7 +260,7 @@ def _window(line: str, marks: list[_Mark], width: int) -> tuple[str, int]:
     return f"{'...' if offset else ''}{shown(text)}{'...' if offset + len(text) < len(line) else ''}", offset
 
 
-def _underline(line: str, mark: _Mark, offset: int, width: int) -> tuple[str, int]:
+def _underline(line: str, mark: Mark, offset: int, width: int) -> tuple[str, int]:
     """The blanks before an underline and its length, in columns of the terminal."""
     start = min(max(mark.start, offset), offset + width)
     end = min(max(mark.end, start), offset + width)

@@ -32,10 +32,10 @@ def test_each_step_is_told_with_what_happened_in_it() -> None:
     events = books.events()
     assert (first.phase, first.number, first.start, first.seconds) == ("setup", None, None, None)
     assert [events[part.event].name for part in first.parts] == ["y"]
-    for number, step in enumerate(steps):
-        assert (step.phase, step.number, step.seconds, step.waited) == ("train", number + 1, 0.75, 0.125)
-        assert step.start == pytest.approx(number)
-        (part,) = step.parts
+    for number, each in enumerate(steps):
+        assert (each.phase, each.number, each.seconds, each.waited) == ("train", number + 1, 0.75, 0.125)
+        assert each.start == pytest.approx(number)
+        (part,) = each.parts
         assert (events[part.event].name, events[part.event].phase) == ("x", "train")
         assert (part.calls, part.bytes, part.seconds) == (2, 30 + number, 0.75)
         assert [(call.seconds, call.bytes) for call in part.first] == [(0.5, 10), (0.25, 20 + number)]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from devlint.auditor.judgement.advice import advise
 from devlint.record import (
     PHASES,
+    Call,
     Device,
     Ending,
     Environment,
@@ -21,9 +22,11 @@ from devlint.record import (
     Mismatch,
     Models,
     Optimizer,
+    Part,
     Party,
     Process,
     Record,
+    Slice,
     Steady,
     Steps,
     Stray,
@@ -62,6 +65,8 @@ EVENTS = made(
     Event, phase=st.sampled_from(PHASES), source=DEVICES, target=DEVICES, steps=st.integers(0, 20),
     name=st.sampled_from(["copy_", "item", "torch.cuda.empty_cache"]), steady=st.none() | made(Steady),
 )  # fmt: skip
+PARTS = made(Part, event=st.integers(-1, 6), first=some(made(Call)))
+SLICES = made(Slice, phase=st.sampled_from(PHASES), parts=some(PARTS))
 STEPS = made(Steps, train=st.integers(0, 20), optimizer_steps=st.dictionaries(TEXTS, COUNTS, max_size=3))
 DEVICE = made(Device, name=DEVICES, capability=st.none() | st.tuples(st.integers(0, 12), st.integers(0, 9)))
 ENVIRONMENT = made(
@@ -75,6 +80,7 @@ PROCESS = made(
     environment=ENVIRONMENT,
     steps=STEPS,
     events=some(EVENTS, 6),
+    timeline=some(SLICES, 4),
     loaders=some(made(Loader)),
     mismatches=some(made(Mismatch, parties=some(made(Party)), error=st.sampled_from(["", "boom", records.ERROR]))),
     strays=some(made(Stray, moved=some(FRAMES)), 1),

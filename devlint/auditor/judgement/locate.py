@@ -179,6 +179,16 @@ def _read(name: str, recorded: Mapping[int, str]) -> Source:
     return Source(name, b"", rows, ast.Module([], []))
 
 
+def whole(name: str, recorded: Mapping[int, str]) -> list[str] | None:
+    """All lines of a file that still holds those that were recorded of it; ``None`` of any other."""
+    text = _text(name) if recorded else None
+    source = None if text is None else Source.parse(text, name)
+    if source is None or isinstance(source, ParseFailure) or not _unchanged(source.lines, recorded):
+        return None
+    # after the last line end there is no line
+    return source.lines if source.lines[-1:] != [""] else source.lines[:-1]
+
+
 def _text(name: str) -> bytes | str | None:
     """The content of a file, or what was typed where that is no file; ``None`` where neither can be had."""
     try:

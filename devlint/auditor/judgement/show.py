@@ -6,20 +6,26 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+from devlint.auditor.judgement.export import Exports
 from devlint.auditor.running import console, storage
 from devlint.auditor.running.console import say
 from devlint.auditor.running.merge import merge
-from devlint.config import Resolver
+from devlint.config import ConfigError, Resolver
 from devlint.record import Record
 
 EXIT_SHOWN, EXIT_FAILED = 0, 2
 
 
-def show(files: Sequence[str], quiet: bool = False) -> int:
-    """Print the report of the files, or of the latest run; the result is the exit code."""
+def show(files: Sequence[str], quiet: bool = False, exports: Exports | None = None) -> int:
+    """Print the report of the files, or of the latest run, or write the files that are wanted of it instead.
+
+    The result is the exit code.
+    """
     try:
+        if exports is not None:
+            exports.check()
         records = [storage.read(file) for file in files] if files else storage.latest()
-    except storage.RecordError as error:
+    except (ConfigError, storage.RecordError) as error:
         say("error", str(error))
         return EXIT_FAILED
     if any(record.command != records[0].command for record in records):
@@ -28,6 +34,8 @@ def show(files: Sequence[str], quiet: bool = False) -> int:
     record = merge(records)
     if record.findings is None:
         record = judged(record, Resolver())
+    if exports is not None and exports.any():
+        return EXIT_SHOWN if exports.write(record, quiet) else EXIT_FAILED
     if failure := console.show(record, sys.stdout, quiet):
         say("error", f"the report cannot be written: {failure}")
         return EXIT_FAILED

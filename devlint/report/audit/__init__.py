@@ -41,7 +41,7 @@ def render(record: Record, color: bool = False, width: int = 100, quiet: bool = 
         yield from _section([closing])
     yield from _tables(record, code, paint, width)
     yield from _section(_list("Advice", record.advice or (), paint))
-    yield from _section(_list("Notes", _notes(record), paint))
+    yield from _section(_list("Notes", notes(record), paint))
 
 
 def _tables(record: Record, code: Code, paint: Paint, width: int) -> Iterator[str]:
@@ -56,14 +56,14 @@ def _tables(record: Record, code: Code, paint: Paint, width: int) -> Iterator[st
         yield from _section(legend(shown, paint))
 
 
-def _notes(record: Record) -> Iterator[str]:
-    """What every process has to say of how it was observed; what all say, once."""
+def notes(record: Record) -> Iterator[str]:
+    """Yield what every process has to say of how it was observed; what all say, once."""
     said: dict[str, list[Process]] = {}
     for process in record.processes:
-        notes = list(process.notes)
+        own = list(process.notes)
         if process.failure:
-            notes.append(f"devlint failed and switched the audit off, so figures are missing: {process.failure}")
-        for note in notes:
+            own.append(f"devlint failed and switched the audit off, so figures are missing: {process.failure}")
+        for note in own:
             said.setdefault(note, []).append(process)
     for note, who in said.items():
         everybody = len(who) == len(record.processes)

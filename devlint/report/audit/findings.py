@@ -28,8 +28,18 @@ def fatal(record: Record) -> Mismatch | None:
     return None
 
 
+Notes = list[tuple[str, str]]
+"""What stands below the code of a finding: titles and texts."""
+
+
 def explained(record: Record, mismatch: Mismatch, code: Code, paint: Paint) -> Iterator[str]:
     """Yield the explanation of a mismatch: who was where and why, each with its code."""
+    finding, notes = explanation(record, mismatch, code)
+    yield "\n".join(diagnostic(finding, code.lines_by_name, paint, notes))
+
+
+def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding, Notes]:
+    """The mismatch that a run died of as a finding, whose code is empty if no rule has judged it."""
     judged = next((found for found in record.findings or () if _is_about(found, mismatch)), None)
     frame = mismatch.frame or mismatch.via
     span = code.span(frame) if frame else Span(1, 1, 1, 1)
@@ -52,14 +62,20 @@ def explained(record: Record, mismatch: Mismatch, code: Code, paint: Paint) -> I
     notes += [("via", code.place(mismatch.via))] if mismatch.via and mismatch.frame else []
     notes += [("torch", one_line(mismatch.error))]
     notes += [("help", str(judged["help"]))] if judged and judged.get("help") else []
-    yield "\n".join(diagnostic(finding, code.lines_by_name, paint, notes))
+    return finding, notes
 
 
 def findings(record: Record, died_of: Mismatch | None, code: Code, paint: Paint) -> Iterator[str]:
     """Yield each finding but the one that ``died_of`` has explained already."""
+    for finding, notes in others(record, died_of, code):
+        yield "\n".join(diagnostic(finding, code.lines_by_name, paint, notes))
+
+
+def others(record: Record, died_of: Mismatch | None, code: Code) -> Iterator[tuple[Finding, Notes]]:
+    """Yield the same as data: each finding, and the notes below its code."""
     for found in record.findings or ():
         if died_of is None or not _is_about(found, died_of):
-            yield "\n".join(_shown(found, code, paint))
+            yield _read(found, code)
 
 
 def counted(record: Record, died_of: Mismatch | None) -> str:
@@ -102,7 +118,7 @@ def seen(measured: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _shown(found: dict[str, Any], code: Code, paint: Paint) -> Iterator[str]:
+def _read(found: dict[str, Any], code: Code) -> tuple[Finding, Notes]:
     file = str(found["filename"])
     finding = Finding(
         code=str(found["code"]),
@@ -120,7 +136,7 @@ def _shown(found: dict[str, Any], code: Code, paint: Paint) -> Iterator[str]:
     measured = seen(found.get("measured") or {})
     notes = [("seen", measured)] if measured else []
     notes += [("help", str(found["help"]))] if found.get("help") else []
-    yield from diagnostic(finding, code.lines_by_name, paint, notes)
+    return finding, notes
 
 
 def _span(found: Mapping[str, Any]) -> Span:

@@ -28,19 +28,29 @@ _BOUNDARIES = {
 
 def header(record: Record, code: Code, paint: Paint) -> Iterator[str]:
     """Yield the lines of the head."""
-    command = shlex.join(record.command)
-    yield paint(BOLD, one_line(f"devlint audit{' --simulate' if record.simulated else ''} {command}".strip()))
+    yield paint(BOLD, command(record))
     yield ""
+    before = ""
+    for label, text in facts(record, code):
+        for number, line in enumerate(paint.wrap(one_line(text), _LABEL + 4)):
+            shown = label if number == 0 and label != before else ""
+            yield f"  {paint(BLUE, f'{shown:<{_LABEL}}')}  {line}"
+        before = label
+
+
+def command(record: Record) -> str:
+    """The command line of the audit, without devlint's own options but one."""
+    text = f"devlint audit{' --simulate' if record.simulated else ''} {shlex.join(record.command)}"
+    return one_line(text.strip())
+
+
+def facts(record: Record, code: Code) -> Iterator[tuple[str, str]]:
+    """Yield what the head says, each with its label; several may have the same."""
     parts: tuple[Callable[[Record, Code], Iterator[tuple[str, str]]], ...] = (
         _environment, _ranks, _model, _loaders, _run, _steps, _caveats,
     )  # fmt: skip
-    before = ""
     for part in parts:
-        for label, text in part(record, code):
-            for number, line in enumerate(paint.wrap(one_line(text), _LABEL + 4)):
-                shown = label if number == 0 and label != before else ""
-                yield f"  {paint(BLUE, f'{shown:<{_LABEL}}')}  {line}"
-            before = label
+        yield from part(record, code)
 
 
 def _environment(record: Record, _code: Code) -> Iterator[tuple[str, str]]:

@@ -82,25 +82,29 @@ def legend(tables: Sequence[Table], paint: Paint) -> Iterator[str]:
     """Yield what the words in these tables stand for."""
     seen = {total.kind.direction for table in tables for total in table.totals}
     parts = [f"{name}: {meaning}" for name, meaning in _LEGEND.items() if name in seen]
-    if any("-" in calls for table in tables for total in table.totals for calls in _cells(total)[1:]):
+    if any("-" in calls for table in tables for total in table.totals for calls in figures(total)[1:]):
         parts.append("1-2: from the process with the least to the one with the most")
     yield from paint.wrap("; ".join(parts), 1)
 
 
 def _heading(table: Table, paint: Paint) -> Iterator[str]:
-    title = _TITLES[table.phase]
-    of_whom = f" of {table.who}" if table.who else ""
+    title, text = heading(table)
+    first, *more = paint.wrap(f"{title}, {text}", 1)
+    bold = len(_TITLES[table.phase])
+    yield f"{paint(BOLD, first[:bold])}{first[bold:]}"
+    yield from more
+
+
+def heading(table: Table) -> tuple[str, str]:
+    """What a table is about, and what its figures are: ``Training``, ``per step: the median of 18 steps, ...``."""
+    title = f"{_TITLES[table.phase]} of {table.who}" if table.who else _TITLES[table.phase]
     each = f" of each of {len(table.steps)} processes" if len(table.steps) > 1 else ""
     most, late = max(table.steps), max(table.steps) - WARM_UP
     if not table.per_step:
-        text = f"in total{each}"
-    elif table.phase == "train" and late > 0:
-        text = f"per step{each}: the median of {plural(late, 'step')}, the first {WARM_UP} left out"
-    else:
-        text = f"per step{each}: the {'median' if table.phase == 'train' else 'mean'} of {plural(most, 'step')}"
-    first, *more = paint.wrap(f"{title}{of_whom}, {text}", 1)
-    yield f"{paint(BOLD, first[: len(title)])}{first[len(title) :]}"
-    yield from more
+        return title, f"in total{each}"
+    if table.phase == "train" and late > 0:
+        return title, f"per step{each}: the median of {plural(late, 'step')}, the first {WARM_UP} left out"
+    return title, f"per step{each}: the {'median' if table.phase == 'train' else 'mean'} of {plural(most, 'step')}"
 
 
 class _Columns:
@@ -108,11 +112,11 @@ class _Columns:
 
     def __init__(self, rows: Sequence[tuple[Table, Row]]) -> None:
         self.indent = 0
-        texts = [("", "calls", "bytes", "blocked"), *(_cells(row) for _, row in rows)]
+        texts = [("", "calls", "bytes", "blocked"), *(figures(row) for _, row in rows)]
         self._widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
         # nothing is said of what was not seen: no column of bytes without bytes, none of times in a simulation
         self._shown = [True, True, *(any(column[1:]) for column in list(zip(*texts, strict=True))[2:])]
-        self._how = max(len(_quality(table, row)) for table, row in rows)
+        self._how = max(len(quality(table, row)) for table, row in rows)
         self.width = _GUTTER + 2 + len(self._join(texts[0])) + 2 + self._how
 
     def limit(self, width: int) -> None:
@@ -125,7 +129,7 @@ class _Columns:
 
     def line(self, table: Table, lead: str, row: Row, text: str = "") -> str:
         """One row; ``lead`` takes the gutter."""
-        body = f"{self._join(_cells(row))}  {_cut(_quality(table, row), self._how):<{self._how}}"
+        body = f"{self._join(figures(row))}  {_cut(quality(table, row), self._how):<{self._how}}"
         return f"{lead}{' ' * self.indent}  {body}  {text}".rstrip()
 
     def _join(self, found: Sequence[str]) -> str:
@@ -137,7 +141,8 @@ class _Columns:
         return "  ".join(texts)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def figures(row: Row) -> tuple[str, ...]:
+    """Direction, calls, bytes and blocked time of a row in words, empty where there is nothing to say."""
     seconds = [cost.seconds or 0.0 for cost in row.costs]
     return (
         row.kind.direction,
@@ -147,7 +152,8 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _quality(table: Table, row: Row) -> str:
+def quality(table: Table, row: Row) -> str:
+    """How it was copied or waited for, and how often if seldom: ``pageable, blocking, repeated``."""
     steps = max(table.steps, default=0) if table.per_step else 0
     rare = 0 < row.steps * 2 < steps
     seldom = f"{row.steps:,} of {plural(steps, 'step')}" if rare else ""

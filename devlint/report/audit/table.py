@@ -118,7 +118,7 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
                 continue
             cost = _cost(event, steps[index])
             start = event.frame.column if event.frame and event.frame.column is not None else -1
-            line, kind = _line(event), Kind(direction(event), _how(event, several), _via(event), start)
+            line, kind = _line(event), Kind(direction(event), how(event, several), _via(event), start)
             group = groups.setdefault(line, Group(line, event.frame or event.via))
             row = rows.get((line, kind))
             if row is None:
@@ -170,7 +170,7 @@ def _via(event: Event) -> Line:
     return Line(event.via.file, event.via.line) if event.via and event.frame else Line()
 
 
-def _how(event: Event, several_devices: bool) -> str:
+def how(event: Event, several_devices: bool = False) -> str:
     """``pinned, async``; ``item, blocking``; ``nonzero``; ``backward``."""
     return one_line(", ".join(_qualities(event, several_devices)))
 

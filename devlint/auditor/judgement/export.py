@@ -1,0 +1,102 @@
+"""Files that are made of a record besides its JSON: the page for a browser, the trace for a viewer of traces."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from devlint.auditor.running import console, storage
+from devlint.auditor.running.console import say
+from devlint.check.write import check_destination, write
+from devlint.config import ConfigError
+from devlint.record import Record
+
+_LONGEST_FILE = 5_000
+_MOST_LINES = 30_000
+"""Of longer files, and of more of them, a page has only the lines that the record has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exports:
+    """Where the files go; ``None`` for those that are not wanted."""
+
+    html: str | None = None
+    trace: str | None = None
+
+    def check(self, output: str | None = None) -> None:
+        """Raise a :class:`ConfigError` if one of them, or ``output``, could not be written in the end."""
+        named = {"--output": output, "--html": self.html, "--trace": self.trace}
+        seen: dict[str, str] = {}
+        for option, path in named.items():
+            if path is not None:
+                check_destination(option, path)
+                other = seen.setdefault(os.path.realpath(path), option)
+                if other != option:
+                    raise ConfigError(f"{option}: {path}: is what {other} names, too")
+        if self.html is not None:
+            from devlint.report.html.library import MissingLibraryError, check_libraries
+
+            try:
+                check_libraries()
+            except MissingLibraryError as error:
+                raise ConfigError(str(error)) from error
+
+    def any(self) -> bool:
+        """Whether there is anything to write."""
+        return self.html is not None or self.trace is not None
+
+    def write(self, record: Record, quiet: bool = False) -> bool:
+        """Write them, and say so in a line each; whether all of them could be written."""
+        from devlint.report.trace import NoTimelineError
+
+        done = True
+        for path, make in ((self.html, _page), (self.trace, _trace)):
+            if path is None:
+                continue
+            try:
+                write(path, make(record))
+            except OSError as error:
+                say("error", f"{path}: cannot be written: {error.strerror}")
+                done = False
+            except NoTimelineError as error:
+                say("error", f"{path}: cannot be made: {error}")
+                done = False
+            except Exception as error:
+                say("error", f"{path}: cannot be made: {type(error).__name__}: {error}")
+                done = False
+            else:
+                if not quiet:
+                    console.write(sys.stderr, f"Wrote {path}\n")
+        return done
+
+
+def _page(record: Record) -> bytes:
+    from devlint.report.html import page
+
+    try:
+        cache = storage.home()
+    except OSError:
+        cache = None
+    return page(replace(record, sources=dict(_sources(record))), cache).encode("utf-8", "backslashreplace")
+
+
+def _trace(record: Record) -> bytes:
+    from devlint.report.trace import trace
+
+    return trace(record)
+
+
+def _sources(record: Record) -> Iterator[tuple[str, dict[int, str]]]:
+    """The lines of each file: all where it is at hand and still what ran, else those that were recorded."""
+    from devlint.auditor.judgement.locate import whole
+
+    room = _MOST_LINES
+    for file, recorded in record.sources.items():
+        lines = whole(file, recorded)
+        if lines is not None and len(lines) <= min(_LONGEST_FILE, room):
+            room -= len(lines)
+            yield file, dict(enumerate(lines, 1))
+        else:
+            yield file, recorded

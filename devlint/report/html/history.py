@@ -1,0 +1,58 @@
+"""The steps of a run one by one, as data for the page's charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from devlint.record import Event, Process, Record, Slice
+from devlint.report.audit.processes import title, trainers
+from devlint.report.audit.table import direction
+
+_MOST_STEPS = 4_000
+"""So many steps of all processes together are drawn."""
+_MOST_PROCESSES = 8
+"""So many processes are drawn: the ones with the lowest ranks."""
+_PHASES = ("train", "eval")
+
+
+def history(record: Record) -> dict[str, Any]:
+    """The steps of each process that trained.
+
+    ``processes`` has a title and steps for each: phase, number, seconds, seconds of waiting for the loader, and what
+    happened: calls, bytes and blocked seconds by direction.  ``left_out`` counts the processes that are not there,
+    ``every`` says that no more than every so-maniest step of the record is, ``recorded`` whether the record has steps.
+    """
+    known = [process for process in trainers(record) if _steps(process)]
+    shown = known[:_MOST_PROCESSES]
+    most = max((len(_steps(process)) for process in shown), default=0)
+    every = max(1, -(-most * len(shown) // _MOST_STEPS))
+    return {
+        "processes": [[title(process), list(_drawn(process, every))] for process in shown],
+        "left_out": len(known) - len(shown),
+        "every": every,
+        "recorded": any(process.timeline for process in record.processes),
+    }
+
+
+def _steps(process: Process) -> Sequence[Slice]:
+    return [each for each in process.timeline if each.number is not None and each.phase in _PHASES]
+
+
+def _drawn(process: Process, every: int) -> Iterator[list[Any]]:
+    for step in _steps(process)[::every]:
+        yield [step.phase, step.number, step.seconds, step.waited, flows(step, process.events)]
+
+
+def flows(step: Slice, events: Sequence[Event]) -> dict[str, list[Any]]:
+    """Calls, bytes and blocked seconds of a slice by direction; seconds are ``None`` where there are no times."""
+    sums: dict[str, list[Any]] = {}
+    for part in step.parts:
+        if not 0 <= part.event < len(events):  # a record may come from anywhere
+            continue
+        total = sums.setdefault(direction(events[part.event]), [0, 0, None])
+        total[0] += part.calls
+        total[1] += part.bytes
+        if part.seconds is not None:
+            total[2] = (total[2] or 0.0) + part.seconds
+    return sums

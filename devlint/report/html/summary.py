@@ -1,0 +1,137 @@
+"""The head of the page: how the run ended, and its most important figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from devlint.record import Process, Record
+from devlint.report.audit.findings import counted, fatal
+from devlint.report.audit.processes import trainers
+from devlint.report.audit.table import Row, table
+from devlint.report.audit.units import between, duration, number, share, size
+
+ENDINGS = {
+    "finished": "finished",
+    "exception": "died",
+    "exit": "exited",
+    "interrupted": "interrupted",
+    "terminated": "terminated",
+    "steps": "stopped by --steps",
+    "unknown": "killed",
+}
+"""How a process ended, in a word."""
+_BAD = ("exception", "terminated", "unknown")
+_DIRECTIONS = {"H2D": "To the device", "D2H": "From the device", "D2D": "Between devices", "sync": "Waits"}
+
+
+class Card(NamedTuple):
+    """One figure: what it is, in words for the eye, and what stands below it."""
+
+    title: str
+    value: str
+    note: str = ""
+    key: str = ""
+    """What it is, for programs."""
+
+
+class Badge(NamedTuple):
+    """A word about the run as a whole, and whether it is a bad one."""
+
+    text: str
+    kind: str = ""
+
+
+def status(record: Record) -> list[Badge]:
+    """How the run ended, and what has to be known before anything else is read."""
+    found = [Badge("simulated device", "note")] if record.simulated else []
+    main = [process for process in record.processes if process.role in ("main", "rank")] or list(record.processes)
+    endings = Counter(process.ending.kind for process in main)
+    for kind, count in endings.items():
+        text = ENDINGS[kind] if len(main) == 1 else f"{count:,} {ENDINGS[kind]}"
+        found.append(Badge(text, "bad" if kind in _BAD else "good" if kind == "finished" else "note"))
+    return found
+
+
+def cards(record: Record) -> list[Card]:
+    """The figures that say most."""
+    return list(_cards(record, trainers(record)))
+
+
+def _cards(record: Record, processes: Sequence[Process]) -> Iterator[Card]:
+    yield from _found(record)
+    if not processes:
+        return
+    steps = [process.steps.train for process in processes]
+    evaluated = max(process.steps.eval for process in processes)
+    if any(steps) or evaluated:
+        also = f"{evaluated:,} of evaluation" if evaluated else ""
+        yield Card("Training steps", between(steps, lambda count: f"{count:,.0f}"), also, "steps")
+    yield from _times(processes)
+    phase = table(processes, "train" if any(steps) else "setup")
+    per = "per training step" if any(steps) else "before the first step"
+    for row in phase.totals:
+        if row.kind.direction in _DIRECTIONS:
+            yield _transfers(row, per)
+    blocked = [sum(row.costs[index].seconds or 0.0 for row in phase.totals) for index in range(len(processes))]
+    if phase.timed:
+        yield Card("Host blocked", between(blocked, duration), f"{per}{_of_step(processes, blocked)}", "blocked")
+    yield from _memory(processes)
+
+
+def _found(record: Record) -> Iterator[Card]:
+    if record.findings is None:
+        return
+    died_of = fatal(record)
+    closing = counted(record, died_of)
+    unnamed = died_of is not None and closing.startswith("Found") and not record.findings
+    yield Card("Findings", f"{len(record.findings) + unnamed:,}", closing.partition("(")[2].partition(")")[0], "found")
+
+
+def _times(processes: Sequence[Process]) -> Iterator[Card]:
+    steps = [process.steps.step_seconds for process in processes if process.steps.step_seconds]
+    if not steps:
+        return
+    yield Card("Step time", between(steps, duration), "the median", "step")
+    waits = [
+        (process.steps.loader_seconds, process.steps.step_seconds)
+        for process in processes
+        if process.steps.loader_seconds is not None and process.steps.step_seconds
+    ]
+    if waits:
+        waited, step = max(waits, key=lambda pair: pair[0] / pair[1])
+        worst = ", at worst" if len(waits) > 1 else ""
+        yield Card("Waiting for data", share(waited, step), f"{duration(waited)} of a step{worst}", "waited")
+
+
+def _transfers(row: Row, per: str) -> Card:
+    calls = between([cost.calls for cost in row.costs], number)
+    title = _DIRECTIONS[row.kind.direction]
+    if not any(cost.bytes for cost in row.costs):
+        return Card(title, calls, per, row.kind.direction)
+    copies = f"{calls} {'copy' if calls == '1' else 'copies'} {per}"
+    return Card(title, between([cost.bytes for cost in row.costs], size), copies, row.kind.direction)
+
+
+def _of_step(processes: Sequence[Process], blocked: Sequence[float]) -> str:
+    shares = [
+        (seconds, process.steps.step_seconds)
+        for process, seconds in zip(processes, blocked, strict=True)
+        if process.steps.step_seconds
+    ]
+    if not shares:
+        return ""
+    part, whole = max(shares, key=lambda pair: pair[0] / pair[1])
+    return f", {share(part, whole)} of it"
+
+
+def _memory(processes: Sequence[Process]) -> Iterator[Card]:
+    used = [device for process in processes for device in process.environment.devices if device.peak]
+    if not used:
+        return
+    peaks: list[float] = [device.peak for device in used]
+    fullest = max(used, key=lambda device: device.peak / device.memory if device.memory else 0.0)
+    note = f"{share(fullest.peak, fullest.memory)} of {size(fullest.memory)}" if fullest.memory else ""
+    show: Callable[[float], str] = size
+    yield Card("Peak memory", between(peaks, show), note, "memory")
