@@ -61,7 +61,7 @@ def pre_commit(repository: Path, home: Path, *arguments: str) -> subprocess.Comp
 def test_the_manifest_says_what_pre_commit_needs() -> None:
     (hook,) = [hook for hook in manifest() if hook["id"] == "devlint"]
     assert hook["language"] == "python"
-    assert hook["require_serial"] is True, "devlint's processes must not fight pre-commit's batches"
+    assert hook["require_serial"] is True, "each batch would read the same imports again"
     assert hook["types_or"] == ["python", "jupyter"]
     assert hook["entry"].split()[:2] == ["devlint", "check"]
 

@@ -190,6 +190,7 @@ def test_big_files_go_first(tree, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_processes_only_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRE_COMMIT", raising=False)
     monkeypatch.setattr(engine, "_processors", lambda: 8)
     small, big = [Target("a", 100, Config())] * 50, [Target("a", 1_000_000, Config())] * 50
     assert engine.processes(small, 0) == 1
@@ -198,6 +199,36 @@ def test_processes_only_where_they_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine.processes(big, 3) == 3
     assert engine.processes(big, 1) == 1
     assert engine.processes(big[:2], 0) == 2
+    monkeypatch.setenv("PRE_COMMIT", "1")
+    assert engine.processes(big, 0) == 1
+    assert engine.processes(big, 3) == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a process does not begin as a copy")
+def test_what_all_processes_need_is_loaded_once(tree) -> None:
+    code = "import torch\n\n\ndef go(model: torch.nn.Module):\n    return model(torch.ones(3))\n"
+    root = tree({"a.py": code, "b.py": code})
+    (root / "go.txt").write_text(
+        textwrap.dedent(
+            """
+            import sys
+            from devlint.check import workers
+            from devlint.check.discover import Target
+            from devlint.check.engine import Outcome, check_target
+            from devlint.config import Config
+            heavy = {"libcst", "devlint.rules.placement", "devlint.flow.machine", "devlint.check.suppress"}
+            def new(target):
+                before = set(sys.modules)
+                check_target(target)
+                return Outcome(target.path, error=" ".join(sorted(heavy & set(sys.modules) - before)))
+            for outcome in workers.run([Target(name, 9, Config()) for name in ("a.py", "b.py")], 2, new):
+                print(outcome.error)
+            """
+        )
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(devlint.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "go.txt"], capture_output=True, text=True, env=environment, timeout=60)
+    assert (done.stdout, done.stderr) == ("\n\n", "")
 
 
 @pytest.mark.parametrize("function", ["engine._parse_error", "suppress.suppressions"])
