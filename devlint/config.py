@@ -52,6 +52,7 @@ class Config:
     baseline: str | None = None
     cache_dir: str | None = None
     no_cache: bool = False
+    budgets: tuple[tuple[str, float], ...] = ()
     root: str = ""
 
     def selecting(self, selection: Selection) -> Config:
@@ -116,6 +117,8 @@ def from_table(table: object, path: str, vouching: Vouching | None = None) -> Co
             raise ConfigError(f"{path}: {key}: {error}") from error
     for key in {"baseline", "cache_dir"} & values.keys():
         values[key] = os.path.join(values["root"], values[key])
+    if "audit" in values:
+        values["budgets"] = values.pop("audit")
     layer = Selection(values.pop("select", None), values.pop("ignore", ()), values.pop("extend_select", ()))
     config = Config(**values).selecting(layer)
     _check_selectors(config, path, vouching)
@@ -208,6 +211,20 @@ def _severity(value: object) -> tuple[tuple[str, Severity], ...]:
     return tuple((selector, _fail_on(severity)) for selector, severity in value.items())
 
 
+def _audit(value: object) -> tuple[tuple[str, float], ...]:
+    if not isinstance(value, dict):
+        raise ValueError("expected a table such as [tool.devlint.audit.budgets]")
+    for key in value:
+        if key != "budgets":
+            raise ValueError(f"unknown key {key!r}{did_you_mean(key, ['budgets'])}")
+    table = value.get("budgets", {})
+    if not isinstance(table, dict):
+        raise ValueError("budgets: expected a table such as { h2d-per-step = 2 }")
+    from devlint.budgets import budgets
+
+    return tuple(budgets(table).items())
+
+
 def _patterns(value: object) -> tuple[str, ...]:
     return tuple(file_pattern(pattern) for pattern in _strings(value))
 
@@ -245,6 +262,7 @@ def _choice(choices: tuple[str, ...]) -> Callable[[object], str]:
 
 
 _READERS: dict[str, Callable[[object], Any]] = {
+    "audit": _audit,
     "baseline": _file,
     "cache-dir": _directory,
     "exclude": _patterns,

@@ -35,6 +35,7 @@ PAGES = (
     "docs/html-report.md",
     "docs/ci.md",
     "docs/notebooks.md",
+    "docs/pytest.md",
     "docs/where.md",
     "docs/audit-record.md",
 )
@@ -280,7 +281,8 @@ def test_the_configuration_is_read_and_complete(tmp_path: Path) -> None:
     file.write_text(block.replace("\n# exclude", "\nexclude"), encoding="utf-8")
     config = load(str(file))
     assert config.target_torch == (2, 4)
-    shown = set(re.findall(r"^(?:# )?([a-z-]+) = ", block, re.MULTILINE)) | {"per-file-ignores", "severity"}
+    keys, *tables = re.split(r"^\[tool\.devlint\.([\w-]+).*$", block, flags=re.MULTILINE)
+    shown = {*re.findall(r"^(?:# )?([a-z-]+) = ", keys, re.MULTILINE), *tables[::2]}
     assert shown == set(_READERS)
 
 

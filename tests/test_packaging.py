@@ -111,6 +111,7 @@ def test_the_wheel_has_the_data_and_nothing_else(tmp_path: Path) -> None:
     assert data | modules <= set(names)
     assert {entry.split("/")[0] for entry in names} == {"devlint", f"devlint-{devlint.__version__}.dist-info"}
     assert "devlint = devlint.__main__:main" in entry_points
+    assert "[pytest11]\ndevlint = devlint.testing\n" in entry_points
     assert "License-Expression: MIT" in metadata
     assert "Requires-Python: >=3.10" in metadata
 

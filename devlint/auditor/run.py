@@ -22,8 +22,10 @@ from devlint.auditor.running.merge import merge
 from devlint.auditor.running.recording import Plan, Recording, Refused
 from devlint.auditor.running.runner import Script, ScriptError, die_of, flush, prepare_path
 from devlint.auditor.running.runner import run as run_script
+from devlint.budgets import broken
 from devlint.config import Config, ConfigError, Resolver
 from devlint.record import Ending, Environment, Process, Record
+from devlint.report.base import one_line
 
 EXIT_FOUND, EXIT_FAILED = 1, 2
 PATIENCE = 30.0
@@ -176,7 +178,11 @@ class Audit:
             flush(stream)
         console.show(record, sys.stderr, self._options.quiet)
         self._export(record)
-        self._failing = not self._options.exit_zero and _fails(record, self._config)
+        breaches = broken(record, dict(self._config.budgets))
+        for breach in breaches:
+            say("error", f"the budget {breach.name.replace('_', '-')} was broken: {breach.text}")
+            console.write(sys.stderr, "".join(f"  {one_line(place)}\n" for place in breach.places))
+        self._failing = not self._options.exit_zero and (bool(breaches) or _fails(record, self._config))
 
     def _others(self, patience: float) -> list[Record]:
         """The records of the run's other processes on this machine; ranks are waited for."""

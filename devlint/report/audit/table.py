@@ -116,7 +116,7 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
         for event in process.events:
             if event.phase != phase or event.kind == "move" or not event.calls:
                 continue
-            cost = _cost(event, steps[index])
+            cost = cost_of(event, steps[index])
             start = event.frame.column if event.frame and event.frame.column is not None else -1
             line, kind = _line(event), Kind(direction(event), how(event, several), _via(event), start)
             group = groups.setdefault(line, Group(line, event.frame or event.via))
@@ -152,7 +152,7 @@ def _side(device: str) -> str:
     return "H" if device.startswith("cpu") or not device else "D"
 
 
-def _cost(event: Event, steps: int) -> Cost:
+def cost_of(event: Event, steps: int) -> Cost:
     """Of a training step the median; what is too rare for that, and other phases with steps, by the mean."""
     steady = event.steady
     if event.phase == "train" and steady is not None and steady.calls:

@@ -1,0 +1,218 @@
+"""Budgets: how much a run may copy and wait, and whether it kept to that, line by line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from devlint.config import did_you_mean, leads_out
+from devlint.finding import Severity
+
+if TYPE_CHECKING:
+    from devlint.record import Event, Frame, Mismatch, Process, Record
+
+Budgets = Mapping[str, float]
+"""Limits by name; what is forbidden outright has True."""
+
+_MOST_LINES = 8
+"""So many lines of code explain a budget that was broken."""
+
+
+class BudgetError(ValueError):
+    """No such budget, or no such limit; the text is one line."""
+
+
+class Breach(NamedTuple):
+    """A budget that was broken: what happened instead, and a line for each place that had a part in it."""
+
+    name: str
+    text: str
+    places: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.name}: {self.text}", *(f"  {place}" for place in self.places)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """What is counted: which events, in how many calls or bytes, in a step or in all."""
+
+    what: str
+    counts: Callable[[Event], bool]
+    in_bytes: bool = False
+    per_step: bool = False
+
+
+def _to_device(event: Event) -> bool:
+    return event.kind == "copy" and event.source.startswith("cpu") and not event.target.startswith("cpu")
+
+
+def _from_device(event: Event) -> bool:
+    return event.kind == "copy" and event.target.startswith("cpu") and not event.source.startswith("cpu")
+
+
+def _waits(event: Event) -> bool:
+    """The host reads what the device has yet to compute, or waits for it without."""
+    return event.kind == "sync" or (_from_device(event) and event.blocking is True)
+
+
+_COUNTS = {
+    "h2d": _Count("copies to the device", _to_device),
+    "h2d_per_step": _Count("copies to the device", _to_device, per_step=True),
+    "h2d_bytes": _Count("copied to the device", _to_device, in_bytes=True),
+    "h2d_bytes_per_step": _Count("copied to the device", _to_device, in_bytes=True, per_step=True),
+    "d2h": _Count("copies from the device", _from_device),
+    "d2h_per_step": _Count("copies from the device", _from_device, per_step=True),
+    "d2h_bytes": _Count("copied from the device", _from_device, in_bytes=True),
+    "d2h_bytes_per_step": _Count("copied from the device", _from_device, in_bytes=True, per_step=True),
+    "syncs": _Count("waits for the device", _waits),
+    "syncs_per_step": _Count("waits for the device", _waits, per_step=True),
+}
+_ARTICLES = {"training": "a", "evaluation": "an"}
+_FORBIDDEN = ("no_device_mismatch", "no_findings")
+NAMES = (*_COUNTS, *_FORBIDDEN)
+
+
+def budgets(table: Mapping[str, object]) -> dict[str, float]:
+    """Read limits by name, in which ``-`` may stand for ``_``; a :class:`BudgetError` says what is wrong with them.
+
+    What may happen after all (``no_findings = false``) is no limit, and left out.
+    """
+    found: dict[str, float] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in NAMES:
+            raise BudgetError(f"there is no budget {key!r}{did_you_mean(name, NAMES)}")
+        if name in _FORBIDDEN:
+            if not isinstance(value, bool):
+                raise BudgetError(f"{key}: expected true or false")
+            if value:
+                found[name] = value
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise BudgetError(f"{key}: expected a number, 0 or more")
+        else:
+            found[name] = value
+    return found
+
+
+def broken(record: Record, limits: Budgets) -> list[Breach]:
+    """The budgets that a run did not keep; one whose keeping could not be seen counts as broken."""
+    processes = [process for process in record.processes if process.role != "loader worker"]
+    found: list[Breach] = []
+    for name, limit in limits.items():
+        found += _forbidden(record, processes, name) if name in _FORBIDDEN else _over(record, processes, name, limit)
+    if limits and (failure := next((process.failure for process in processes if process.failure), "")):
+        found.append(Breach("audit", f"devlint switched itself off, so that nobody knows: {failure}"))
+    return found
+
+
+def _over(record: Record, processes: list[Process], name: str, limit: float) -> Iterator[Breach]:
+    from devlint.report.audit.units import number, size
+
+    count = _COUNTS[name]
+    sums = [
+        _Sum(process, phase, count)
+        for process in processes
+        for phase in [_stepping(process) if count.per_step else ""]
+        if phase is not None
+    ]
+    if not sums:
+        yield Breach(name, "there was no training or evaluation step; a budget without `per_step` counts all there was")
+        return
+    worst = max(sums, key=lambda each: each.amount)
+    if worst.amount <= limit:
+        return
+    show = size if count.in_bytes else number
+    rank = f" of rank {worst.process.rank}" if worst.process.rank is not None else ""
+    where = f" in {_ARTICLES[worst.phase]} {worst.phase} step{rank}" if count.per_step else rank.replace(" of", " in")
+    text = f"{show(worst.amount)} {_singular(count.what) if worst.amount == 1 else count.what}{where}"
+    allowed = show(limit) if limit else "none"
+    yield Breach(name, f"{text}, {allowed} allowed", tuple(_lines(record, worst)))
+
+
+def _singular(what: str) -> str:
+    return what.replace("copies", "copy").replace("waits", "wait")
+
+
+def _stepping(process: Process) -> str | None:
+    """The phase whose steps are counted, in the words of a report."""
+    return "training" if process.steps.train else "evaluation" if process.steps.eval else None
+
+
+class _Sum:
+    """What a process did of one kind: in all, and in each place of the code."""
+
+    def __init__(self, process: Process, phase: str | None, count: _Count) -> None:
+        from devlint.report.audit.table import Cost, cost_of
+
+        self.process = process
+        self.phase = phase or ""
+        self.places: dict[tuple[Frame | None, Frame | None], Cost] = {}
+        wanted = {"training": "train", "evaluation": "eval"}.get(self.phase)
+        steps = {"train": process.steps.train, "eval": process.steps.eval}.get(wanted or "", 0)
+        for event in process.events:
+            if not count.counts(event) or (wanted is not None and event.phase != wanted):
+                continue
+            here = cost_of(event, steps) if wanted else Cost(event.calls, event.bytes)
+            place = (event.frame, event.via)
+            self.places[place] = self.places.get(place, Cost()).plus(here)
+        costs = self.places.values()
+        self.amount = sum(each.bytes if count.in_bytes else each.calls for each in costs)
+
+
+def _lines(record: Record, found: _Sum) -> Iterator[str]:
+    from devlint.report.audit.units import number, size
+    from devlint.report.base import plural
+
+    ranked = sorted(found.places.items(), key=lambda item: -item[1].weight())
+    for (frame, via), cost in ranked[:_MOST_LINES]:
+        amount = f"{number(cost.calls)} x" + (f" {size(cost.bytes / cost.calls)}" if cost.bytes else "")
+        inside = f" via {_place(record, via)}" if via is not None and frame is not None else ""
+        yield f"{_place(record, frame or via)}{inside}: {amount}  {_code(record, frame or via)}".rstrip()
+    if len(ranked) > _MOST_LINES:
+        yield f"and {plural(len(ranked) - _MOST_LINES, 'more place')}"
+
+
+def _forbidden(record: Record, processes: list[Process], name: str) -> Iterator[Breach]:
+    if name == "no_device_mismatch":
+        places = [_met(record, mismatch) for process in processes for mismatch in process.mismatches]
+        text = "tensors on different devices met"
+    else:
+        places = [_found(record, finding) for finding in record.findings or () if finding["severity"] in _GRAVE]
+        text = f"{len(places)} found by the rules"
+    if places:
+        yield Breach(name, text, tuple(places))
+
+
+_GRAVE = tuple(str(severity) for severity in Severity if severity >= Severity.WARNING)
+
+
+def _met(record: Record, mismatch: Mismatch) -> str:
+    who = " and ".join(
+        f"`{party.text}` on {party.device}" + (f" ({party.why})" if party.why else "") for party in mismatch.parties
+    )
+    return f"{_place(record, mismatch.frame or mismatch.via)}: {who or mismatch.error}"
+
+
+def _found(record: Record, finding: dict[str, object]) -> str:
+    location = finding["location"]
+    row = location["row"] if isinstance(location, dict) else 1
+    return f"{_short(record, str(finding['filename']))}:{row}: {finding['code']} {finding['message']}"
+
+
+def _place(record: Record, frame: Frame | None) -> str:
+    return f"{_short(record, frame.file)}:{frame.line}" if frame is not None else "in no line of Python"
+
+
+def _code(record: Record, frame: Frame | None) -> str:
+    return record.sources.get(frame.file, {}).get(frame.line, "").strip() if frame is not None else ""
+
+
+def _short(record: Record, file: str) -> str:
+    try:
+        relative = os.path.relpath(file, record.directory or None)
+    except ValueError:  # another drive of Windows
+        return file
+    return file if leads_out(relative) or file.startswith("<") else relative

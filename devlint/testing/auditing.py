@@ -1,0 +1,104 @@
+"""The audit of one test, or of a block in it, in the process that runs it."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from devlint import testing
+from devlint.budgets import BudgetError, broken, budgets
+from devlint.config import Config, ConfigError, Resolver
+
+if TYPE_CHECKING:
+    import devlint
+
+_OPTIONS: dict[str, tuple[type, ...]] = {"simulate": (bool, type(None)), "devices": (int,), "steps": (int, type(None))}
+_WORDS = {"simulate": "True or False", "devices": "a number", "steps": "a number"}
+
+
+def arguments_of(marker: pytest.Mark) -> dict[str, Any]:
+    """What a marker was given; a mistake in it fails the test."""
+    if marker.args:
+        example = "such as h2d_per_step=2"
+        pytest.fail(f"device_audit: budgets are given by name, {example}, not {marker.args[0]!r}", pytrace=False)
+    return dict(marker.kwargs)
+
+
+def simulates(item: pytest.Item) -> bool:
+    """Whether a test needs a simulated accelerator: where it asks for one, or none is here."""
+    marker = item.get_closest_marker(testing.NAME)
+    wanted = marker.kwargs.get("simulate") if marker is not None else None
+    if isinstance(wanted, bool):
+        return wanted
+    try:
+        from devlint.auditor.running.recording import missing_accelerator
+
+        return bool(missing_accelerator())
+    except ImportError:
+        return False  # without torch nothing is audited, as the test itself will say
+
+
+class Block:
+    """A block that is audited, and whose budgets are enforced when it ends; those of the configuration hold, too."""
+
+    def __init__(self, item: pytest.Item, arguments: dict[str, Any]) -> None:
+        self._item = item
+        self._options = {name: arguments.pop(name) for name in list(arguments) if name in _OPTIONS}
+        self._limits = _limits(item, arguments)
+        for name, value in self._options.items():
+            if not isinstance(value, _OPTIONS[name]) or (isinstance(value, bool) and name != "simulate"):
+                pytest.fail(f"device_audit: {name}: expected {_WORDS[name]}, not {value!r}", pytrace=False)
+        self._run: devlint.audit | None = None
+
+    def __enter__(self) -> devlint.audit:
+        import devlint
+
+        options = {**self._options, "simulate": testing.in_child}
+        run = devlint.audit(**options)
+        wrong = ""
+        try:
+            run.__enter__()
+        except devlint.AuditError as error:
+            wrong = str(error)
+        if wrong:
+            pytest.fail(f"device_audit: {wrong}", pytrace=False)
+        self._run = run
+        return run
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        run = self._run
+        if run is None:
+            return False
+        ended = run.__exit__(kind, error, trace)
+        if error is not None and not ended:
+            if isinstance(error, Exception):
+                self._item.add_report_section("call", "device audit", run.report(quiet=True))
+            return False
+        found = broken(run.record, self._limits)
+        if found:
+            self._item.add_report_section("call", "device audit", run.report())
+            count = "a budget was" if len(found) == 1 else f"{len(found)} budgets were"
+            text = "\n".join(str(breach) for breach in found)
+            raise pytest.fail.Exception(f"device audit: {count} broken\n{text}", pytrace=False)
+        return ended
+
+
+def _limits(item: pytest.Item, arguments: dict[str, Any]) -> dict[str, float]:
+    """The budgets of the configuration of the test's directory, and on top of them what the test says itself."""
+    wrong = ""
+    configured, given = Config(), dict[str, float]()
+    try:
+        configured = Resolver().at(os.path.dirname(os.path.abspath(item.path)))
+        given = budgets({name: value for name, value in arguments.items() if value is not None})
+    except (ConfigError, BudgetError) as error:
+        wrong = str(error)
+    if wrong:
+        pytest.fail(f"device_audit: {wrong}", pytrace=False)
+    # None and False take back what the configuration says.
+    taken_back = {name for name, value in arguments.items() if value is None or value is False}
+    return {name: limit for name, limit in {**dict(configured.budgets), **given}.items() if name not in taken_back}

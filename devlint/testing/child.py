@@ -1,0 +1,104 @@
+"""The process in which tests have a simulated accelerator: it collects their files, and runs what it is asked for.
+
+It talks by pickles on its standard streams: in come the arguments of pytest and then the names of tests, out go lists
+of reports, or a line that says why there are none.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from functools import partial
+from typing import IO, Any
+
+import pytest
+
+_QUIET: dict[str, Any] = {
+    "basetemp": None, "collectonly": False, "dist": "no", "distload": False, "failedfirst": False, "lf": False,
+    "maxfail": 0, "maxprocesses": None, "newfirst": False, "no_cov": True, "numprocesses": None, "pyargs": False,
+    "stepwise": False, "stepwise_skip": False, "trace": False, "tx": [], "usepdb": False, "xmlpath": None,
+}  # fmt: skip
+"""Options that are the first process's alone: how tests are chosen and distributed, and what is kept of them."""
+
+
+class Worker:
+    """A plugin that takes the place of pytest's loop over all tests."""
+
+    def __init__(self, files: list[str], requests: IO[bytes], replies: IO[bytes]) -> None:
+        self._files = files
+        self._requests = requests
+        self._replies = replies
+        self._errors: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_cmdline_main(self, config: pytest.Config) -> None:
+        """Set the options before anything heeds them."""
+        for name, value in _QUIET.items():
+            if hasattr(config.option, name):
+                setattr(config.option, name, value)
+        config.args = self._files
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Remember what could not be imported here."""
+        if report.failed:
+            self._errors.append(report.longreprtext)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the tests that are asked for, until no more are."""
+        items = {item.nodeid: item for item in session.items}
+        while True:
+            try:
+                name = pickle.load(self._requests)
+            except EOFError:
+                return True
+            item = items.get(name)
+            self.reply(self._missing(name) if item is None else self._run(item))
+
+    def reply(self, value: object) -> None:
+        """Send something to the first process."""
+        pickle.dump(value, self._replies)
+        self._replies.flush()
+
+    def _run(self, item: pytest.Item) -> list[dict[str, Any]]:
+        from _pytest.runner import runtestprotocol
+
+        # Nobody knows which test comes next, so all that it has set up is torn down.
+        reports = runtestprotocol(item, log=False, nextitem=None)
+        item.session.shouldfail = item.session.shouldstop = False
+        serialize = item.config.hook.pytest_report_to_serializable
+        return [serialize(config=item.config, report=report) for report in reports]
+
+    def _missing(self, name: str) -> str:
+        text = f"device_audit: {name} is not there where the accelerator is simulated"
+        return "\n".join([text, *self._errors])
+
+
+def _simulate(devices: int) -> None:
+    from devlint import simulator
+
+    simulator.install(devices)
+
+
+def main() -> None:
+    """Take over the standard streams, simulate as soon as torch is imported, and run pytest."""
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    # What pytest prints, it prints for nobody: the first process shows the reports.
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    given = pickle.load(requests)
+    sys.path[:] = given["path"]
+
+    from devlint import testing
+    from devlint.auditor.running.importhook import when_imported
+
+    testing.in_child = True
+    when_imported("torch", partial(_simulate, given["devices"]))
+    worker = Worker(given["files"], requests, replies)
+    sys.exit(pytest.main(given["arguments"], plugins=[worker]))
+
+
+if __name__ == "__main__":
+    main()

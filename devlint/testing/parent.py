@@ -1,0 +1,131 @@
+"""Tests that run in another process: asked for one by one, their reports shown as if they had run here."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from typing import IO, Any
+
+import pytest
+
+from devlint import testing
+from devlint.testing import concerns
+
+_PATIENCE = 30.0
+"""Seconds that the other process may take to end, for the fixtures of its session."""
+
+
+class Simulation:
+    """The other process, started for the first test that needs it, and again if a test has ended it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """What pytest does with a test, but that it runs elsewhere."""
+        hook = item.ihook
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        reports = self._run(item)
+        for report in reports:
+            hook.pytest_runtest_logreport(report=report)
+        left = _leave(item, nextitem)
+        if left is not None:
+            hook.pytest_runtest_logreport(report=left)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+    def close(self) -> None:
+        """End the other process."""
+        process, self._process = self._process, None
+        if process is None or process.stdin is None:
+            return
+        try:
+            process.stdin.close()
+        except OSError:  # it has ended already
+            pass
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _run(self, item: pytest.Item) -> list[pytest.TestReport]:
+        try:
+            process = self._process or self._start(item.session)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            pickle.dump(item.nodeid, process.stdin)
+            process.stdin.flush()
+            found: list[dict[str, Any]] | str = pickle.load(process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            found = self._died()
+        if isinstance(found, str):
+            return [_failed(item, found)]
+        hook = self._config.hook
+        return [hook.pytest_report_from_serializable(config=self._config, data=data) for data in found]
+
+    def _start(self, session: pytest.Session) -> subprocess.Popen[bytes]:
+        config = self._config
+        files = dict.fromkeys(str(item.path) for item in session.items if concerns(item))
+        arguments = [str(argument) for argument in config.invocation_params.args]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "devlint.testing.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=config.invocation_params.dir,
+            # a simulated accelerator and a real one cannot live together
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": _path()},
+        )
+        self._process = process
+        given = {"arguments": arguments, "files": list(files), "path": sys.path, "devices": _devices(session)}
+        _send(process.stdin, given)
+        return process
+
+    def _died(self) -> str:
+        process, self._process = self._process, None
+        if process is None:
+            return "device_audit: the process with the simulated accelerator could not be started"
+        for stream in (process.stdin, process.stdout):
+            try:
+                if stream is not None:
+                    stream.close()
+            except OSError:  # what it never read
+                pass
+        try:
+            code = process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+        return f"device_audit: the process with the simulated accelerator ended with code {code}"
+
+
+def _send(stream: IO[bytes] | None, value: object) -> None:
+    assert stream is not None
+    pickle.dump(value, stream)
+    stream.flush()
+
+
+def _devices(session: pytest.Session) -> int:
+    """The most devices that a test asks for: there cannot be more of them later."""
+    asked = [marker.kwargs.get("devices", 1) for item in session.items for marker in item.iter_markers(testing.NAME)]
+    return max((devices for devices in asked if isinstance(devices, int)), default=1)
+
+
+def _path() -> str:
+    """Where devlint itself is found, even if this process was told of it in some other way."""
+    import devlint
+
+    root = os.path.dirname(os.path.dirname(os.path.abspath(devlint.__file__)))
+    return os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), root]))
+
+
+def _leave(item: pytest.Item, nextitem: pytest.Item | None) -> pytest.TestReport | None:
+    """Tear down what the tests before had in common with this one, and the next one has not; what went wrong."""
+    call = pytest.CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(nextitem), "teardown")
+    return pytest.TestReport.from_item_and_call(item, call) if call.excinfo is not None else None
+
+
+def _failed(item: pytest.Item, text: str) -> pytest.TestReport:
+    return pytest.TestReport(item.nodeid, item.location, {}, "failed", text, "call")
