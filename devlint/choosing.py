@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
+from devlint.immutable import immutable
 from devlint.sites import Site, Step
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Numbered(Site):
     """A GPU chosen by a number in the code.
 
@@ -20,7 +20,7 @@ class Numbered(Site):
     others: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Alternative(Site):
     """A choice between CUDA and the CPU, and nothing else.
 
@@ -30,7 +30,7 @@ class Alternative(Site):
     whole: ast.Call | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Current(Site):
     """The current accelerator, asked for without looking whether there is one.
 
@@ -43,7 +43,7 @@ class Current(Site):
     asked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Visible(Site):
     """The variable ``name``, which hides GPUs from the process, is set.
 

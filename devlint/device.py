@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
+
+from devlint.immutable import immutable
 
 
 class Kind(enum.Enum):
@@ -49,7 +50,7 @@ _DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
 _DEEPEST_CHOICE = 4
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Device:
     """Where a value lives, as far as it is known.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from devlint.device import Device
+from devlint.immutable import immutable
 from devlint.sites import Site, Step
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Training:
     """What a loader is to a loop that trains with its batches.
 
@@ -24,7 +24,7 @@ class Training:
     whole: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Worker:
     """A loader at ``node`` as the owner of worker processes: how many (``None``: not known), and how they start.
 
@@ -38,7 +38,7 @@ class Worker:
     open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class SampleWork(Site):
     """Code that makes samples or batches puts something on a device.
 
@@ -51,7 +51,7 @@ class SampleWork(Site):
     loaders: tuple[Worker, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Draw(Site):
     """A random order is drawn: the numbers on the device ``default``, with a generator on the device ``place``.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
+from devlint.immutable import immutable
 from devlint.sites import Site, Step
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class DeviceTest(Site):
     """A comparison of a ``torch.device`` that has one outcome, whatever the device is, or that raises.
 
@@ -23,7 +23,7 @@ class DeviceTest(Site):
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class DeviceArgument(Site):
     """An argument where torch takes a device, or takes nothing, with which the call raises.
 
@@ -41,7 +41,7 @@ class DeviceArgument(Site):
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Override(Site):
     """A module's own ``to``, ``cuda`` or ``cpu``, which does something ``besides`` what it inherits, at ``node``."""
 

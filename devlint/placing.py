@@ -5,13 +5,12 @@ The sites here are those of rules about one value and who takes it; what is said
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from devlint.device import UNKNOWN, Device
+from devlint.immutable import immutable
 from devlint.sites import Operand, Site, Step
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class HostRead(Site):
     """Tensors handed to something that takes none but the CPU's, and which may well be elsewhere.
 
@@ -29,7 +28,7 @@ class HostRead(Site):
     beside: Device = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class LeafMove(Site):
     """A move of a tensor that collects gradients, whose result takes its place: it is no leaf any more.
 
@@ -46,7 +45,7 @@ class LeafMove(Site):
     named: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class ManagedMove(Site):
     """A move of something that a library places by itself.
 
@@ -63,7 +62,7 @@ class ManagedMove(Site):
     part: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Selection(Site):
     """A device that is chosen and given a name which nobody reads, in code that places nothing in any other way.
 

@@ -7,17 +7,18 @@ not ask where it came from.  What a wing cannot know is ``None`` (or empty), and
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN, Device
+from devlint.immutable import immutable
 from devlint.measurement import Measurement
 
 if TYPE_CHECKING:
     from devlint.loader_sites import Training
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Step:
     """A place in a value's story, e.g. "created on the CPU here"."""
 
@@ -25,7 +26,7 @@ class Step:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Scope:
     """What surrounds a site.
 
@@ -56,7 +57,7 @@ class Scope:
     counted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Operand:
     """A tensor that takes part in something.
 
@@ -88,7 +89,7 @@ class Operand:
     near: Device = UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Site:
     """A place where something happens to a device.
 
@@ -109,7 +110,7 @@ class Site:
         return self.scope.loop is not None or self.scope.called
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Creation:
     """The call of a torch function that made a tensor on the default device, only for a move to take it elsewhere.
 
@@ -125,7 +126,7 @@ class Creation:
     array: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Transfer(Site):
     """A call that puts a tensor or a module somewhere: ``.to``, ``.cuda``, ``.cpu``, ``.type_as``.
 
@@ -157,7 +158,7 @@ class Transfer(Site):
     empty: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Upload(Site):
     """A call of ``function`` which makes the same tensor of literals on ``target`` in every step."""
 
@@ -165,7 +166,7 @@ class Upload(Site):
     target: Device
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Forward(Site):
     """A call of a module with tensors."""
 
@@ -179,7 +180,7 @@ LEADS = frozenset({"alternative", "collective", "together", "row", "parted", "ha
 """The kinds of operations that clash only later: a tensor in the wrong place, and what speaks against it."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Operation(Site):
     """An operation that needs its operands on one device.
 
@@ -196,7 +197,7 @@ class Operation(Site):
     operands: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Attribute(Site):
     """A tensor or a module kept in a plain attribute of a module, which ``Module.to()`` does not move.
 
@@ -224,7 +225,7 @@ class Attribute(Site):
     copies: tuple[tuple[ast.AST, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Load(Site):
     """A data loader, and the places where its batches are put on a device.
 
@@ -248,7 +249,7 @@ class Load(Site):
     put: Step | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Wrap(Site):
     """A module wrapped for several devices; ``beside`` names other wrappers used in the same function.
 
@@ -267,7 +268,7 @@ class Wrap(Site):
     attached: Step | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Group(Site):
     """A process group is made in a file that chooses no device for its processes.
 
@@ -282,7 +283,7 @@ class Group(Site):
     script: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Sync(Site):
     """A place where the host waits for the device: ``.item()``, ``bool(t)``, ``nonzero``, ``synchronize``.
 
@@ -296,7 +297,7 @@ class Sync(Site):
     region: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Timing(Site):
     """A time between two readings of a clock, the first at ``started``.
 
@@ -307,7 +308,7 @@ class Timing(Site):
     work: Step
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Keep(Site):
     """A loss that is kept, with the graph behind it, from one round of a loop to the next.
 
@@ -321,7 +322,7 @@ class Keep(Site):
     backward: Step
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Optimize(Site):
     """An optimizer, made at ``node`` with parameters on ``made``, stepping with parameters on ``stepped``.
 
@@ -339,7 +340,7 @@ class Optimize(Site):
     orphans: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class ApiCall(Site):
     """A call of a named torch function.
 
@@ -354,7 +355,7 @@ class ApiCall(Site):
     purpose: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Mention(Site):
     """A name of torch, of those in :mod:`devlint.torch_api`, that the code speaks of.
 
@@ -371,7 +372,7 @@ class Mention(Site):
     shim: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Literal(Site):
     """A string that names an accelerator, where it decides about a placement.
 

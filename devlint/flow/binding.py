@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -29,6 +28,7 @@ from devlint.flow.values import (
     Unknown,
     Value,
 )
+from devlint.immutable import replace
 from devlint.sites import Step
 
 if TYPE_CHECKING:

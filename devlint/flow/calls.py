@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
@@ -51,6 +50,7 @@ from devlint.flow.values import (
     as_tensor,
     identity,
 )
+from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -6,13 +6,13 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devlint.choosing import Alternative, Current, Numbered, Visible
 from devlint.device import AVAILABLE, Kind, parse
 from devlint.flow.values import Const, DeviceValue, Flag, Value, named_place
+from devlint.immutable import replace
 from devlint.sites import Site, Step
 
 if TYPE_CHECKING:

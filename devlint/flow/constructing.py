@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import Class, Instance, Module, Value, identity, names_device
+from devlint.immutable import replace
 from devlint.sites import Step
 
 if TYPE_CHECKING:

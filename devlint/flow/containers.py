@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from devlint.flow.joining import add_item
 from devlint.flow.state import CONTENT
 from devlint.flow.values import UNKNOWN, Const, Mapping, Sequence, Value, identity
+from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -11,6 +10,7 @@ from devlint.device import Device
 from devlint.flow import names
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.values import DeviceValue, Opaque, Value
+from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

@@ -6,7 +6,6 @@ A tensor keeps its device and its story, but not the place where it was made: th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from devlint import device
 from devlint.device import Device, Kind, Role
@@ -25,6 +24,7 @@ from devlint.flow.values import (
     Tensor,
     Value,
 )
+from devlint.immutable import replace
 from devlint.sites import Step
 
 ELSEWHERE = "|"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from devlint.device import RETURN, UNKNOWN, Kind
 from devlint.flow.frame import Frame
 from devlint.flow.joining import join
 from devlint.flow.state import State, rejoin
 from devlint.flow.values import Tensor, Value
+from devlint.immutable import replace
 
 
 def after(frame: Frame) -> State:

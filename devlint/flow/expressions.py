@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
 from devlint import device
 from devlint.flow import (
@@ -45,6 +44,7 @@ from devlint.flow.values import (
     Value,
     as_tensor,
 )
+from devlint.immutable import replace
 
 _LONGEST_LIST = 256
 """Beyond so many items, a list that is put together is known by what any one of them is."""

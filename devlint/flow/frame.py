@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from devlint.flow.values import (
     Value,
     as_tensor,
 )
+from devlint.immutable import replace
 from devlint.sites import Literal, Operand, Scope, Site, Step
 
 _MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})

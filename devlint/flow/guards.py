@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -28,6 +27,7 @@ from devlint.flow.values import (
     as_tensor,
     placement,
 )
+from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

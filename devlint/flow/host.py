@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -12,6 +11,7 @@ from devlint.device import Device, Role
 from devlint.flow import table
 from devlint.flow.state import FED
 from devlint.flow.values import Batches, Const, Opaque, Sequence, Stateful, Tensor, Value, as_tensor
+from devlint.immutable import replace
 from devlint.placing import HostRead
 from devlint.sites import Operand
 

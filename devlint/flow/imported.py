@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind
@@ -24,6 +23,7 @@ from devlint.flow.values import (
     Unknown,
     Value,
 )
+from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

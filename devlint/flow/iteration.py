@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import EACH, ITEMS, Role
 from devlint.flow.indexing import ROUND, item, member, part
 from devlint.flow.values import UNKNOWN, Batches, Const, Loader, Module, Opaque, Sequence, Tensor, Value, as_tensor
+from devlint.immutable import replace
 
 _MOST_ITEMS = 64
 if TYPE_CHECKING:

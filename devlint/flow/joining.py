@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-from dataclasses import replace
 
 from devlint import device
 from devlint.device import ITEMS, Kind
@@ -27,6 +26,7 @@ from devlint.flow.values import (
     is_host,
     placement,
 )
+from devlint.immutable import replace
 from devlint.sites import Step
 
 

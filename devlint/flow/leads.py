@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -18,6 +17,7 @@ from devlint.flow.guards import asks_for_array
 from devlint.flow.state import State
 from devlint.flow.transfers import MOVERS
 from devlint.flow.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
+from devlint.immutable import replace
 from devlint.sites import Operand, Operation
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from devlint import device
@@ -26,6 +26,7 @@ from devlint.flow.values import (
     Value,
     identity,
 )
+from devlint.immutable import replace
 from devlint.sites import Load, Scope, Step, Transfer
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -25,6 +24,7 @@ from devlint.flow.values import (
     Value,
     as_tensor,
 )
+from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from devlint import device
 from devlint.device import AVAILABLE, Role
@@ -48,6 +47,7 @@ from devlint.flow.values import (
 )
 from devlint.flow.waits import Queue
 from devlint.flow.watch import Watch
+from devlint.immutable import replace
 from devlint.placing import HostRead
 from devlint.sites import Forward, Operation, Site
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -43,6 +42,7 @@ from devlint.flow.values import (
     named_place,
 )
 from devlint.flow.wrapping import WRAPPERS
+from devlint.immutable import replace
 from devlint.sites import Forward, Step
 
 if TYPE_CHECKING:

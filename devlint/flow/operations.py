@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.attributes import lives_with_inputs
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Value, as_tensor
+from devlint.immutable import replace
 from devlint.sites import Operation
 
 if TYPE_CHECKING:

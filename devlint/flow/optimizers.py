@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devlint.device import Device, Kind
 from devlint.flow import nodes
 from devlint.flow.values import Module, Stateful, Value
+from devlint.immutable import immutable, replace
 from devlint.sites import Optimize, Scope, Step
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _GIVES = frozenset({"parameters", "named_parameters"})
 """Methods that yield a module's parameters."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class _Known:
     path: str
     module: int

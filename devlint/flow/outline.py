@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from devlint.flow import names, nodes
+from devlint.immutable import immutable
 
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Bound:
     """A statement that binds a name, and the statement of the top level around it, which may be the same."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import Device
 from devlint.flow import names, nodes
 from devlint.flow.operations import derive, returned
 from devlint.flow.values import UNKNOWN, Function, Module, Sequence, Tensor, Value
+from devlint.immutable import replace
 from devlint.sites import Step
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -14,6 +13,7 @@ from devlint.flow import names, nodes
 from devlint.flow.state import State
 from devlint.flow.transfers import MOVERS
 from devlint.flow.values import Batches, Opaque, Tensor, Value, as_tensor
+from devlint.immutable import replace
 from devlint.sites import Operation
 
 if TYPE_CHECKING:

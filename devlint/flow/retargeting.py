@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
 from devlint.flow.state import DEVICE
 from devlint.flow.values import Sequence, Tensor, Value, as_tensor
+from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 
 from devlint.device import EACH, ITEMS, LOOP, UNKNOWN, Device, Kind
 from devlint.flow import names, nodes
 from devlint.flow.state import State, merge
 from devlint.flow.values import Mapping, Sequence, Tensor, Value
+from devlint.immutable import replace
 
 
 def moved(before: State, after: State) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from devlint.flow import names, nodes, table
 from devlint.flow.values import DeviceValue
+from devlint.immutable import immutable
 from devlint.placing import Selection
 from devlint.sites import Scope, Step
 
@@ -31,7 +31,7 @@ _SHOWS = frozenset({"print", "info", "debug", "warning", "log", "write", "print_
 _LOADER = "torch.utils.data.DataLoader"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class _Chosen:
     name: str
     target: ast.Name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from devlint import device
 from devlint.device import AVAILABLE, Device
 from devlint.flow.joining import join
@@ -18,6 +16,7 @@ from devlint.flow.values import (
     Tensor,
     Value,
 )
+from devlint.immutable import replace
 from devlint.sites import Step
 
 CHILDREN = "@children"

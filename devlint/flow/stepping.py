@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from devlint.immutable import replace
 from devlint.sites import Site, Transfer
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint.device import IMPLIED_CPU
 from devlint.flow import names, nodes
 from devlint.flow.state import CHILDREN, State
 from devlint.flow.values import Mapping, Module, Sequence, Value
+from devlint.immutable import immutable
 from devlint.sites import Attribute, Operand, Scope
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _LOOKS = frozenset("len range enumerate zip reversed print isinstance id list tu
 _DEEPEST = 4
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class _Kept:
     owner: str
     name: str

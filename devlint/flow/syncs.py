@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.flow import table, timing
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Unknown, Value, as_tensor, placement, surely_tensor
 from devlint.flow.waits import Moved
+from devlint.immutable import replace
 from devlint.sites import Operand, Sync
 
 if TYPE_CHECKING:

@@ -10,16 +10,17 @@ Names are spelled as a user's name resolves: `torch.add`, `torch.Tensor.add_`, `
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
+
+from devlint.immutable import immutable
 
 Sync = Literal["always", "sometimes"]
 DeviceCheck = Literal["ExactSame", "NoCheck", "composite", "mixed"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Function:
     """One function of torch, method of `torch.Tensor` or attribute of it.
 
@@ -69,7 +70,7 @@ class Function:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Module:
     """One class of torch.nn."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -24,6 +23,7 @@ from devlint.flow.values import (
     as_tensor,
     surely_tensor,
 )
+from devlint.immutable import replace
 from devlint.sites import Step
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -42,6 +41,7 @@ from devlint.flow.values import (
     as_tensor,
     named_place,
 )
+from devlint.immutable import replace
 from devlint.sites import ApiCall, Step
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -40,6 +39,7 @@ from devlint.flow.values import (
     placement,
     surely_tensor,
 )
+from devlint.immutable import immutable, replace
 from devlint.sites import Operand, Step, Transfer
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def is_dtype(text: str) -> bool:
     return bool(_DTYPE.search(text))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Target:
     """What a move asks for: a device (``None``: none), and whether it asks for nothing else."""
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Device
+from devlint.immutable import immutable, replace
 from devlint.sites import Step
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Unknown(Value):
 UNKNOWN = Unknown()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Opaque(Value):
     """A value of which only the identity is known: an argument, a stranger's attribute, the result of an unknown call.
 
@@ -67,7 +68,7 @@ class Opaque(Value):
     """Who places it."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Managed:
     """Who places something instead of the code: ``kind`` as in :class:`devlint.placing.ManagedMove`, ``by`` where.
 
@@ -79,21 +80,21 @@ class Managed:
     part: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Const(Value):
     """A Python literal."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Named(Value):
     """Something imported, by its canonical dotted name, such as ``torch.nn.Linear``."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class DeviceValue(Value):
     """A ``torch.device`` or a string that names one."""
 
@@ -111,7 +112,7 @@ class DeviceValue(Value):
         return self.origin in ("tensor", "made")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Flag(Value):
     """A condition: ``positive`` says whether it holds when ``key`` does.
 
@@ -129,7 +130,7 @@ class Flag(Value):
         return replace(self, positive=not self.positive)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Tensor(Value):
     """A tensor: where it lives, whether it has dimensions, and its story.
 
@@ -167,7 +168,7 @@ class Tensor(Value):
     """Where its memory was pinned."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Module(Value):
     """An ``nn.Module``, of torch's class ``path`` or of the file's class ``cls``; the heap has its device."""
 
@@ -188,7 +189,7 @@ class Module(Value):
     """Whether it is known to have been made without a parameter, a buffer or another module."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Instance(Value):
     """An object of a class of the file that is no module; its attributes are in the heap."""
 
@@ -196,7 +197,7 @@ class Instance(Value):
     cls: ClassInfo
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Sequence(Value):
     """A list or tuple: its ``items`` where they are known, and what any one item is.
 
@@ -209,7 +210,7 @@ class Sequence(Value):
     oid: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Mapping(Value):
     """A dict with literal keys, and what any other value in it is."""
 
@@ -218,7 +219,7 @@ class Mapping(Value):
     oid: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Function(Value):
     """A function of the file, with the names that it closes over."""
 
@@ -227,14 +228,14 @@ class Function(Value):
     bound: Value | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Class(Value):
     """A class of the file."""
 
     info: ClassInfo
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Loader(Value):
     """A ``DataLoader``: what was passed to it is kept by the interpreter under its identity.
 
@@ -249,7 +250,7 @@ class Loader(Value):
     """Whether it is what an unknown call made of the loader: a progress bar, if it is looped over at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Batches(Value):
     """What iterating a loader yields, or a part of it: tensors whose layout is not known."""
 
@@ -260,7 +261,7 @@ class Batches(Value):
     """Whether it is a part of a batch, not the whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Stateful(Value):
     """An optimizer, a dataset, a generator, a context manager: something of torch that is neither tensor nor module."""
 

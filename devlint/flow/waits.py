@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
 from devlint.flow.values import Const, Flag, Named, Value
+from devlint.immutable import immutable
 from devlint.sites import Operand, Step, Timing
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Happened(enum.Enum):
     UNSEEN = "something was called that may do either"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Event:
     """Something that happened, and in how many loops."""
 
@@ -41,7 +41,7 @@ class Event:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Moved:
     """A tensor that every forward pass moves to the host at ``node``."""
 
@@ -49,7 +49,7 @@ class Moved:
     value: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Reading(Value):
     """What a clock showed, before the event with the number ``moment``."""
 

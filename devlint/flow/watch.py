@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -23,6 +22,7 @@ from devlint.flow.values import (
     Value,
     placement,
 )
+from devlint.immutable import immutable
 from devlint.sites import Step
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _MOST_STEPS = 4
 Watched = ast.Name | ast.Attribute | ast.arg
 
 
-@dataclass(frozen=True, slots=True)
+@immutable(frozen=True, slots=True)
 class Known:
     """What is known of a name: what it is ("tensor", "module", ...; empty if unknown), where, and how it came there.
 

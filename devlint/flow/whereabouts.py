@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, EACH, ITEMS, RETURN, Device, Kind
 from devlint.flow.state import availability
 from devlint.flow.values import DeviceValue, Flag, Tensor
+from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

