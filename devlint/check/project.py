@@ -90,6 +90,7 @@ class Project:
         self._definitions: dict[str, _Definitions] = {}
         self._files: OrderedDict[str, ProjectFile] = OrderedDict()
         self._answers: dict[tuple[str, str, bool], _Answer] = {}
+        self._behind: dict[tuple[str, str, int], tuple[tuple[str, str] | None, Trace]] = {}
         self._kept = 0
 
     def find(self, importer: str, path: str, trace: Trace, base: bool) -> Definition | None:
@@ -97,7 +98,7 @@ class Project:
 
         A function or class is found only if it may say where something is, or if it is asked for as a ``base``.
         """
-        key = (os.path.dirname(importer), path, base)
+        key = (*_from(os.path.dirname(importer), path), base)
         answer = self._answers.get(key)
         if answer is None:
             looked = Trace()
@@ -180,14 +181,18 @@ class Project:
             for kept in (self._texts, self._seen, self._stamps, self._names, self._definitions, self._files):
                 kept.pop(name, None)
         if stale:
-            self._answers.clear()
+            self._forget()
         return bool(stale)
 
     def look_from(self, given: str) -> None:
         """The next file that is checked was found under the directory ``given``."""
         if given != self.given:
             self.given = given
-            self._answers.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._answers.clear()
+        self._behind.clear()
 
     def _text(self, filename: str) -> str:
         """The text of a file, empty where it cannot be read."""
@@ -249,8 +254,18 @@ class Project:
         definitions = self._definitions_of(filename)
         if not definitions.mentions(name):
             return None
-        if definitions.code(name) is not None:
+        if definitions.defines(name):
             return filename, name
+        key = (filename, name, depth)
+        known = self._behind.get(key)
+        if known is None:
+            looked = Trace()
+            known = self._behind[key] = self._bound(filename, name, looked, depth), looked
+        trace.add(known[1])
+        return known[0]
+
+    def _bound(self, filename: str, name: str, trace: Trace, depth: int) -> tuple[str, str] | None:
+        """Who defines a name that a file defines nowhere, but may import, or bind in another way."""
         names = self._names_of(filename)
         if names is None:
             return None
@@ -271,9 +286,7 @@ class Project:
 
     def _worth(self, filename: str, name: str) -> bool:
         """Whether the text of a definition gives a reason to parse the file; anything else does."""
-        definitions = self._definitions_of(filename)
-        code = definitions.code(name)
-        return code is None or is_worth_reading(code, definitions.sayers)
+        return self._definitions_of(filename).worth(name)
 
     def _definitions_of(self, filename: str) -> _Definitions:
         found = self._definitions.get(filename)
@@ -283,7 +296,7 @@ class Project:
 
 
 _NO_TREE = ast.Module([], [])
-_STAR = re.compile(r"\bimport[\s\\]*\*")
+_STAR = re.compile(r"import[\s\\]*\*")
 """What brings names into a file that its text does not have."""
 _DEFINITION = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
 _NEXT = re.compile(r"^(?![\s#)\]}])", re.MULTILINE)
@@ -294,6 +307,7 @@ class _Definitions:
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._worth: dict[str, bool] = {}
 
     @cached_property
     def _begin(self) -> dict[str, int | None]:
@@ -311,7 +325,18 @@ class _Definitions:
         """Whether the text can bind a name."""
         return name in self._text or self._has_star
 
-    def code(self, name: str) -> str | None:
+    def defines(self, name: str) -> bool:
+        """Whether the text has one definition of a name."""
+        return self._begin.get(name) is not None
+
+    def worth(self, name: str) -> bool:
+        """Whether the text of a definition gives a reason to parse it; what is none, or unclear, does."""
+        if name not in self._worth:
+            code = self._code(name)
+            self._worth[name] = code is None or is_worth_reading(code, self._sayers)
+        return self._worth[name]
+
+    def _code(self, name: str) -> str | None:
         """The lines of the only definition of a name; ``None`` if it is none, or unclear."""
         begin = self._begin.get(name)
         if begin is None:
@@ -320,10 +345,18 @@ class _Definitions:
         return self._text[begin : end.start() if end else len(self._text)]
 
     @cached_property
-    def sayers(self) -> frozenset[str]:
+    def _sayers(self) -> frozenset[str]:
         """The functions that say where something is."""
-        codes = ((name, self.code(name) or "") for name in self._begin)
+        codes = ((name, self._code(name) or "") for name in self._begin)
         return frozenset(name for name, code in codes if not code.startswith("class") and says_where(code))
+
+
+def _from(folder: str, path: str) -> tuple[str, str]:
+    """A dotted name with one dot in front at most, as a file in another folder would say it."""
+    plain = path.lstrip(".")
+    for _ in range(len(path) - len(plain) - 1):
+        folder = os.path.dirname(folder)
+    return folder, f".{plain}" if path != plain else path
 
 
 class Surroundings:

@@ -47,7 +47,7 @@ class Groups:
 
     def __init__(self, text: str) -> None:
         self._chosen = CHOSEN.search(text) is not None
-        self._entry = _ENTRY.search(text) is not None
+        self._entry = ("__name__" in text or "spawn" in text) and _ENTRY.search(text) is not None
         self._made: dict[ast.AST, _Made] = {}
         self._ranked: dict[FunctionInfo | None, ast.AST] = {}
         self._waits: Step | None = None

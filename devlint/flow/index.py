@@ -318,7 +318,7 @@ class Index:
         self._triggers: list[int] = []
         self._starts = [0]
         self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n" if "\r" in text else "\n", text))
-        self.host_functions = set(re.findall(r"(?:collate_fn|worker_init_fn)\s*=\s*(?:self\.)?(\w+)", text))
+        self.host_functions = triggers.given(("collate_fn", "worker_init_fn"), text)
         for node in top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(names.imported(node))
@@ -349,17 +349,18 @@ class Index:
             if info.triggered and info.owner is not None and not info.name.startswith("__")
         }
         called -= {"forward", "to", "cuda", "cpu"}
-        for before, words in ((r"(?<![\w.])", named), (r"self\.", called)):
-            self._trigger(triggers.any_of(words, before, r"\(", self._text))
+        self._trigger(triggers.calls(named, self._text))
+        self._trigger(triggers.any_of(called, r"self\.", r"\(", self._text))
 
     def trigger_calls(self, called: Iterable[str]) -> None:
         """What calls one of these functions of other files is worth entering, too."""
-        names_ = frozenset(called)
-        found = re.finditer(r"(?<![\w.])([\w.]+)\(", self._text) if names_ else ()
-        self._trigger(match.start() for match in found if match[1] in names_)
+        self._trigger(triggers.calls(frozenset(called), self._text))
 
     def _trigger(self, found: Iterable[int]) -> None:
-        self._triggers = sorted({*self._triggers, *self._rows(found)})
+        rows = self._rows(found)
+        if rows.issubset(self._triggers):
+            return
+        self._triggers = sorted({*self._triggers, *rows})
         for info in self.functions.values():
             info.triggered = info.triggered or self.triggered(info.node)
 

@@ -7,6 +7,7 @@ several times as fast as an expression with many alternatives does.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator
 
@@ -61,6 +62,24 @@ def aliases(imports: Iterable[tuple[str, str]], text: str) -> Iterator[int]:
     known = [name for name, path in imports if torch_api.matters(path) or torch_api.matters(f"{path}.")]
     for found, end in ((called, r"\("), (known, r"\b")):
         yield from any_of(found, r"(?<![\w.])", end, text)
+
+
+def calls(functions: Collection[str], text: str) -> Iterator[int]:
+    """Where a text calls one of some functions, which may have dots in their names, but are not attributes."""
+    if len(functions) > _FEW:
+        known = frozenset(functions)
+        found = re.finditer(r"(?<![\w.])([\w.]+)\(", text)
+        yield from (match.start() for match in found if match[1] in known)
+    for name in functions if len(functions) <= _FEW else ():
+        for at in _each(text, f"{name}("):
+            if not at or not (text[at - 1] == "." or _continues(text[at - 1])):
+                yield at
+
+
+def given(keywords: Iterable[str], text: str) -> set[str]:
+    """The names, ``self`` left out, that a text gives as one of some keyword arguments."""
+    found = (re.findall(rf"{word}\s*=\s*(?:self\.)?(\w+)", text) for word in keywords if word in text)
+    return set(itertools.chain.from_iterable(found))
 
 
 def any_of(words: Collection[str], before: str, after: str, text: str) -> Iterator[int]:
