@@ -16,25 +16,25 @@ _FORMATS = tuple(getattr(ast, name) for name in ("JoinedStr", "TemplateStr") if 
 
 
 class _Landmarks:
-    """What is looked up again for each finding, collected in one walk over a file."""
+    """What is looked up again for each finding, collected in one walk over the statements of a file."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.functions: dict[int, ast.AST] = {}
         self.statements: dict[ast.AST, tuple[ast.stmt, list[ast.stmt]]] = {}
         self.simple: dict[int, ast.stmt] = {}
-        self.formats: list[ast.AST] = []
         self.blocks: dict[ast.stmt, list[ast.stmt]] = {}
         # the walk goes from the outside to the inside: the innermost function has the last word on a row
-        for node in ast.walk(tree):
+        left: list[ast.AST] = [tree]
+        for node in left:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 last = node.end_lineno or node.lineno
                 self.functions.update(dict.fromkeys(range(node.lineno, last + 1), node))
-            elif isinstance(node, _FORMATS):
-                self.formats.append(node)
             for name in ("body", "orelse", "finalbody"):
-                block: object = getattr(node, name, None)
-                if isinstance(block, list):  # not the body of a lambda
-                    self._keep(block)
+                block: list[ast.stmt] = getattr(node, name, [])
+                self._keep(block)
+                left += block
+            left += getattr(node, "handlers", ())
+            left += getattr(node, "cases", ())
 
     def _keep(self, block: list[ast.stmt]) -> None:
         for statement in block:
@@ -150,7 +150,9 @@ def in_format(source: SourceText, span: Span) -> bool:
 def _formats(source: SourceText) -> dict[int, list[_Places]]:
     """The f-strings that concern each row."""
     rows: dict[int, list[_Places]] = {}
-    for node in _landmarks(source.tree).formats:
+    for node in ast.walk(source.tree):
+        if not isinstance(node, _FORMATS):
+            continue
         whole = source.span(node)
         parts = {source.span(inner) for inner in ast.walk(node) if hasattr(inner, "lineno")}
         for row in {*range(whole.row, whole.end_row + 1), *(part.row for part in parts)}:
