@@ -209,18 +209,28 @@ def audit(**options: Any) -> None:
     "--html", metavar="FILE", help="Write the report there as one page for a browser, which needs no network."
 )
 @click.option("--trace", metavar="FILE", help="Write what happened there as a trace for Perfetto or chrome://tracing.")
+@click.option("--compare", is_flag=True, help="Of two files, BEFORE and AFTER, say what has changed between the runs.")
+@click.option(
+    "--output-format", type=click.Choice(["text", "json"]), default="text", help="Of --compare: for people or programs."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print the findings and nothing besides.")
-def report(files: tuple[str, ...], quiet: bool, html: str | None, trace: str | None) -> None:
+def report(
+    files: tuple[str, ...], quiet: bool, html: str | None, trace: str | None, compare: bool, output_format: str
+) -> None:
     """Show the record of an audited run again: of the files, or of the latest run; torch is not needed.
 
     Several files, of the machines that took part in a run, become one report. With --html or --trace it is written
     there instead of printed.
     """
+    if compare and (len(files) != 2 or html is not None or trace is not None):
+        raise click.UsageError("--compare takes two records, BEFORE and AFTER, and neither --html nor --trace")
+    if output_format != "text" and not compare:
+        raise click.UsageError("--output-format is for --compare: a record is JSON already")
     with dies_at_once():
         from devlint.auditor.judgement.export import Exports
-        from devlint.auditor.judgement.show import show
+        from devlint.auditor.judgement.show import show, show_comparison
 
-    sys.exit(show(files, quiet, Exports(html, trace)))
+    sys.exit(show_comparison(files, output_format) if compare else show(files, quiet, Exports(html, trace)))
 
 
 @main.command()

@@ -33,6 +33,7 @@ PAGES = (
     "docs/found-in-the-wild.md",
     "docs/audit.md",
     "docs/html-report.md",
+    "docs/compare.md",
     "docs/ci.md",
     "docs/notebooks.md",
     "docs/pytest.md",

@@ -205,3 +205,26 @@ def test_an_audit_refuses_before_the_script_runs(tmp_path: Path) -> None:
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: --html: gone: No such directory\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run.json"], "--compare takes two records, BEFORE and AFTER, and neither --html nor --trace"),
+        (["run.json", "run.json", "--html", "x"], "--compare takes two records, BEFORE and AFTER, and neither --html"),
+        (["run.json", "gone.json"], "gone.json: No such file or directory"),
+        (["run.json", "broken.json"], "broken.json: not a record of devlint: not valid JSON (it ends too early)"),
+        (["newer.json", "run.json"], f"newer.json: written by a newer devlint (format {FORMAT + 1}"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(run: Path, arguments: list[str], line: str) -> None:
+    (run.parent / "broken.json").write_text('{"format": 1')
+    (run.parent / "newer.json").write_text(json.dumps({"format": FORMAT + 1, "processes": []}))
+    done = subprocess.run(
+        [sys.executable, "-m", "devlint", "report", "--compare", *arguments],
+        cwd=run.parent, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {line}")
+    assert done.stderr.count("\n") == 1
+    assert not (run.parent / "x").exists()

@@ -42,6 +42,28 @@ def show(files: Sequence[str], quiet: bool = False, exports: Exports | None = No
     return EXIT_SHOWN
 
 
+def show_comparison(files: Sequence[str], output_format: str = "text") -> int:
+    """Print what has changed from the first of two records to the second; the result is the exit code."""
+    from devlint.report.compare import compare, json, text
+
+    try:
+        records = [storage.read(file) for file in files]
+    except storage.RecordError as error:
+        say("error", str(error))
+        return EXIT_FAILED
+    resolver = Resolver()
+    before, after = (record if record.findings is not None else judged(record, resolver) for record in records)
+    found = compare(before, after)
+    if output_format == "json":
+        failure = console.write(sys.stdout, f"{json.render(found)}\n")
+    else:
+        failure = console.write_pieces(sys.stdout, lambda color, width: text.render(found, color, width))
+    if failure:
+        say("error", f"the comparison cannot be written: {failure}")
+        return EXIT_FAILED
+    return EXIT_SHOWN
+
+
 def judged(record: Record, resolver: Resolver) -> Record:
     """The record with findings and advice; without them, and with a line, where devlint fails."""
     from devlint.auditor.judgement.advice import advise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from devlint.record import Record
@@ -19,11 +20,14 @@ def show(record: Record, stream: TextIO | None, quiet: bool = False) -> str:
     """Print the report of a record; why it could not be printed is returned, in words."""
     from devlint.report.audit import render
 
+    return write_pieces(stream, lambda color, width: render(record, color, width, quiet))
+
+
+def write_pieces(stream: TextIO | None, pieces: Callable[[bool, int], Iterator[str]]) -> str:
+    """Write what is made for a terminal, with or without colours and of some width; as :func:`write`."""
     if stream is None:
         return ""
-    color = wants_color(stream)
-    width = _width(stream)
-    text = "".join(f"{piece}\n" for piece in render(record, color, width, quiet)).strip("\n")
+    text = "".join(f"{piece}\n" for piece in pieces(wants_color(stream), _width(stream))).strip("\n")
     # an empty line sets it off from what the script has said there
     return write(stream, f"\n{text}\n" if stream is sys.stderr and text else f"{text}\n")
 

@@ -12,13 +12,14 @@ from devlint.report.audit.units import between, duration, number, size
 from devlint.report.base import plural
 from devlint.report.text import BLUE, BOLD, Paint, cells
 
-_TITLES = {
+TITLES = {
     "train": "Training",
     "eval": "Evaluation",
     "setup": "Set-up",
     "between": "Between loops",
     "teardown": "Tear-down",
 }
+"""What the phases are called."""
 _MOST = {"train": 15}
 _MOST_ELSEWHERE = 5
 """So many rows of a phase are shown; the rest is summed up in a line."""
@@ -30,7 +31,8 @@ _LEAST = 8
 _GUTTER = 6
 _DEEPER = 4
 """So much further in stand the numbers below a line of code."""
-_NOWHERE = "in no line of Python"
+NOWHERE = "in no line of Python"
+"""Where something happened that no code asked for."""
 _LEGEND = {
     "H2D": "to a device",
     "D2H": "from a device",
@@ -58,7 +60,7 @@ def lay_out(tables: Sequence[Table], code: Code, paint: Paint, width: int) -> It
             Group(group.line, group.frame, [row for row in group.rows if id(row) in chosen]) for group in table.groups
         ]
         for file, found in _by_file([group for group in groups if group.rows]):
-            yield paint(BLUE, code.name(file) if file else _NOWHERE)
+            yield paint(BLUE, code.name(file) if file else NOWHERE)
             for group in found:
                 yield from _group(table, group, code, columns, paint, width, beside)
         if rest:
@@ -90,14 +92,14 @@ def legend(tables: Sequence[Table], paint: Paint) -> Iterator[str]:
 def _heading(table: Table, paint: Paint) -> Iterator[str]:
     title, text = heading(table)
     first, *more = paint.wrap(f"{title}, {text}", 1)
-    bold = len(_TITLES[table.phase])
+    bold = len(TITLES[table.phase])
     yield f"{paint(BOLD, first[:bold])}{first[bold:]}"
     yield from more
 
 
 def heading(table: Table) -> tuple[str, str]:
     """What a table is about, and what its figures are: ``Training``, ``per step: the median of 18 steps, ...``."""
-    title = f"{_TITLES[table.phase]} of {table.who}" if table.who else _TITLES[table.phase]
+    title = f"{TITLES[table.phase]} of {table.who}" if table.who else TITLES[table.phase]
     each = f" of each of {len(table.steps)} processes" if len(table.steps) > 1 else ""
     most, late = max(table.steps), max(table.steps) - WARM_UP
     if not table.per_step:

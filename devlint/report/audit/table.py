@@ -66,6 +66,8 @@ class Row:
     calls: int = 0
     repeats: int = 0
     """How many of all calls copied what had been copied there before."""
+    waits: bool = False
+    """Whether the host waits here."""
 
     def weight(self) -> float:
         """What rows are sorted by: the process where it cost most."""
@@ -129,6 +131,7 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
             row.steps = max(row.steps, event.steps)
             row.calls += event.calls
             row.repeats += event.repeats
+            row.waits = row.waits or event.kind == "sync" or bool(event.blocking)
             total = totals.setdefault(kind.direction, Row(Kind(kind.direction), [Cost()] * len(processes)))
             for each in (row, total):
                 each.costs[index] = each.costs[index].plus(cost)

@@ -1,0 +1,257 @@
+"""Two audited runs side by side: what a change of the code bought.
+
+:func:`compare` makes a :class:`Comparison` of two records; ``text.py`` and ``json.py`` show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from devlint.record import Phase, Process, Record
+from devlint.report.audit.code import Code
+from devlint.report.audit.processes import trainers
+from devlint.report.audit.table import Cost, Table, table
+from devlint.report.audit.units import duration, number, size
+from devlint.report.compare.caveats import caveats
+from devlint.report.compare.matching import pairs
+
+_PHASES: tuple[Phase, ...] = ("train", "eval", "setup")
+
+
+class Both(NamedTuple):
+    """A figure before and after; ``None`` where it is not known, or where there was nothing of the kind."""
+
+    before: float | None
+    after: float | None
+
+
+class Figure(NamedTuple):
+    """A figure of the run as a whole, and how it is written."""
+
+    name: str
+    values: Both
+    show: Callable[[float], str]
+
+
+class Spot(NamedTuple):
+    """A line of code in one of the runs."""
+
+    file: str
+    row: int
+    function: str
+    text: str
+
+
+class Flow(NamedTuple):
+    """What went in one direction, before and after: in a line, or in all."""
+
+    direction: str
+    calls: Both
+    bytes: Both
+    seconds: Both
+
+
+class Line(NamedTuple):
+    """A line of code: where it was, where it is, and what it cost by direction."""
+
+    before: Spot | None
+    after: Spot | None
+    flows: Sequence[Flow]
+
+    @property
+    def changed(self) -> bool:
+        """Whether it costs another amount now; for times that is a twentieth and more."""
+        return any(map(_differs, self.flows))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All that can be said of two runs."""
+
+    before: Record
+    after: Record
+    caveats: Sequence[str]
+    """Why the runs are not comparable, in whole or in part; empty where they are."""
+    phase: Phase
+    per_step: bool
+    figures: Sequence[Figure]
+    totals: Sequence[Flow]
+    lines: Sequence[Line]
+    """Those whose cost has changed most come first."""
+    gone: Sequence[dict[str, Any]]
+    """Findings of the first run that the second one does not have; files are named as people call them."""
+    new: Sequence[dict[str, Any]]
+    remaining: int
+
+
+def compare(before: Record, after: Record) -> Comparison:
+    """Lay two judged runs side by side: the phase that both have, training if possible."""
+    runs = (before, after)
+    phase: Phase = next((phase for phase in _PHASES if all(_has(record, phase) for record in runs)), "setup")
+    sides = [_Side(record, phase, timed=not any(each.simulated for each in runs)) for record in runs]
+    tables = [side.table for side in sides]
+    gone, new, remaining = _findings(*runs)
+    return Comparison(
+        before=before,
+        after=after,
+        caveats=caveats(before, after),
+        phase=phase,
+        per_step=all(found.per_step for found in tables),
+        figures=_figures(*sides),
+        totals=_flows(sides[0].totals(), sides[1].totals()),
+        lines=_lines(*sides),
+        gone=gone,
+        new=new,
+        remaining=remaining,
+    )
+
+
+def _has(record: Record, phase: Phase) -> bool:
+    steps = [process.steps for process in trainers(record)]
+    return phase == "setup" or any(each.train if phase == "train" else each.eval for each in steps)
+
+
+Costs = dict[str, Cost]
+"""By direction; of several processes the greatest figure."""
+
+
+class _Side:
+    """One of the two runs: its lines and sums in one phase."""
+
+    def __init__(self, record: Record, phase: Phase, timed: bool) -> None:
+        self.timed = timed
+        self.processes: Sequence[Process] = trainers(record)
+        self.table: Table = table(self.processes, phase)
+        self._code = Code(record)
+
+    def totals(self) -> Costs:
+        return {row.kind.direction: self._most(row.costs) for row in self.table.totals}
+
+    def lines(self) -> list[tuple[Spot, Costs]]:
+        found = []
+        for group in self.table.groups:
+            sums: dict[str, list[Cost]] = {}
+            for row in group.rows:
+                known = sums.get(row.kind.direction, [Cost()] * len(row.costs))
+                sums[row.kind.direction] = [cost.plus(more) for cost, more in zip(known, row.costs, strict=True)]
+            frame = group.frame
+            spot = Spot(
+                self._code.name(group.line.file) if group.line.file else "",
+                group.line.row,
+                frame.function if frame else "",
+                self._code.line(frame) if frame else "",
+            )
+            found.append((spot, {direction: self._most(costs) for direction, costs in sums.items()}))
+        return sorted(found, key=lambda line: (line[0].file, line[0].row))
+
+    def greatest(self, values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return max(known, default=None) if self.timed else None
+
+    def _most(self, costs: Sequence[Cost]) -> Cost:
+        seconds = self.greatest(cost.seconds for cost in costs)
+        return Cost(max(cost.calls for cost in costs), max(cost.bytes for cost in costs), seconds)
+
+
+def _figures(before: _Side, after: _Side) -> list[Figure]:
+    def both(of: Callable[[_Side], float | None]) -> Both:
+        return Both(of(before), of(after))
+
+    found = [
+        Figure(
+            "step time", both(lambda side: side.greatest(each.steps.step_seconds for each in side.processes)), duration
+        ),
+        Figure(
+            "waiting for the loader",
+            both(lambda side: side.greatest(each.steps.loader_seconds for each in side.processes)),
+            duration,
+        ),
+        Figure("host blocked", both(_blocked), duration),
+        Figure("host waits", both(_waits), number),
+        Figure("peak memory", both(_peak), size),
+    ]
+    return [figure for figure in found if any(figure.values)]
+
+
+def _blocked(side: _Side) -> float | None:
+    return side.greatest(
+        sum(row.costs[index].seconds or 0.0 for row in side.table.totals) if side.table.timed else None
+        for index in range(len(side.processes))
+    )
+
+
+def _waits(side: _Side) -> float:
+    """How often the host stood still: blocking copies, and waits without a copy."""
+    rows = [row for group in side.table.groups for row in group.rows if row.waits]
+    return max((sum(row.costs[index].calls for row in rows) for index in range(len(side.processes))), default=0)
+
+
+def _peak(side: _Side) -> float | None:
+    return max((device.peak for process in side.processes for device in process.environment.devices), default=0) or None
+
+
+def _flows(before: Costs, after: Costs) -> list[Flow]:
+    return [_flow(name, before.get(name), after.get(name)) for name in dict.fromkeys([*before, *after])]
+
+
+def _flow(direction: str, before: Cost | None, after: Cost | None) -> Flow:
+    # what did not happen in a run happened no times, took no bytes and no time
+    nothing = Cost(0, 0, 0.0 if any(cost and cost.seconds is not None for cost in (before, after)) else None)
+    old, new = before or nothing, after or nothing
+    return Flow(direction, Both(old.calls, new.calls), Both(old.bytes, new.bytes), Both(old.seconds, new.seconds))
+
+
+def _lines(before: _Side, after: _Side) -> list[Line]:
+    matched = pairs(before.lines(), after.lines(), *_KEYS, similar=lambda line: (line[0].text, line[0].file))
+    weighed = []
+    for old, new in matched:
+        weights = [sum(cost.weight() for cost in side[1].values()) if side else 0.0 for side in (old, new)]
+        flows = _flows(old[1] if old else {}, new[1] if new else {})
+        line = Line(old[0] if old else None, new[0] if new else None, flows)
+        weighed.append(((abs(weights[1] - weights[0]), max(weights)), line))
+    weighed.sort(key=lambda pair: pair[0], reverse=True)
+    return [line for _, line in weighed]
+
+
+_KEYS: tuple[Callable[[tuple[Spot, Costs]], object], ...] = (
+    lambda line: (line[0].file, line[0].function, line[0].text, "" if line[0].text else line[0].row),
+    lambda line: (line[0].file, line[0].text) if line[0].text else None,
+    lambda line: line[0].text or None,
+)
+"""What makes two lines the same one, from the surest: as it was, in another function, in another file."""
+
+
+def _differs(flow: Flow) -> bool:
+    if flow.calls.before != flow.calls.after or flow.bytes.before != flow.bytes.after:
+        return True
+    old, new = flow.seconds
+    return old is not None and new is not None and abs(new - old) > max(old, new) / 20
+
+
+def _findings(before: Record, after: Record) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:
+    sides = [_named(record) for record in (before, after)]
+    matched = pairs(sides[0], sides[1], *_FINDING_KEYS)
+    gone = [old[0] for old, new in matched if old and not new]
+    new_ = [new[0] for old, new in matched if new and not old]
+    return gone, new_, sum(bool(old and new) for old, new in matched)
+
+
+def _named(record: Record) -> list[tuple[dict[str, Any], str]]:
+    """Each finding and its line of code."""
+    code, found = Code(record), []
+    for finding in record.findings or ():
+        lines, row = code.lines(str(finding["filename"])), finding["location"]["row"]
+        text = (lines[row - 1] or "").strip() if 0 < row <= len(lines) else ""
+        found.append(({**finding, "filename": code.name(str(finding["filename"]))}, text))
+    return found
+
+
+_FINDING_KEYS: tuple[Callable[[tuple[dict[str, Any], str]], object], ...] = (
+    lambda pair: (pair[0]["code"], pair[0]["filename"], pair[1], pair[0]["message"]),
+    lambda pair: (pair[0]["code"], pair[0]["filename"], pair[1]) if pair[1] else None,
+    lambda pair: (pair[0]["code"], pair[0]["filename"], pair[0]["message"]),
+    lambda pair: (pair[0]["code"], pair[1]) if pair[1] else None,
+)
+"""The same of findings: as it was, said in other words, at a line that was edited, in another file."""
