@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MOST_STEPS = 1_000
 """Of more steps than this every second one is kept, then every fourth, and so on."""
 _MOST_PARTS = 10_000
-"""The same for what happened in them."""
+"""The same for what happened in them, calls that are told one by one counted, too."""
 _MOST_OTHERS = 200
 """So many stretches that were no steps are kept: the first ones."""
 
@@ -57,7 +57,7 @@ class History:
             return
         self._entries.append(_Entry(phase, number, when, pending))
         self._steps += 1
-        self._parts += len(pending)
+        self._parts += _size(pending)
         while self._steps >= 2 * MOST_STEPS or (self._parts > _MOST_PARTS and self._steps > 2):
             self._thin_out()
 
@@ -73,7 +73,11 @@ class History:
         self._stride *= 2
         self._entries = [entry for entry in self._entries if entry.number is None or entry.number % self._stride == 0]
         kept = [entry for entry in self._entries if entry.number is not None]
-        self._steps, self._parts = len(kept), sum(len(entry.pending) for entry in kept)
+        self._steps, self._parts = len(kept), sum(_size(entry.pending) for entry in kept)
+
+
+def _size(pending: Pending) -> int:
+    return len(pending) + sum(len(tally.first) for tally in list(pending.values()))
 
 
 def _slice(entry: _Entry, index: Mapping[tuple[Phase, What], int], origin: float | None) -> Slice:

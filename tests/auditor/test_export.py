@@ -131,7 +131,12 @@ def test_a_trace_of_an_older_record_cannot_be_made(tmp_path: Path, capfd: pytest
 
 def shown_sources(record: Record, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[int, str]]:
     found: list[Record] = []
-    monkeypatch.setattr("devlint.report.html.page", lambda record, cache: found.append(record) or "")
+
+    def page(record: Record, cache: str | None) -> str:
+        found.append(record)
+        return ""
+
+    monkeypatch.setattr("devlint.report.html.page", page)
     export._page(record)
     return found[0].sources
 

@@ -134,6 +134,13 @@ def test_the_figures_are_those_of_the_record() -> None:
     assert evaluated[7:] == [1, 200_704, 0.001]  # 8 calls in 8 steps
 
 
+def test_what_a_library_did_is_told_by_its_own_line() -> None:
+    data = Page(page(RECORDED["framework"])).data()
+    assert {row[6] for row in data["rows"]} == {f"self.work_{line}(inputs)" for line in range(2000, 2024)}
+    assert data["rows"][0][5] == "transformers/trainer.py:2023"
+    assert [file for file, _ in data["files"]] == ["finetune.py"]
+
+
 def test_of_several_ranks_the_least_and_the_greatest_figure_are_there() -> None:
     data = Page(page(RECORDED["distributed"])).data()
     item = next(row for row in data["rows"] if row[6] == "loss.item()")

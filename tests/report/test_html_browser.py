@@ -259,6 +259,24 @@ def test_the_charts_draw_the_steps(cnn: Any) -> None:
     assert complaints(cnn) == []
 
 
+def test_a_bar_says_what_happened_in_its_step(cnn: Any) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.by import By
+
+    cnn.execute_script("document.getElementById('steps').scrollIntoView()")
+    canvas = cnn.find_element(By.CSS_SELECTOR, "#charts canvas")
+    ActionChains(cnn).move_to_element_with_offset(canvas, 7, 10).perform()
+    (said,) = texts(cnn, "#tip")
+    head, *flows = said.split("\n")
+    number_ = int(head.removeprefix("Training step ").partition(":")[0])
+    assert 1 <= number_ <= 40
+    assert head.endswith(duration(0.012 + number_ * 1e-4))
+    assert flows == [
+        "waiting for the loader  4.00 ms", "H2D  2 calls  196 KiB  930 us blocked", "D2H  1 call  4 B  5.10 ms blocked",
+        "sync  1 call  50 us blocked",
+    ]  # fmt: skip
+
+
 def test_ranks_have_a_chart_each_and_stand_side_by_side(driver: Any, files: dict[str, Path]) -> None:
     open_page(driver, files["distributed"])
     assert texts(driver, ".chart h3") == ["rank 0", "rank 1"]

@@ -17,7 +17,7 @@ from tests.report import pages, records
 from tests.report.test_audit_any import PATIENCE, RECORDS
 
 NUMBER = (int, float)
-REQUIRED = {
+REQUIRED: dict[str, dict[str, Any]] = {
     "X": {"ph": str, "pid": int, "tid": int, "ts": NUMBER, "dur": NUMBER, "name": str, "cat": str, "args": dict},
     "C": {"ph": str, "pid": int, "tid": int, "ts": NUMBER, "name": str, "args": dict},
     "M": {"ph": str, "pid": int, "tid": int, "name": str, "args": dict},

@@ -98,6 +98,8 @@ class _Builder:
         via = self._code.place(row.via) if row.via else ""
         frame = row.frame or group.frame
         expression = (self._code.expression(frame) or self._code.line(frame)) if frame else ""
+        if row.via:  # the project's line is the same for all that a library did
+            expression = self._code.line(row.via) or expression
         words = self._texts.of(quality(found, row), via)
         return [row.kind.direction, *words, expression[:_LONGEST], *_figures(row.costs)]
 

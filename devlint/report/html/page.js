@@ -152,7 +152,12 @@ const devlint = (() => {
     return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
-  function drawChart(process) {
+  function highest() {  // of all processes, whose charts share their scale
+    const sums = data.history.processes.flatMap((process) => drawnSteps(process).map((step) => valuesOf(step, steps.measure).reduce((sum, [, value]) => sum + value, 0)));
+    return sums.reduce((most, sum) => Math.max(most, sum), 0);
+  }
+
+  function drawChart(process, greatest, several) {
     const found = drawnSteps(process), values = [], names = Object.keys(COLORS);
     found.forEach((step, index) => {
       const next = found[index + 1]?.[1] ?? step[1] + (index ? step[1] - found[index - 1][1] : 1);
@@ -162,14 +167,16 @@ const devlint = (() => {
     });
     const plot = make("div", { className: "plot" });
     const chart = make("div", { className: "chart" }, plot);
-    if (data.history.processes.length > 1) chart.prepend(make("h3", { textContent: process[0] }));
+    if (several) chart.prepend(make("h3", { textContent: process[0] }));
     byId("charts").append(chart);
     const domain = names.filter((name) => values.some((value) => value.what === name));
     const spec = structuredClone(data.chart);
     spec.data.values = values;
+    if (several) spec.height = 100;
+    if (greatest) spec.encoding.y.scale = { domain: [0, greatest] };
     spec.encoding.x.title = `${PHASES[steps.phase].toLowerCase()} step`;
     spec.encoding.color.scale = { domain, range: domain.map((name) => COLORS[name][isDark() ? 1 : 0]) };
-    if (steps.measure === "bytes") spec.encoding.y.axis.values = binaryTicks(found);
+    if (steps.measure === "bytes" && greatest) spec.encoding.y.axis.values = binaryTicks(greatest);
     const options = {
       mode: "vega-lite", actions: false, renderer: "canvas", config: theming(), logLevel: 1,  // 1: errors alone
       tooltip: (handler, event, item, value) => tip(event, value && found[item.datum.index]),
@@ -178,8 +185,7 @@ const devlint = (() => {
     return vegaEmbed(plot, spec, options).then((result) => steps.results.push(result));
   }
 
-  function binaryTicks(found) {  // round figures in KiB or MiB, which are none in powers of ten
-    const greatest = Math.max(1, ...found.map((step) => valuesOf(step, "bytes").reduce((sum, [, value]) => sum + value, 0)));
+  function binaryTicks(greatest) {  // round figures in KiB or MiB, which are none in powers of ten
     const unit = 1024 ** Math.floor(Math.log(greatest) / Math.log(1024)), rough = greatest / unit / 4;
     const power = 10 ** Math.floor(Math.log10(rough));
     const each = unit * power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
@@ -205,7 +211,8 @@ const devlint = (() => {
   function drawSteps() {
     steps.results.splice(0).forEach((result) => result.finalize());
     byId("charts").replaceChildren();
-    return Promise.all(data.history.processes.map(drawChart));
+    const greatest = highest(), several = data.history.processes.length > 1;
+    return Promise.all(data.history.processes.map((process) => drawChart(process, greatest, several)));
   }
 
   function prepareSteps() {
