@@ -1,9 +1,10 @@
-"""Write the documentation that says what stands elsewhere: the table in README.md, docs/rules.md, docs/accuracy.md.
+"""Write what stands elsewhere into the documentation: README.md, docs/rules.md, docs/accuracy.md, docs/speed.md.
 
     python -m docs.generate            write them
     python -m docs.generate --check    write nothing; fail if one of them says anything else
 
-The first two come from the docstrings of the rules, the last from the figures in tests/accuracy/figures/.
+The first two come from the docstrings of the rules, the others from the figures in tests/accuracy/figures/ and
+tests/benchmarks/figures/.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from pathlib import Path
 from devlint.report.rule import fixes
 from devlint.rules import Rule, registry
 from tests.accuracy.figures import Figures, Table, load
+from tests.benchmarks.page import tables
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 RULES = ROOT / "docs" / "rules.md"
 ACCURACY = ROOT / "docs" / "accuracy.md"
-BEGIN, END = "<!-- rules: written by docs/generate.py -->", "<!-- end of rules -->"
+SPEED = ROOT / "docs" / "speed.md"
 HEAD = """\
 # The rules
 
@@ -51,11 +53,22 @@ def table(link: str) -> str:
 
 def readme(text: str) -> str:
     """The text of README.md with the table brought up to date."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"error: README.md lacks the lines {BEGIN!r} and {END!r}")
-    return f"{before}{begin}\n{table('docs/rules.md')}\n{end}{after}"
+    return _between(text, "rules", f"\n{table('docs/rules.md')}\n")
+
+
+def speed(text: str) -> str:
+    """The text of docs/speed.md with the tables brought up to date."""
+    return _between(text, "tables", f"\n{tables()}")
+
+
+def _between(text: str, name: str, content: str) -> str:
+    """A text with something else between the comments that say what stands there."""
+    begin, end = f"<!-- {name}: written by docs/generate.py -->", f"<!-- end of {name} -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise SystemExit(f"error: the lines {begin!r} and {end!r} are missing")
+    return f"{before}{begin}{content}{end}{after}"
 
 
 def rules() -> str:
@@ -96,7 +109,12 @@ def _section(rule: type[Rule]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write or check the files; the exit code is 1 if ``--check`` finds a difference."""
-    current = {README: readme(README.read_text(encoding="utf-8")), RULES: rules(), ACCURACY: accuracy()}
+    current = {
+        README: readme(README.read_text(encoding="utf-8")),
+        RULES: rules(),
+        ACCURACY: accuracy(),
+        SPEED: speed(SPEED.read_text(encoding="utf-8")),
+    }
     stale = [path for path, text in current.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if "--check" in arguments:

@@ -1,4 +1,4 @@
-"""Parse every Python file below a folder, and nothing else: ``python parse_all.py ast|libcst FOLDER``.
+"""Parse every Python file below a folder, or one file, and nothing else: ``python parse_all.py ast|libcst PATH``.
 
 This is the yardstick of ``check_speed``: it runs in a process of its own, imports only the parser which it measures,
 and drops each tree before it parses the next file.
@@ -35,7 +35,7 @@ PARSERS = {"ast": ast_parser, "libcst": libcst_parser}
 def parse_all(parse: Callable[[bytes], object], folder: Path) -> list[Path]:
     """Parse the files in ``folder`` one after the other; the files which ``parse`` refused are returned."""
     refused = []
-    for path in sorted(folder.rglob("*.py")):
+    for path in [folder] if folder.is_file() else sorted(folder.rglob("*.py")):
         try:
             parse(path.read_bytes())
         except Exception:  # each parser has its own error, and only one of them may be imported

@@ -1,0 +1,124 @@
+"""The tables of docs/speed.md, made of the figures that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from tests.benchmarks.kept import AST, CHANGED, COLD, LIBCST, WARM, Row, load
+
+PROJECTS = ("timm", "ultralytics", "transformers", "eighth")
+PROMISES = {"timm": ("at most 0.45", "at most 0.35"), "transformers": ("at most 0.35", "at most 1.0")}
+"""Of a project: how much of LibCST's time a cold run takes, and how many seconds one that finds all results."""
+TYPES = {"timm": "at most 0.7"}
+SHARED, TIMES_FASTER, LITTLE, STEEPEST = "at least 2.8", 40, 0.35, 1.5
+
+
+def tables() -> str:
+    """All that has been measured, as Markdown."""
+    sections = [_project(name) for name in PROJECTS]
+    return "\n\n".join(filter(None, (*sections, _small(), _curve(), _promises()))) + "\n"
+
+
+def _project(part: str) -> str:
+    rows = load(part)
+    if not rows:
+        return ""
+    last = rows[-1]
+    return f"### {last.corpus}: {last.files:,} files, {last.lines:,} lines\n\n{_table(rows)}"
+
+
+def _small() -> str:
+    rows = load("small")
+    return f"### A file of two lines, from beginning to end\n\n{_table(rows)}" if rows else ""
+
+
+def _table(rows: Sequence[Row]) -> str:
+    head = ["| | CPU s | wall s | peak MiB | CPU, times `ast.parse` | measured |", "|---|---:|---:|---:|---:|---|"]
+    return "\n".join([*head, *map(_line, rows)])
+
+
+def _line(row: Row) -> str:
+    cells = (
+        row.tool,
+        _seconds(row.cpu_seconds),
+        _seconds(row.seconds),
+        f"{row.peak_bytes / 2**20:,.0f}",
+        _seconds(row.cpu_seconds / row.yardstick),
+        f"{row.measured}, {row.release}, {row.runs} {'run' if row.runs == 1 else 'runs'}",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _curve() -> str:
+    rows = load("curve")
+    if not rows:
+        return ""
+    head = [
+        "### Time against lines",
+        "",
+        "Files drawn from six projects; a larger collection holds the smaller ones.",
+        "",
+        "| lines | `ast.parse`, CPU s | `libcst.parse_module` | devlint, cold | ms for 1,000 lines | peak MiB |",
+        "|---:|---:|---:|---:|---:|---:|",
+    ]
+    return "\n".join([*head, *_points(rows)])
+
+
+def _points(rows: Sequence[Row]) -> Iterator[str]:
+    for corpus in dict.fromkeys(row.corpus for row in rows):
+        of = {row.tool: row for row in rows if row.corpus == corpus}
+        parsed = [_seconds(of[tool].cpu_seconds) if tool in of else "" for tool in (AST, LIBCST)]
+        if (ours := of.get(COLD)) is not None:
+            each = f"{1e6 * ours.cpu_seconds / ours.lines:.0f}"
+            found = [_seconds(ours.cpu_seconds), each, f"{ours.peak_bytes / 2**20:.0f}"]
+            yield f"| {' | '.join([f'{ours.lines:,}', *parsed, *found])} |"
+
+
+Promise: TypeAlias = tuple[str, float, str]
+"""What, how much it is, and how much it may be."""
+
+
+def _promises() -> str:
+    """What is to hold, beside what does."""
+    found = [(f"{part}: {what}", *rest) for part in PROJECTS for what, *rest in _of_project(part, _by_tool(part))]
+    small = _by_tool("small")
+    if COLD in small:
+        found.append(("two lines: devlint, cold, wall s", small[COLD].seconds, f"at most {LITTLE}"))
+    slopes = [row.cpu_seconds / row.lines for row in load("curve") if row.tool == COLD]
+    if slopes:
+        steepest = max(slopes) / min(slopes)
+        found.append(("time for a line: the most of the curve, times the least", steepest, f"less than {STEEPEST}"))
+    rows = [f"| {what} | {value:.2f} | {wanted} |" for what, value, wanted in found]
+    return "\n".join(["### What is to hold", "", "| | measured | wanted |", "|---|---:|---|", *rows]) if rows else ""
+
+
+def _by_tool(part: str) -> dict[str, Row]:
+    return {row.tool: row for row in load(part)}
+
+
+def _of_project(part: str, of: Mapping[str, Row]) -> Iterator[Promise]:
+    if COLD not in of:
+        return
+    libcst, seconds = PROMISES.get(part, ("", ""))
+    yield from _ratio("devlint, cold, times `libcst.parse_module`", of, (COLD, LIBCST), libcst)
+    yield from _ratio("devlint, cold, times pyrefly", of, (COLD, "pyrefly"), TYPES.get(part, ""))
+    for peer in ("torch-preflight", "TorchFix"):
+        yield from _ratio(f"{peer}, times devlint, cold", of, (peer, COLD), f"at least {TIMES_FASTER}")
+    for tool, row in of.items():
+        if "processes" in tool:
+            yield f"wall of 1 process, times that of {tool.split()[-2]}", of[COLD].seconds / row.seconds, SHARED
+    for tool, wanted in ((WARM, seconds), (CHANGED, "")):
+        if tool in of:
+            yield f"{tool}, wall s", of[tool].seconds, wanted
+
+
+def _ratio(what: str, of: Mapping[str, Row], tools: tuple[str, str], wanted: str) -> Iterator[Promise]:
+    """How many times the CPU seconds of the second the first takes, both by the yardstick of their own runs."""
+    if all(tool in of for tool in tools):
+        one, other = (of[tool].cpu_seconds / of[tool].yardstick for tool in tools)
+        yield what, one / other, wanted

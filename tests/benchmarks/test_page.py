@@ -1,0 +1,95 @@
+"""The benchmark: what is kept of it, what becomes of that, and how tools are run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import __main__ as command
+from tests.benchmarks import corpora, kept, page, tools
+from tests.benchmarks.kept import AST, COLD, LIBCST, SEVERAL, WARM, Row
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "FIGURES", tmp_path / "figures")
+
+
+def row(
+    tool: str, cpu: float, wall: float = 0.0, yardstick: float = 1.0, corpus: str = "timm 1.0", lines: int = 5
+) -> Row:
+    return Row(corpus, 1, lines, tool, "r", cpu, wall or cpu, 2**20, 1, yardstick, "2026-01-01", "m")
+
+
+def test_a_part_that_is_measured_again_takes_the_place_of_the_old() -> None:
+    order = [AST, COLD, "pyrefly"]
+    kept.save("timm", [row("pyrefly", 9.0), row(AST, 1.0)], order)
+    kept.save("timm", [row(COLD, 5.0), row(AST, 1.1)], order)
+    assert [(one.tool, one.cpu_seconds) for one in kept.load("timm")] == [(AST, 1.1), (COLD, 5.0), ("pyrefly", 9.0)]
+    assert kept.load("small") == []
+
+
+def test_ratios_go_by_the_yardstick_of_each_run() -> None:
+    # the peer was measured on a day that was twice as slow
+    kept.save("timm", [row(AST, 1.0), row(LIBCST, 10.0), row(COLD, 4.0, 4.0), row(SEVERAL.format(4), 5.0, 1.25)], [])
+    kept.save("timm", [row("TorchFix", 400.0, yardstick=2.0), row(WARM, 0.2)], [])
+    text = page.tables()
+    for line in (
+        "| timm: devlint, cold, times `libcst.parse_module` | 0.40 | at most 0.45 |",
+        "| timm: TorchFix, times devlint, cold | 50.00 | at least 40 |",
+        "| timm: wall of 1 process, times that of 4 | 3.20 | at least 2.8 |",
+        "| timm: devlint, nothing changed, wall s | 0.20 | at most 0.35 |",
+        "| TorchFix | 400 | 400 | 1 | 200 | 2026-01-01, r, 1 run |",
+    ):
+        assert line in text.splitlines()
+    assert "pyrefly" not in text
+
+
+def test_the_curve_tells_how_evenly_time_grows() -> None:
+    points = [row(COLD, cpu, corpus=str(lines), lines=lines) for lines, cpu in ((10_000, 1.0), (100_000, 13.0))]
+    kept.save("curve", points, [])
+    assert "| 100,000 |  |  | 13.0 | 130 | 1 |" in page.tables()
+    assert "| time for a line: the most of the curve, times the least | 1.30 | less than 1.5 |" in page.tables()
+
+
+def test_nothing_measured_is_no_table() -> None:
+    assert page.tables().strip() == ""
+
+
+def test_tools_run_where_they_are_installed_and_with_one_process(tmp_path: Path) -> None:
+    read = corpora.Corpus("timm", tmp_path / "timm", 1, 1)
+    names = [tool.name for tool in tools.tools(tmp_path, 4)]
+    assert len(names) == len(set(names)) == 11
+    for tool in tools.tools(tmp_path, 1):
+        line = " ".join(tool.command(read, tmp_path))
+        assert str(read.path) in line
+        if tool.group in tools.PEERS:
+            assert line.startswith(str(tmp_path / f"{tool.group}-{tools.PEERS[tool.group]}"))
+            assert "-j 1" in line or "RAYON_NUM_THREADS" in tool.variables
+        assert ("--no-cache" in line) == ("cold" in tool.name)
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="this platform does not say what a child cost")
+def test_a_measurement_from_beginning_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        sys, "argv", ["x", "--only", "small", "--tools", "devlint", "--rounds", "1", "--cache", str(tmp_path / "kept")]
+    )
+    assert command.main() == 0
+    found = {one.tool: one for one in kept.load("small")}
+    assert list(found) == [AST, COLD, WARM]
+    assert found[WARM].cpu_seconds < found[COLD].cpu_seconds
+    assert found[AST].yardstick == found[AST].cpu_seconds == found[COLD].yardstick
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["compiled"]
+
+
+def test_a_change_is_made_in_the_largest_file(tmp_path: Path) -> None:
+    for name, size in (("a.py", 5), ("b.py", 9), ("__init__.py", 99)):
+        (tmp_path / name).write_text("#" * size, encoding="utf-8")
+    read = corpora.Corpus("x", tmp_path, 3, 3)
+    (changed,) = [tool for tool in tools.tools(tmp_path, 1) if tool.each is not None]
+    assert changed.each is not None
+    changed.each(read)
+    assert (tmp_path / "b.py").read_text(encoding="utf-8") == "#########" + "# one more line\n"
