@@ -133,6 +133,7 @@ class _Check(_Command):
     help="text (the default), concise, json, json-lines, github, gitlab, sarif, junit or rdjson.",
 )
 @click.option("--output-file", metavar="FILE", help="Write the report there, whole or not at all.")
+@click.option("--evidence", metavar="FILE", help="Say of each finding what this record of an audit says of it.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if something was found.")
 @click.option("--fail-on", metavar="SEVERITY", help="Least severity that makes the run fail: info, warning or error.")

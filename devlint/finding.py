@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from devlint.traces import Evidence
 
 
 class Severity(enum.IntEnum):
@@ -102,7 +106,7 @@ class Finding:
 
     ``label`` stands under the underlined code, ``related`` are the places that led there, ``help`` says what to do.
     ``context`` is None where the file has no syntax tree, so that the finding speaks of all of it.  ``asked`` says that
-    it is only for those who select the rule themselves.
+    it is only for those who select the rule themselves.  ``evidence`` is what a run says of it, if one was asked.
     """
 
     code: str
@@ -117,6 +121,7 @@ class Finding:
     fix: Fix | None = field(default=None)
     context: Context | None = field(default=None, compare=False, repr=False)
     asked: bool = field(default=False, compare=False, repr=False)
+    evidence: Evidence | None = field(default=None, compare=False, repr=False)
 
     @property
     def sort_key(self) -> tuple[str, int, Span, str]:

@@ -378,5 +378,7 @@ class Record:
     findings: tuple[dict[str, Any], ...] | None = None
     """As in the JSON of ``devlint check``, with a ``measured`` besides."""
     advice: tuple[str, ...] | None = None
+    digests: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the files in ``sources`` when the run was judged, in hexadecimal: whether one is still what ran."""
     sources: dict[str, dict[int, str]] = field(default_factory=dict)
     """The lines of code that the record speaks of, with some around them, by file and number."""

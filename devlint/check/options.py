@@ -54,6 +54,7 @@ class Options:
     since: str | None = None
     add_suppressions: str | None = None
     output_file: str | None = None
+    evidence: str | None = None
     cache_dir: str | None = None
     no_cache: bool = False
 
@@ -174,6 +175,11 @@ def check_combination(options: Options, config: Config) -> None:
             options.output_file is not None and options.diff,
             "--output-file is for the report, and --diff makes none",
         ),
+        (
+            options.evidence is not None and options.diff,
+            "--evidence is shown in the report, and --diff makes none",
+        ),
+        (options.evidence == "", "--evidence: no file is named"),
         (
             options.statistics and config.output_format not in _COUNTED,
             f"--statistics has no {config.output_format} format, only text or json",

@@ -31,6 +31,7 @@ from devlint.config import Config, ConfigError, Resolver
 from devlint.finding import Failure
 
 if TYPE_CHECKING:
+    from devlint.auditor.judgement.evidence import Run
     from devlint.check.cache.results import Cache
 
 EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -59,6 +60,7 @@ def _run(options: Options) -> int:
     caching = Caching(options)
     resolver, config = configure(options, caching.selectors)
     check_combination(options, config)
+    witness = _witness(options)
     narrowing = _narrowing(options, config)
     fixing = Fixing(options.unsafe_fixes, not options.diff, narrowing) if options.fix or options.diff else None
     if reads_stdin(options):
@@ -79,6 +81,8 @@ def _run(options: Options) -> int:
     narrowing = _compared(options, narrowing, result)
     known = narrowing.known(result.findings)
     result.findings = narrowing.new(result.findings)
+    if witness is not None:
+        result.findings = witness.weigh(result.findings, stdin)
     if not _print(options, config, result, stdin, known) or result.errors or result.unfixed:
         return EXIT_FAILED
     if options.diff:
@@ -86,6 +90,15 @@ def _run(options: Options) -> int:
     else:
         failing = any(finding.severity >= config.fail_on for finding in result.findings)
     return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
+
+
+def _witness(options: Options) -> Run | None:
+    """The run that is asked about the findings; a record that cannot be read is better known before the work."""
+    if options.evidence is None:
+        return None
+    from devlint.auditor.judgement.evidence import Run
+
+    return Run.read(options.evidence)
 
 
 def _task(options: Options, fixing: Fixing | None, narrowing: Narrowing) -> Task | None:
@@ -247,6 +260,7 @@ def _print_report(options: Options, config: Config, result: Result, stdin: dict[
         fail_on=config.fail_on,
         unfixed=result.unfixed,
         filed=filed,
+        run=options.evidence or "",
         links=not filed and shows_links(stream),
     )
     pieces = render(report, "statistics" if options.statistics else "", config.output_format)

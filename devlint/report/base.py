@@ -50,6 +50,8 @@ class Report:
     """Whether the report goes to a file, where nobody sees what stands on the standard error."""
     links: bool = False
     """Whether places are links, which a terminal can open."""
+    run: str = ""
+    """The record of the run that was asked about the findings, empty if none was."""
     _lines: dict[str, Sequence[str]] = field(default_factory=dict)
 
     @property

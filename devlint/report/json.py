@@ -42,7 +42,7 @@ def _failed(line: str) -> dict[str, Any]:
 def as_object(finding: Finding) -> dict[str, Any]:
     """A finding as the JSON object that stands for it."""
     filename = absolute(finding.filename)
-    return {
+    found = {
         "code": finding.code,
         "name": finding.name,
         "severity": str(finding.severity),
@@ -61,6 +61,11 @@ def as_object(finding: Finding) -> dict[str, Any]:
             for place in finding.related
         ],
     }
+    if finding.evidence is not None:
+        from devlint.report import evidence
+
+        found["evidence"] = evidence.as_object(finding.evidence)
+    return found
 
 
 def absolute(filename: str) -> str:

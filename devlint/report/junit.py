@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 from devlint.finding import Failure, Finding
 from devlint.report.base import Report, in_cells, plural
 from devlint.report.shared import Repository, clean
-from devlint.report.text import Paint, diagnostic
+from devlint.report.text import Paint, diagnostic, notes_of
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -70,8 +70,7 @@ def _cases(report: Report, path: str, findings: Iterable[Finding]) -> Iterator[E
 
 
 def _shown(report: Report, finding: Finding) -> str:
-    notes = [("help", finding.help)] if finding.help else []
-    return "\n".join(diagnostic(in_cells(finding), report.lines, Paint(False), notes))
+    return "\n".join(diagnostic(in_cells(finding), report.lines, Paint(False), notes_of(finding)))
 
 
 def _text(text: str) -> str:

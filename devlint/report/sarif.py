@@ -11,6 +11,7 @@ from typing import Any
 
 from devlint import __version__
 from devlint.finding import Edit, Failure, Finding, Fix, Severity, Span
+from devlint.report import evidence
 from devlint.report.base import Report
 from devlint.report.shared import Repository, clean, counted, fingerprints, has_file, utf16
 from devlint.selection import rules
@@ -89,6 +90,8 @@ class _Log:
                 }
                 for number, place in enumerate(finding.related, 1)
             ]
+        if finding.evidence is not None:
+            found["properties"] = {"evidence": evidence.as_object(finding.evidence)}
         if finding.fix is not None:
             found["fixes"] = [self._fix(finding.filename, finding.fix)]
         return found
@@ -159,6 +162,8 @@ def _message(finding: Finding) -> str:
     lines = [_plain(finding.message)]
     if finding.help:
         lines.append(f"help: {_plain(finding.help)}")
+    if finding.evidence is not None:
+        lines.append(f"run: {_plain(evidence.words(finding.evidence))}")
     for number, place in enumerate(finding.related, 1):
         label = re.sub(r"([\[\]\\])", r"\\\1", clean(place.label))
         lines.append(f"[{label}]({number})")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from devlint.finding import Finding, Severity, Span
 from devlint.report.base import Report, in_cells, one_line, plural
+from devlint.traces import UNDECIDED, VERDICTS
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
 BLUE, BOLD = "1;34", "1"
@@ -42,12 +43,31 @@ def render(report: Report) -> Iterator[str]:
     if report.filed:
         yield from (one_line(f"error: {line}") for line in report.undone)
     for finding in report.findings:
-        notes = [("help", finding.help)] if finding.help else []
-        yield "\n".join([*diagnostic(in_cells(finding), report.lines, paint, notes), ""])
+        yield "\n".join([*diagnostic(in_cells(finding), report.lines, paint, notes_of(finding)), ""])
     if not report.quiet and (report.files or report.findings):
         yield summary(report)
+        if report.run:
+            yield weighed(report)
         if hint := _fixable(report):
             yield hint
+
+
+def notes_of(finding: Finding) -> list[tuple[str, str]]:
+    """What stands below the code of a finding: what a run says of it, and the help."""
+    notes = [("help", finding.help)] if finding.help else []
+    evidence = finding.evidence
+    if evidence is None or (evidence.verdict == UNDECIDED and not evidence.note):
+        return notes
+    from devlint.report.evidence import words
+
+    return [("run", words(evidence)), *notes]
+
+
+def weighed(report: Report) -> str:
+    """How many findings a run confirms, and so on."""
+    counts = Counter(finding.evidence.verdict for finding in report.findings if finding.evidence is not None)
+    parts = [f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict]]
+    return f"By {report.run}: {', '.join(parts) or 'nothing to decide'}."
 
 
 def summary(report: Report) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.sites import Site, Step
+from devlint.traces import Traces
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -79,6 +80,7 @@ class Rule:
     ``fixes`` says of what kind its fixes can be: safe, unsafe, or either, as the case is.
     ``hints`` says whether what it reports as a hint is for all, or only for those who select the rule themselves.
     ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
+    ``proof`` says what of a run speaks for or against what was inferred; None where no run can tell.
     """
 
     code: ClassVar[str]
@@ -89,6 +91,7 @@ class Rule:
     hints: ClassVar[bool] = True
     observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()
+    proof: ClassVar[Traces | None] = None
 
     def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
         self.source = source

@@ -40,7 +40,11 @@ def judge(record: Record, config: Config | Resolver | None = None) -> Record:
     judged = [verdict for source in sites for verdict in _judge(source, sites[source], resolver, record, locator)]
     judged.sort(key=lambda verdict: verdict[0].sort_key)
     findings = tuple(_object(finding, site) for finding, site in judged)
-    return replace(record, findings=findings, sources=_sources(record, [finding for finding, _ in judged], locator))
+    sources = _sources(record, [finding for finding, _ in judged], locator)
+    # What was known before is of the files that ran; they may have changed since.
+    known = record.digests if record.findings is not None else {}
+    present = {file: digest for file in sources if (digest := locator.digest(file))}
+    return replace(record, findings=findings, digests=known or present, sources=sources)
 
 
 def _judge(

@@ -6,6 +6,7 @@ torch is not needed, nor that the code is still the one that ran: where it is no
 from __future__ import annotations
 
 import ast
+import hashlib
 import linecache
 import os
 from collections.abc import Collection, Mapping
@@ -65,6 +66,11 @@ class Locator:
         # of a file that is not what ran any more there are gaps between the lines that were recorded
         recorded = {} if source.data else self._recorded.get(file, {})
         return {row: source.lines[row - 1] for row in rows if not recorded or row in recorded}
+
+    def digest(self, file: str) -> str:
+        """The SHA-256 of a file's content in hexadecimal, empty where that is not at hand."""
+        data = self._file(file).source.data
+        return hashlib.sha256(data).hexdigest() if data else ""
 
     def _file(self, name: str) -> _File:
         known = self._files.get(name)

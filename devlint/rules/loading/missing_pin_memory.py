@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import code, parsed, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, reads_pinned, release, released_safely
 from devlint.sites import Load, Site, Step, Transfer
+from devlint.traces import Traces
 
 _PIN_MEMORY_POSITION = 7
 
@@ -77,6 +79,7 @@ class MissingPinMemory(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Load,)
+    proof = Traces(left=(traces.LOADER,), confirm=(traces.PAGEABLE_BATCHES,), contradict=(traces.PINNED_BATCHES,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""

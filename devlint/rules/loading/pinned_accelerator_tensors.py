@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.device import Device, Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import code, parsed, without_keyword
 from devlint.sites import Load, Site, Step
+from devlint.traces import Traces
 
 
 class PinningAcceleratorTensors(Rule):
@@ -59,6 +61,7 @@ class PinningAcceleratorTensors(Rule):
     fixes = (Applicability.SAFE,)
     observed = True
     sites = (Load,)
+    proof = Traces(left=(traces.LOADER,), contradict=(traces.HOST_BATCHES,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where pinning is asked for and the batches are elsewhere."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.finding import Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
 from devlint.sites import Site, Wrap
+from devlint.traces import Traces
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
 _DISTRIBUTED = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard")
@@ -66,6 +68,7 @@ class DataParallel(Rule):
     severity = Severity.WARNING
     observed = True
     sites = (Wrap,)
+    proof = Traces(left=(traces.WRAPPER,), confirm=(traces.WRAPPER,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report for every `DataParallel`, milder where it stands beside the better wrapper."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
 from devlint.sites import Group, Site, Step, Wrap
+from devlint.traces import Traces
 
 _WRAPPER = "torch.nn.parallel.DistributedDataParallel"
 _RANKS = frozenset({"rank", "local_rank", "gpu", "gpu_id"})
@@ -73,6 +75,7 @@ class DdpSetup(Rule):
     severity = Severity.ERROR
     observed = True
     sites = (Wrap, Group)
+    proof = Traces(left=(traces.WRAPPER,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """One report, about the gravest that is wrong."""

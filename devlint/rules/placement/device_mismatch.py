@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
@@ -12,6 +13,7 @@ from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.meeting import ASKED, MODULE, Meeting, beside, meetings, shown
 from devlint.rules.placement.mismatch_fix import fix
 from devlint.sites import Forward, Operand, Operation, Site, Step
+from devlint.traces import Traces
 
 
 class DeviceMismatch(Rule):
@@ -74,6 +76,7 @@ class DeviceMismatch(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Forward, Operation)
+    proof = Traces(confirm=(traces.MISMATCH,), contradict=(traces.RAN,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """One report for the place, about the first operand that is somewhere else."""

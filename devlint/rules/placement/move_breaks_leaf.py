@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.placing import LeafMove
@@ -13,6 +14,7 @@ from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.meeting import shown
 from devlint.sites import Site
+from devlint.traces import Traces
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -71,6 +73,7 @@ class MoveBreaksLeaf(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     sites = (LeafMove,)
+    proof = Traces(left=(traces.COPY, traces.MOVE), confirm=(traces.COPY,), contradict=(traces.ONLY_IN_PLACE,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report for a move that leaves nobody with the leaf."""

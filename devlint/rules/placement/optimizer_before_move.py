@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.sites import Optimize, Site, Step
+from devlint.traces import Traces
 
 
 class OptimizerBeforeMove(Rule):
@@ -59,6 +61,7 @@ class OptimizerBeforeMove(Rule):
     severity = Severity.WARNING
     observed = True
     sites = (Optimize,)
+    proof = Traces(left=(traces.OPTIMIZER,), contradict=(traces.STAYED,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where parameters left the device on which the optimizer got them."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test, short
 from devlint.sites import Site, Sync
+from devlint.traces import Traces
 
 _OWN = frozenset({"step", "update", "unscale_", "backward", "clip_grad_norm_"})
 """What torch itself waits in, for reasons of its own."""
@@ -93,6 +95,7 @@ class SyncInStepLoop(Rule):
     default = False
     observed = True
     sites = (Sync,)
+    proof = Traces(left=(traces.WAIT,), confirm=(traces.WAIT_IN_STEP,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where each training step waits."""

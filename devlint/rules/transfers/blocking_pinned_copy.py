@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule, SourceText
@@ -19,6 +20,7 @@ from devlint.rules.transfers.pinned import (
     released_safely,
 )
 from devlint.sites import Load, Site, Transfer
+from devlint.traces import Traces
 
 _SETTABLE = frozenset({"accelerate", "transformers"})
 """Libraries which copy batches, by way of accelerate, and can be told not to wait."""
@@ -81,6 +83,7 @@ class BlockingPinnedCopy(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Transfer, Load)
+    proof = Traces(left=(traces.UPLOAD,), confirm=(traces.WAITED_FOR_PINNED,), contradict=(traces.FROM_PAGEABLE,))
 
     def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
         super().__init__(source, target_torch)

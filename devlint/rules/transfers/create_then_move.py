@@ -6,12 +6,14 @@ import ast
 import re
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import earlier_in_block
 from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.creating import creating, reads_the_host
 from devlint.sites import Creation, Site, Step, Transfer
+from devlint.traces import Traces
 
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""
@@ -78,6 +80,7 @@ class CreateThenMove(Rule):
     severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Transfer,)
+    proof = Traces(left=(traces.UPLOAD, traces.MOVE), confirm=(traces.UPLOAD,), contradict=(traces.ONLY_IN_PLACE,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the host makes what only the device uses."""

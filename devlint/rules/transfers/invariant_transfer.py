@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.hoisting import created_before, hoisting, out_of_the_loop
 from devlint.sites import Attribute, Site, Step, Transfer, Upload
+from devlint.traces import Traces
 
 
 class InvariantTransfer(Rule):
@@ -68,6 +70,7 @@ class InvariantTransfer(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Transfer, Upload, Attribute)
+    proof = Traces(left=(traces.UPLOAD,), confirm=(traces.REPEATED,), contradict=(traces.ALWAYS_NEW,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where every round, or every call, copies the same."""

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
+from devlint import traces
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
@@ -13,6 +14,7 @@ from devlint.rules.blocks import function_at, idle_statement, removal
 from devlint.rules.edits import short
 from devlint.rules.transfers.chains import without_last
 from devlint.sites import Site, Transfer
+from devlint.traces import Traces
 
 _PLACED = re.compile(r"\b(?:created|moved)\b")
 
@@ -73,6 +75,7 @@ class RedundantMove(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Transfer,)
+    proof = Traces(left=(traces.COPY, traces.MOVE), confirm=(traces.ONLY_IN_PLACE,), contradict=(traces.COPY,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where receiver and target are the same device, and this function made them so."""

@@ -1,0 +1,232 @@
+"""The record of a run laid beside the findings of `devlint check`: what is confirmed, contradicted, not reached."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from devlint import traces
+from devlint.auditor.judgement.judge import judge
+from devlint.auditor.judgement.observed.measure import Seen, measure
+from devlint.auditor.running import storage
+from devlint.check.source import decode, split_lines
+from devlint.config import Config, ConfigError, Selection, leads_out
+from devlint.finding import Finding, Span
+from devlint.measurement import ENOUGH_STEPS, Measurement
+from devlint.record import Event, Frame, Loader, Record
+from devlint.report.audit.table import Cost
+from devlint.selection import rules
+from devlint.traces import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Evidence, Traces
+
+_CHANGED = "the file has changed since the run"
+_NOTHING = Traces()
+
+
+class _Left(NamedTuple):
+    """All that a run left at one place."""
+
+    events: Sequence[Seen] = ()
+    loaders: Sequence[Loader] = ()
+    batches: Sequence[Seen] = ()
+    """The copies to a device of what these loaders gave."""
+    optimizers: Sequence[Any] = ()
+    wrappers: Sequence[Any] = ()
+    mismatches: Sequence[Any] = ()
+
+    def copies(self, inward: bool | None = None) -> list[Event]:
+        """The copies between host and device; to the device, from it, or all."""
+        found = [seen.event for seen in self.events if seen.event.kind == "copy"]
+        return [event for event in found if inward is None or (event.source == "cpu") is inward]
+
+    def kinds(self, kind: str) -> list[Event]:
+        """The events of another kind."""
+        return [seen.event for seen in self.events if seen.event.kind == kind]
+
+    def waits(self) -> list[Event]:
+        """What made the host wait."""
+        return [*self.kinds("sync"), *(event for event in self.copies(inward=False) if event.blocking)]
+
+
+def _always_new(left: _Left) -> bool:
+    copies = left.copies(inward=True)
+    return any(event.steps >= ENOUGH_STEPS for event in copies) and not any(event.repeats for event in copies)
+
+
+_MEANING: Mapping[str, Callable[[_Left], object]] = {
+    traces.COPY: lambda left: left.copies(),
+    traces.UPLOAD: lambda left: left.copies(inward=True),
+    traces.ALWAYS_NEW: _always_new,
+    traces.REPEATED: lambda left: any(event.repeats for event in left.copies(inward=True)),
+    traces.FROM_PAGEABLE: lambda left: any(event.pinned is False for event in left.copies(inward=True)),
+    traces.WAITED_FOR_PINNED: lambda left: any(event.pinned and event.blocking for event in left.copies(inward=True)),
+    traces.DOWNLOAD: lambda left: left.copies(inward=False),
+    traces.READ_TOO_EARLY: lambda left: any(event.unwaited for event in left.copies(inward=False)),
+    traces.ONLY_IN_PLACE: lambda left: left.kinds("move") and not left.copies(),
+    traces.MOVE: lambda left: left.kinds("move"),
+    traces.PIN: lambda left: left.kinds("pin"),
+    traces.WAIT: lambda left: left.waits(),
+    traces.WAIT_IN_STEP: lambda left: any(event.phase == "train" for event in left.waits()),
+    traces.CALL: lambda left: left.kinds("call"),
+    traces.CALL_IN_STEP: lambda left: any(event.phase == "train" for event in left.kinds("call")),
+    traces.RAN: lambda left: left.events and not left.mismatches,
+    traces.MISMATCH: lambda left: left.mismatches,
+    traces.LOADER: lambda left: left.loaders,
+    traces.PINNED_BATCHES: lambda left: any(loader.pinned for loader in left.loaders),
+    traces.PAGEABLE_BATCHES: lambda left: any(seen.event.pinned is False for seen in left.batches),
+    traces.HOST_BATCHES: lambda left: any(loader.device == "cpu" for loader in left.loaders),
+    traces.WITHOUT_WORKERS: lambda left: any(loader.training and not loader.workers for loader in left.loaders),
+    traces.WITH_WORKERS: lambda left: left.loaders and all(loader.workers for loader in left.loaders),
+    traces.OPTIMIZER: lambda left: left.optimizers,
+    traces.STAYED: lambda left: any(one.stepped_on and one.stepped_on == one.made_on for one in left.optimizers),
+    traces.WRAPPER: lambda left: left.wrappers,
+}
+
+
+class Run:
+    """The record of a run as a witness for findings."""
+
+    def __init__(self, record: Record) -> None:
+        """``record`` is judged anew, by all rules, whatever the configuration was when it was kept."""
+        self._record = judge(record, Config().selecting(Selection(("ALL",))))
+        self._files: dict[str, tuple[str, bool]] = {}
+
+    @classmethod
+    def read(cls, file: str) -> Run:
+        """The run whose record a file holds; what is wrong with it is a ConfigError."""
+        try:
+            record = storage.read(file)
+        except storage.RecordError as error:
+            raise ConfigError(f"--evidence: {error}") from error
+        try:
+            return cls(record)
+        except Exception as error:
+            # Whatever else somebody's file can hold.
+            reason = f"{type(error).__name__}: {error}"
+            raise ConfigError(f"--evidence: {file}: the run cannot be judged: {reason}") from error
+
+    def weigh(self, findings: Iterable[Finding], contents: Mapping[str, bytes]) -> list[Finding]:
+        """The findings with what the run says of each, what it confirms and what costs most first.
+
+        ``contents`` are those of files that are not read from the disk, by name.
+        """
+        weighed = [replace(finding, evidence=self._evidence(finding, contents)) for finding in findings]
+        return sorted(weighed, key=_rank)
+
+    def _evidence(self, finding: Finding, contents: Mapping[str, bytes]) -> Evidence:
+        rule = rules().get(finding.code)
+        claim = (rule.proof if rule is not None else None) or _NOTHING
+        judged = rule is not None and rule.observed
+        if not judged and claim == _NOTHING:
+            return Evidence(UNDECIDED)
+        name, same = self._file(finding.filename, contents)
+        if not same:
+            return Evidence(UNDECIDED, _CHANGED)
+        found = self._judged(finding, name)
+        if found is not None:
+            return Evidence(CONFIRMED, measured=_measurement(found))
+        left = self._left(finding, name)
+        seen = left.batches or left.events
+        measured = _measured(seen)
+        for verdict, words in ((CONTRADICTED, claim.contradict), (CONFIRMED, claim.confirm)):
+            word = next((word for word in words if _MEANING[word](left)), None)
+            if word is not None:
+                return Evidence(verdict, f"there was {word}" if verdict == CONTRADICTED else "", measured)
+        reached = not claim.left or any(_MEANING[word](left) for word in claim.left)
+        return Evidence(UNDECIDED, measured=measured) if reached else Evidence(NOT_REACHED)
+
+    def _file(self, filename: str, contents: Mapping[str, bytes]) -> tuple[str, bool]:
+        """What the record calls a file, and whether it is what it was; one that it does not know is."""
+        if filename not in self._files:
+            self._files[filename] = self._find(filename, contents)
+        return self._files[filename]
+
+    def _find(self, filename: str, contents: Mapping[str, bytes]) -> tuple[str, bool]:
+        record = self._record
+        data = contents.get(filename)
+        if data is None:
+            try:
+                with open(filename, "rb") as stream:
+                    data = stream.read()
+            except (OSError, ValueError):
+                return filename, False
+        digest, absolute = hashlib.sha256(data).hexdigest(), os.path.abspath(filename)
+        known = {*record.digests, *record.sources}
+        here = os.path.relpath(absolute).replace(os.sep, "/")
+        # The run may have been elsewhere, so that only what follows its directory is the same.
+        elsewhere = [name for name in known if _relative(name, record.directory) == here and not leads_out(here)]
+        name = next((name for name in (absolute, *elsewhere) if name in known), None)
+        if name is None:
+            return absolute, True
+        if name in record.digests:
+            return name, record.digests[name] == digest
+        text = decode(data)
+        lines = split_lines(text) if isinstance(text, str) else []
+        return name, all(lines[row - 1 : row] == [line] for row, line in record.sources[name].items())
+
+    def _judged(self, finding: Finding, name: str) -> dict[str, Any] | None:
+        """What the same rule found in the run at the same place."""
+        for found in self._record.findings or ():
+            start, end = found["location"], found["end_location"]
+            span = Span(start["row"], start["column"], end["row"], end["column"])
+            if found["code"] == finding.code and found["filename"] == name and _overlap(span, finding.span):
+                return found
+        return None
+
+    def _left(self, finding: Finding, name: str) -> _Left:
+        def here(frame: Frame | None) -> bool:
+            return frame is not None and frame.file == name and _overlap(_span(frame), finding.span)
+
+        parts: dict[str, list[Any]] = {field: [] for field in _Left._fields}
+        for process in self._record.processes:
+            seen = [Seen(process, event) for event in process.events]
+            parts["events"] += [entry for entry in seen if here(entry.event.frame)]
+            numbers = {number for number, loader in enumerate(process.loaders) if here(loader.frame)}
+            parts["loaders"] += [process.loaders[number] for number in numbers]
+            parts["batches"] += [
+                entry
+                for entry in seen
+                if entry.event.loader in numbers and entry.event.kind == "copy" and entry.event.source == "cpu"
+            ]
+            parts["optimizers"] += [one for one in process.optimizers if here(one.frame)]
+            parts["wrappers"] += [one for one in process.wrappers if here(one.frame)]
+            parts["mismatches"] += [one for one in process.mismatches if here(one.frame)]
+        return _Left(**parts)
+
+
+def _relative(name: str, directory: str) -> str:
+    return name[len(directory) :].lstrip("/\\").replace("\\", "/") if directory and name.startswith(directory) else ""
+
+
+def _span(frame: Frame) -> Span:
+    """The place of a frame; all of its line where no more is known."""
+    if frame.column is None or frame.end_line is None or frame.end_column is None:
+        return Span(frame.line, 0, frame.line + 1, 0)
+    return Span(frame.line, frame.column + 1, frame.end_line, frame.end_column + 1)
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    first = max((one.row, one.column), (other.row, other.column))
+    return first < min((one.end_row, one.end_column), (other.end_row, other.end_column))
+
+
+def _measured(seen: Sequence[Seen]) -> Measurement | None:
+    """The sum of events, which is none per step where they happened in no step."""
+    if not seen:
+        return None
+    measured = measure(seen)
+    return measured if measured.steps else replace(measured, per_step=0.0, bytes_per_step=0.0)
+
+
+def _measurement(found: Mapping[str, Any]) -> Measurement | None:
+    measured = found.get("measured")
+    return Measurement(**{**measured, "ranks": tuple(measured["ranks"])}) if measured else None
+
+
+def _rank(finding: Finding) -> tuple[int, float, tuple[str, int, Span, str]]:
+    evidence = finding.evidence or Evidence(UNDECIDED)
+    measured = evidence.measured
+    weight = Cost(measured.calls, measured.bytes, measured.seconds).weight() if measured is not None else 0.0
+    return VERDICTS.index(evidence.verdict), -weight, finding.sort_key
