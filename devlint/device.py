@@ -8,6 +8,7 @@ the same each time it is named), a *choice* between two devices made by a condit
 from __future__ import annotations
 
 import enum
+import functools
 import re
 
 from devlint.immutable import immutable
@@ -253,6 +254,7 @@ def _depth(device: Device) -> int:
     return 1 + max(_depth(_then(device)), _depth(_other(device)))
 
 
+@functools.lru_cache(maxsize=1024)
 def parse(text: str) -> Device | None:
     """The device that a string literal names, ``None`` when it names none."""
     match = _DEVICE_TEXT.fullmatch(text)

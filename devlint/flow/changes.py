@@ -52,8 +52,8 @@ def _constructed(info: ClassInfo, attribute: str) -> bool:
     return all(
         method.initialises
         for method in info.methods.values()
-        for node in method.nodes
-        if isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Load)
+        for node in method.attributes
+        if node.attr == attribute and not isinstance(node.ctx, ast.Load)
     )
 
 
@@ -62,11 +62,12 @@ def places(methods: Iterable[FunctionInfo]) -> bool:
     for method in methods:
         defaults = defaults_of(method.node.args)
         given = {parameter.arg for parameter in method.parameters if _is_none(defaults.get(parameter.arg))}
-        for node in method.nodes if method.initialises else ():
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
-                return True
-            if isinstance(node, ast.keyword) and node.arg == "device" and not _is_passed(node.value, given):
-                return True
+        if not method.initialises:
+            continue
+        if any(isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES for node in method.calls):
+            return True
+        if any(node.arg == "device" and not _is_passed(node.value, given) for node in method.of(ast.keyword)):
+            return True
     return False
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from devlint.flow import names, table
+
+if TYPE_CHECKING:
+    from devlint.flow.index import FunctionInfo
 
 TENSOR_ONLY = frozenset(
     """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty
@@ -34,21 +39,18 @@ DEVICE_NAME = re.compile(
 )
 
 
-def hints(inside: list[ast.AST], arguments: ast.arguments, forward: bool) -> dict[str, str]:
+def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
     """What each name of a function shows itself to be: "tensor", "tensors", "number", "device", "module" or "host".
 
-    ``inside`` are the function's nodes; ``forward`` says that it is the forward of a module, whose first argument is a
-    tensor unless it is used as something else.
+    ``forward`` says that the function is the forward of a module, whose first argument is a tensor unless it is used as
+    something else.
     """
-    found: dict[str, str] = {}
-    for node in inside:
-        name = _shown_tensor(node)
-        if name:
-            found.setdefault(name, "tensor")
-    found.update(dict.fromkeys(_on_the_host(inside), "host"))
+    arguments = info.node.args
+    found = dict.fromkeys(_shown_tensors(info), "tensor")
+    found.update(dict.fromkeys(_on_the_host(info.calls), "host"))
     if forward and len(arguments.args) > 1:
         first = arguments.args[1].arg
-        if first not in found and not _is_container(inside, first):
+        if first not in found and not _is_container(info.nodes, first):
             found[first] = "tensor"
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         hint = _annotated(argument)
@@ -63,7 +65,11 @@ def _annotated(argument: ast.arg) -> str:
 
 def annotated(annotation: ast.expr) -> str:
     """What an annotation says, in the words of :func:`hints`."""
-    text = ast.unparse(annotation).strip("'\"")
+    return _annotated_as(names.code(annotation).strip("'\""))
+
+
+@functools.lru_cache(maxsize=4096)
+def _annotated_as(text: str) -> str:
     if text in _NUMBERS or _NUMBERS_ANNOTATION.search(text):
         return "number"
     if "torch.device" in text or text == "device":
@@ -103,25 +109,33 @@ def is_numbers(node: ast.expr | None) -> bool:
     )
 
 
-def _shown_tensor(node: ast.AST) -> str:
-    """The name that a node shows to be a tensor: by a method, by its shape, by slices in several dimensions."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return node.value.id if node.attr in ("shape", "is_cuda", "mT") and isinstance(node.ctx, ast.Load) else ""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
-        return node.func.value.id if node.func.attr in TENSOR_ONLY or node.func.attr in ("size", "dim") else ""
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Tuple):
-        parts = node.slice.elts
-        sliced = any(
-            isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in parts
-        )
-        return node.value.id if sliced else ""
-    return ""
+def _shown_tensors(info: FunctionInfo) -> Iterator[str]:
+    """The names that a function shows to be tensors: by a method, by their shape, by slices in several dimensions."""
+    for node in info.attributes:
+        read = node.attr in ("shape", "is_cuda", "mT") and isinstance(node.ctx, ast.Load)
+        if read and isinstance(node.value, ast.Name):
+            yield node.value.id
+    for method in (call.func for call in info.calls):
+        proves = isinstance(method, ast.Attribute) and (method.attr in TENSOR_ONLY or method.attr in ("size", "dim"))
+        if proves and isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name):
+            yield method.value.id
+    for item in info.of(ast.Subscript):
+        if isinstance(item.value, ast.Name) and isinstance(item.slice, ast.Tuple) and _is_sliced(item.slice):
+            yield item.value.id
 
 
-def _on_the_host(inside: list[ast.AST]) -> Iterator[str]:
+def _is_sliced(parts: ast.Tuple) -> bool:
+    return any(isinstance(part, ast.Slice) or _is_rest(part) for part in parts.elts)
+
+
+def _is_rest(part: ast.expr) -> bool:
+    return isinstance(part, ast.Constant) and part.value is ...
+
+
+def _on_the_host(calls: list[ast.Call]) -> Iterator[str]:
     """The names that go into NumPy as they are, which no tensor on an accelerator can."""
-    for node in inside:
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    for node in calls:
+        if not isinstance(node.func, ast.Attribute):
             continue
         if node.func.attr == "numpy" and isinstance(node.func.value, ast.Name) and not node.keywords:
             yield node.func.value.id

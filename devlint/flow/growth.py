@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from devlint.flow import names, table
@@ -19,20 +18,20 @@ _DEEPEST = 3
 
 def grown(frame: Frame, call: Call, info: FunctionInfo | None = None, owner: Value | None = None) -> None:
     """A call of ``info``, or of what cannot be seen: where the modules that it gets are is uncertain from here on."""
-    if info is not None and not _gives(frame.machine.index, info):
-        return
     heap = frame.state.heap
-    held = [value for place, value in heap.items() if isinstance(owner, Instance) and place[0] == owner.oid]
-    for value in (owner, *held, *call.values()):
-        if isinstance(value, Module):
-            heap[(value.oid, CHANGED)] = True
+    given = [owner, *call.values()]
+    if isinstance(owner, Instance):
+        given += [value for place, value in heap.items() if place[0] == owner.oid and isinstance(value, Module)]
+    modules = [value for value in given if isinstance(value, Module)]
+    if not modules or (info is not None and not _gives(frame.machine.index, info)):
+        return
+    for value in modules:
+        heap[(value.oid, CHANGED)] = True
 
 
 def _gives(index: Index, info: FunctionInfo, depth: int = 0) -> bool:
     """Whether a function of the file makes modules, or puts something into a module."""
-    for node in info.nodes:
-        if not isinstance(node, ast.Call):
-            continue
+    for node in info.calls:
         path = index.resolve(names.dotted(node.func))
         name = path.rpartition(".")[2] or getattr(node.func, "attr", "")
         made = index.classes.get(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -211,14 +212,21 @@ def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
     if isinstance(left, ast.Call) and names.dotted(left.func) == "len" and left.args:
         left = left.args[0]
     name = names.dotted(left).rpartition(".")[2]
-    if not _ACCELERATED_NAME.search(name) and not (DEVICE_NAME.search(name) and _is_number(right)):
+    accelerated, of_device = _speaks_of_devices(name)
+    if not accelerated and not (of_device and _is_number(right)):
         return 0
     if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
         return 1
     if isinstance(right, ast.Constant) and right.value is None:
         return -1
     number = ast.unparse(right)
-    return -1 if number in ("-1", "0") else int(number.isdigit() and bool(_ACCELERATED_NAME.search(name)))
+    return -1 if number in ("-1", "0") else int(number.isdigit() and accelerated)
+
+
+@functools.lru_cache(maxsize=4096)
+def _speaks_of_devices(name: str) -> tuple[bool, bool]:
+    """Whether a name says that it is about accelerators, or about a device."""
+    return _ACCELERATED_NAME.search(name) is not None, DEVICE_NAME.search(name) is not None
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -235,6 +243,8 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 
 def names_accelerator(node: ast.expr) -> bool:
     """Whether a literal (or each of several) names an accelerator."""
+    if not isinstance(node, (ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.Set)):
+        return False
     options = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
     texts = [option.value for option in options if isinstance(option, ast.Constant) and isinstance(option.value, str)]
     places = [device.parse(text.rstrip(":")) for text in texts]

@@ -30,7 +30,7 @@ _MOVERS = frozenset({"to", "cuda", "cpu", "_apply"})
 
 
 @dataclass(eq=False)
-class FunctionInfo:
+class FunctionInfo(nodes.Holder):
     """A function or method: its node, its class, whether it mentions anything that matters."""
 
     node: FunctionNode
@@ -45,9 +45,7 @@ class FunctionInfo:
         """The function's own name."""
         return self.node.name
 
-    @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """Every node of the function."""
+    def _all(self) -> list[ast.AST]:
         return nodes.walk(self.node)
 
     @cached_property
@@ -72,7 +70,7 @@ class FunctionInfo:
     def hints(self) -> dict[str, str]:
         """What each name of the function shows itself to be by annotation or by the way it is used."""
         forward = self.name == "forward" and self.owner is not None and self.owner.is_module
-        return evidence.hints(self.nodes, self.node.args, forward)
+        return evidence.hints(self, forward)
 
     @property
     def parameters(self) -> list[ast.arg]:
@@ -115,7 +113,7 @@ class FunctionInfo:
     @cached_property
     def shared(self) -> frozenset[str]:
         """The names that functions inside of this one assign as ``nonlocal``."""
-        inside = (node.names for node in self.nodes if isinstance(node, ast.Nonlocal))
+        inside = (node.names for node in self.of(ast.Nonlocal))
         return frozenset(name for names_ in inside for name in names_) - self._nonlocal
 
     @cached_property
@@ -135,7 +133,7 @@ class FunctionInfo:
 
 
 @dataclass(eq=False)
-class ClassInfo:
+class ClassInfo(nodes.Holder):
     """A class of the file: its methods, its bases as canonical names, and whether it is a module."""
 
     node: ast.ClassDef
@@ -166,9 +164,7 @@ class ClassInfo:
         """The identity of ``self`` in the methods."""
         return -identity()
 
-    @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """Every node of the class."""
+    def _all(self) -> list[ast.AST]:
         found: list[ast.AST] = [self.node]
         for item in ast.iter_child_nodes(self.node):
             if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -228,8 +224,8 @@ class ClassInfo:
         """For each name, the methods that mention it as an attribute of ``self`` or of the class."""
         found: dict[str, list[FunctionInfo]] = {}
         for method in self.methods.values():
-            for node in method.nodes:
-                if isinstance(node, ast.Attribute) and names.dotted(node.value) in ("self", "cls", self.name):
+            for node in method.attributes:
+                if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", self.name):
                     found.setdefault(node.attr, []).append(method)
         return found
 
@@ -266,7 +262,7 @@ class ClassInfo:
         if forward is None:
             return True
         moves = ("to", "cuda", "cpu", "type_as")
-        return any(isinstance(node, ast.Attribute) and node.attr in moves for node in forward.nodes)
+        return any(node.attr in moves for node in forward.attributes)
 
     @cached_property
     def places_itself(self) -> bool:
@@ -277,14 +273,11 @@ class ClassInfo:
     @cached_property
     def stored(self) -> frozenset[str]:
         """The attributes of ``self`` that are assigned, or written to, outside ``__init__``."""
-        found = (
-            node.value if isinstance(node, ast.Subscript) else node
-            for name, method in self.methods.items()
-            if name != "__init__"
-            for node in method.nodes
-            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
-        )
-        return frozenset(node.attr for node in found if isinstance(node, ast.Attribute))
+        others = [method for name, method in self.methods.items() if name != "__init__"]
+        items = [node for method in others for node in method.of(ast.Subscript) if not isinstance(node.ctx, ast.Load)]
+        plain = [node for method in others for node in method.attributes if not isinstance(node.ctx, ast.Load)]
+        written = [item.value for item in items if isinstance(item.value, ast.Attribute)]
+        return frozenset(node.attr for node in (*plain, *written))
 
     @cached_property
     def changed(self) -> dict[str, str]:

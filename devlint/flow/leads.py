@@ -156,7 +156,7 @@ def together(frame: Frame, call: Call, path: str) -> None:
 
 def _network(frame: Frame, given: list[tuple[ast.expr, Value]]) -> tuple[ast.expr, Value] | None:
     """The argument of a function that is a network, or a copy of one: whose parameters the function asks for."""
-    inside = frame.info.nodes if frame.info is not None else ()
+    inside = frame.info.attributes if frame.info is not None else ()
     for node, _ in given:
         while isinstance(node, ast.Call) and node.args and names.dotted(node.func).endswith("copy"):
             node = node.args[0]
@@ -164,8 +164,7 @@ def _network(frame: Frame, given: list[tuple[ast.expr, Value]]) -> tuple[ast.exp
         if not isinstance(node, ast.Name) or not isinstance(value, Opaque) or value.role is not Role.INPUT:
             continue
         for asked in inside:
-            named = isinstance(asked, ast.Attribute) and isinstance(asked.value, ast.Name) and asked.value.id == node.id
-            if named and isinstance(asked, ast.Attribute) and asked.attr in _OF_NETWORKS:
+            if asked.attr in _OF_NETWORKS and isinstance(asked.value, ast.Name) and asked.value.id == node.id:
                 return node, value
     return None
 

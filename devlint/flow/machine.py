@@ -94,6 +94,7 @@ class Machine:
         self.test = test
         self.default_device: object = None
         self.shims: set[str] = set()
+        self._spelled: dict[ast.AST, str] = {}
         self._rounds: dict[ast.AST, Rounds] = {}
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
@@ -179,11 +180,10 @@ class Machine:
 
     def text(self, node: ast.AST) -> str:
         """The code of a node on one line, short enough for a message."""
-        try:
-            text = ast.unparse(node)
-        except (ValueError, RecursionError):
-            return "..."
-        return text if len(text) <= 60 else f"{text[:57]}..."
+        text = self._spelled.get(node)
+        if text is None:
+            text = self._spelled[node] = names.spelled(node)
+        return text
 
     def later(self, info: FunctionInfo, closure: tuple[Frame, ...], triggered: bool) -> None:
         """Run a nested function on its own once the functions around it are done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,7 @@ def in_shim(frame: Frame) -> bool:
     return frame.shim or any(info is not None and info.shim for info in outer) or any(map(is_gate, frame.state.facts))
 
 
+@functools.lru_cache(maxsize=4096)
 def is_gate(key: str) -> bool:
     """Whether a condition tells versions of torch apart."""
     return _GATE.search(key) is not None

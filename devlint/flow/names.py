@@ -65,14 +65,28 @@ def imported(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
 
 def dotted(node: ast.expr) -> str:
     """The dotted text of a chain of names such as ``self.args.device``, empty for anything else."""
-    parts: list[str] = []
+    if isinstance(node, ast.Name):
+        return node.id
+    path = ""
     while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
+        path = f".{node.attr}{path}"
         node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
+    return f"{node.id}{path}" if isinstance(node, ast.Name) else ""
+
+
+def code(node: ast.AST) -> str:
+    """The code of a node in one form; ``ast.unparse``, which takes long for a name."""
+    text = dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+    return text or ast.unparse(node)
+
+
+def spelled(node: ast.AST) -> str:
+    """The code of a node on one line, short enough for a message."""
+    try:
+        text = code(node)
+    except (ValueError, RecursionError):
+        return "..."
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def are_of_another_library(paths: Iterable[str]) -> bool:

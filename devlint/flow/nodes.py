@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
+from typing import TypeVar
 
 from devlint.flow import names
 
@@ -12,6 +14,7 @@ _NO_CHILDREN = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "name", "name
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
+Node = TypeVar("Node", bound=ast.AST)
 _KNOWN: dict[type, tuple[str, ...]] = {ast.Constant: ()}
 
 
@@ -35,16 +38,57 @@ def own(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.A
 
 def _below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.AST]:
     """``found`` and everything below, not looking into nodes of the ``closed`` kinds."""
+    extend, append, known = found.extend, found.append, _KNOWN
     for node in found:
-        if closed and isinstance(node, closed):
+        kind = type(node)
+        if kind in closed:
             continue
-        for name in _fields(type(node)):
+        for name in known[kind] if kind in known else _fields(kind):
             value = getattr(node, name, None)
-            if isinstance(value, list):
-                found.extend(value)
+            if value is None:
+                continue
+            if type(value) is list:
+                extend(value)
             elif isinstance(value, ast.AST):
-                found.append(value)
+                append(value)
     return [node for node in found if isinstance(node, ast.AST)]
+
+
+class Holder:
+    """What contains nodes, all of which are looked through again and again."""
+
+    def _all(self) -> list[ast.AST]:
+        raise NotImplementedError
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the definition."""
+        return self._all()
+
+    @cached_property
+    def _kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
+        kinds: dict[type[ast.AST], list[ast.AST]] = {}
+        for node in self.nodes:
+            kind = type(node)
+            if kind in kinds:
+                kinds[kind].append(node)
+            else:
+                kinds[kind] = [node]
+        return kinds
+
+    def of(self, kind: type[Node]) -> list[Node]:
+        """The nodes of one kind, in their order."""
+        return self._kinds.get(kind, [])  # type: ignore[return-value]  # they are kept by their types
+
+    @property
+    def calls(self) -> list[ast.Call]:
+        """Every call in the definition."""
+        return self.of(ast.Call)
+
+    @property
+    def attributes(self) -> list[ast.Attribute]:
+        """Every attribute that the definition speaks of."""
+        return self.of(ast.Attribute)
 
 
 def assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -43,9 +43,7 @@ def registers(info: ClassInfo) -> bool:
 def has_state(info: ClassInfo) -> bool | None:
     """Whether a class has parameters or buffers; ``None`` where that cannot be seen."""
     answer: bool | None = False
-    for node in info.nodes:
-        if not isinstance(node, ast.Call):
-            continue
+    for node in info.calls:
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("register_buffer", "register_parameter"):
             return True
         path = info.index.resolve(names.dotted(node.func))

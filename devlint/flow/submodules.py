@@ -141,7 +141,7 @@ def _cares(info: ClassInfo) -> bool:
     """Whether a class registers modules by name, or has ways of its own to reach them."""
     if any(info.method(name) is not None for name in _OWN_WAYS):
         return True
-    called = (names.dotted(node.func) for node in info.nodes if isinstance(node, ast.Call))
+    called = (names.dotted(node.func) for node in info.calls)
     return any(name.rpartition(".")[2] in _REGISTERS for name in called)
 
 
