@@ -28,6 +28,7 @@ from devlint.flow.joining import join
 from devlint.flow.lookup import attribute, by_star
 from devlint.flow.state import merge
 from devlint.flow.values import (
+    CONTAINERS,
     UNKNOWN,
     Batches,
     Const,
@@ -54,7 +55,7 @@ def evaluate(frame: Frame, node: ast.expr) -> Value:
     """The value of an expression."""
     handler = _EXPRESSIONS.get(type(node))
     value = handler(frame, node) if handler is not None else UNKNOWN
-    return frame.state.content(value) if isinstance(value, (Sequence, Mapping)) else value
+    return frame.state.content(value) if type(value) in CONTAINERS else value
 
 
 def _constant(frame: Frame, node: ast.Constant) -> Value:
@@ -63,11 +64,20 @@ def _constant(frame: Frame, node: ast.Constant) -> Value:
     return Const(node.value)
 
 
-def _mentioned(frame: Frame, node: ast.Name | ast.Attribute) -> Value:
-    value = _bare(frame, node)
-    if isinstance(value, Named):
+def _plain(frame: Frame, node: ast.Name) -> Value:
+    value = _name(frame, node)
+    if frame.machine.watch is not None:
+        frame.machine.watch.note(frame, node, value)
+    if type(value) is Named:
         mentions.note(frame, node, value.path)
-    elif isinstance(node, ast.Attribute) and isinstance(value, (Opaque, Unknown)):
+    return value
+
+
+def _attribute(frame: Frame, node: ast.Attribute) -> Value:
+    value = _bare(frame, node)
+    if type(value) is Named:
+        mentions.note(frame, node, value.path)
+    elif frame.machine.profiled and isinstance(value, (Opaque, Unknown)):
         mentions.note_attribute(frame, node)
     return value
 
@@ -129,18 +139,22 @@ def _call(frame: Frame, node: ast.Call) -> Value:
 
 def _arguments(frame: Frame, node: ast.Call) -> Call:
     """The call with its arguments evaluated."""
-    positional: list[tuple[ast.expr, Value]] = []
+    nodes: list[ast.expr] = []
+    values: list[Value] = []
     opened = starred = False
     for argument in node.args:
         if not isinstance(argument, ast.Starred):
-            positional.append((argument, evaluate(frame, argument)))
+            nodes.append(argument)
+            values.append(evaluate(frame, argument))
             continue
         value = evaluate(frame, argument.value)
         if isinstance(value, Sequence) and value.items is not None:
-            positional.extend((argument, held) for held in value.items)
+            nodes += [argument] * len(value.items)
+            values += value.items
         else:
             starred = True
-            positional.append((argument, value.item if isinstance(value, Sequence) else UNKNOWN))
+            nodes.append(argument)
+            values.append(value.item if isinstance(value, Sequence) else UNKNOWN)
     keywords: dict[str, Value] = {}
     keyword_nodes: dict[str, ast.expr] = {}
     for keyword in node.keywords:
@@ -150,9 +164,7 @@ def _arguments(frame: Frame, node: ast.Call) -> Call:
         else:
             keywords[keyword.arg] = value
             keyword_nodes[keyword.arg] = keyword.value
-    values = tuple(value for _, value in positional)
-    nodes = tuple(argument for argument, _ in positional)
-    return Call(node, values, nodes, keywords, keyword_nodes, opened, starred)
+    return Call(node, tuple(values), tuple(nodes), keywords, keyword_nodes, opened, starred)
 
 
 def _spread(keywords: dict[str, Value], value: Value) -> bool:
@@ -178,7 +190,7 @@ def operate(
     if not isinstance(left, (Tensor, Batches)) and not isinstance(right, (Tensor, Batches)):
         return _operate_other(left, right)
     operands = ((left_node, left, "left"), (right_node, right, "right"))
-    return operations.elementwise(frame, node, _symbol(node), operands, inplace)
+    return operations.elementwise(frame, node, operations.symbol(node), operands, inplace)
 
 
 def _operate_other(left: Value, right: Value) -> Value:
@@ -199,18 +211,6 @@ def _operate_other(left: Value, right: Value) -> Value:
     if isinstance(left, Sequence) and isinstance(right, (Const, Opaque, Unknown)):
         return Sequence(None, left.item, left.mutable)
     return UNKNOWN
-
-
-def _symbol(node: ast.AST) -> str:
-    operator = getattr(node, "op", None) or (getattr(node, "ops", None) or [None])[0]
-    return _SYMBOLS.get(type(operator), "operator")
-
-
-_SYMBOLS: dict[type, str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
-    ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.LShift: "<<", ast.RShift: ">>",
-}  # fmt: skip
 
 
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
@@ -418,8 +418,8 @@ def _is_prefix(node: ast.expr) -> bool:
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[..., Value]] = {
     ast.Constant: _constant,
-    ast.Name: _mentioned,
-    ast.Attribute: _mentioned,
+    ast.Name: _plain,
+    ast.Attribute: _attribute,
     ast.Call: _call,
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,

@@ -12,13 +12,12 @@ from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
 from devlint.flow.state import CHANGED, CHILDREN, DEVICE, STORY, State
 from devlint.flow.values import (
+    CONTAINERS,
     UNKNOWN,
     DeviceValue,
-    Mapping,
     Module,
     Named,
     Opaque,
-    Sequence,
     Tensor,
     Value,
     as_tensor,
@@ -166,18 +165,15 @@ class Frame:
             return None
         if type(value) is Named:
             return self.machine.behind(value, name)
-        return self.state.seen(value) if self.state.facts or isinstance(value, (Sequence, Mapping)) else value
+        return self.state.seen(value) if self.state.facts or type(value) in CONTAINERS else value
 
     def _found(self, name: str) -> Value | None:
         value = self.state.env.get(name)
-        if self.info is not None and name in self.machine.index.rebound and name in self.info.shared:
-            # a function inside of this one assigns it
+        if self.info is not None and name in self.machine.index.rebound and (value is None or name in self.info.shared):
+            # a function inside of this one assigns it, or some function, nobody knows when
             return UNKNOWN
         if value is not None:
             return value
-        if self.info is not None and name in self.machine.index.rebound:
-            # some function assigns it, nobody knows when
-            return UNKNOWN
         for outer in self.closure:
             value = outer.state.env.get(name)
             if value is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -140,6 +141,7 @@ class Imports:
         return scrubbed(value)
 
 
+@functools.lru_cache(maxsize=8192)
 def _is_class(path: str) -> bool:
     """Whether a name is spelled like that of a class."""
     name = path.rpartition(".")[2].lstrip("_")

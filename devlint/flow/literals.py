@@ -27,7 +27,7 @@ _PLACES = frozenset({"device", "map_location"})
 
 def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
     """Sites for the literal accelerators among the keyword arguments."""
-    if path in _NO_LITERAL:
+    if not call.keywords or path in _NO_LITERAL:
         return
     for name in ("device", "map_location", "device_type"):
         role = "autocast" if path == AUTOCAST else name

@@ -14,6 +14,7 @@ from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.sharing import Sharing
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import (
+    CONTAINERS,
     Batches,
     Const,
     Function,
@@ -118,10 +119,14 @@ class Loaders:
             if isinstance(value, Loader):
                 for known in self._known(value.oids):
                     known.escapes = True
-            elif isinstance(value, Sequence) and value.items:
-                self.escape(value.items)
-            elif isinstance(value, Mapping):
-                self.escape(held for _, held in value.items)
+            elif type(value) in CONTAINERS:
+                self._escape_from(value)
+
+    def _escape_from(self, value: Value) -> None:
+        if isinstance(value, Sequence) and value.items:
+            self.escape(value.items)
+        elif isinstance(value, Mapping):
+            self.escape(held for _, held in value.items)
 
     def hand_over(self, values: Iterable[Value], method: str) -> None:
         """Loaders among ``values`` go into a method of a stranger, perhaps of a framework that takes care of them."""

@@ -52,6 +52,8 @@ def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
     """The result of a call that cannot be followed: it probably lives with the tensors that went in."""
     frame.machine.callers.escape(call.values())
     for value in (receiver, *call.values()):
+        if not isinstance(value, (Tensor, Opaque, Batches)):
+            continue
         tensor = as_tensor(value)
         place = tensor.device
         if value is receiver and tensor.near.known:
@@ -193,3 +195,16 @@ def derived(tensor: Tensor, many: bool | None = None, rank: int | None = None) -
 def in_graph(tensor: Tensor) -> str:
     """The ``grad`` of what is computed from a tensor."""
     return "graph" if tensor.grad else ""
+
+
+def symbol(node: ast.AST) -> str:
+    """The operator of an operation or a comparison."""
+    operator = getattr(node, "op", None) or (getattr(node, "ops", None) or [None])[0]
+    return _SYMBOLS.get(type(operator), "operator")
+
+
+_SYMBOLS: dict[type, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
+    ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip

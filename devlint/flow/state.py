@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+
 from devlint import device
 from devlint.device import AVAILABLE, Device
 from devlint.flow.joining import join
 from devlint.flow.values import (
+    CONTAINERS,
+    PLACED,
     UNKNOWN,
     Batches,
     DeviceValue,
@@ -74,7 +78,7 @@ class State:
 
     def copy(self) -> State:
         """An independent state that starts from the same facts."""
-        twin = State(dict(self.env), dict(self.heap), dict(self.facts), self.accelerated, self.wholes)
+        twin = State(self.env.copy(), self.heap.copy(), self.facts.copy(), self.accelerated, self.wholes)
         twin.hosted = self.hosted
         twin.dead, twin.required, twin.touched = self.dead, self.required, self.touched
         return twin
@@ -114,9 +118,10 @@ class State:
 
     def seen(self, value: Value) -> Value:
         """``value`` as the known conditions leave it."""
-        if isinstance(value, (Sequence, Mapping)):
+        kind = type(value)
+        if kind in CONTAINERS:
             return self.content(value)
-        if isinstance(value, (Tensor, DeviceValue, Batches)) and value.device.kind is device.Kind.CHOICE:
+        if kind in PLACED and value.device.kind is device.Kind.CHOICE:  # type: ignore[attr-defined]  # all of these have one
             for guard, truth in self.facts.items():
                 value = settle(value, guard, truth)
         return value
@@ -173,16 +178,26 @@ def merge(then: State, other: State, guard: str) -> State:
             env[name] = value
         elif mine is not value:
             env[name] = join(then.content(mine), other.content(value), guard)
-    heap = merged.heap
-    for place, held in other.heap.items():
+    if not _identical(merged.heap, other.heap):
+        _join_heaps(merged.heap, other.heap, guard)
+    return merged
+
+
+def _identical(first: dict[HeapKey, object], second: dict[HeapKey, object]) -> bool:
+    """Whether two copies of a heap were left alone."""
+    alike = len(first) == len(second) and all(map(operator.is_, first.values(), second.values()))
+    return alike and all(map(operator.eq, first, second))
+
+
+def _join_heaps(heap: dict[HeapKey, object], other: dict[HeapKey, object], guard: str) -> None:
+    for place, held in other.items():
         kept = heap.get(place)
         if kept is None:
             heap[place] = _half_known(place, held)
         elif kept is not held:
             heap[place] = _join_held(kept, held, guard)
-    for place in heap.keys() - other.heap.keys():
+    for place in heap.keys() - other.keys():
         heap[place] = _half_known(place, heap[place])
-    return merged
 
 
 def rejoin(first: State, second: State, label: str) -> State:

@@ -275,6 +275,12 @@ ARRAY = "numpy.ndarray"
 """The path of a :class:`Stateful` that is an array of NumPy."""
 
 
+CONTAINERS = frozenset({Sequence, Mapping})
+"""What holds other values, which change in place."""
+PLACED = frozenset({Tensor, DeviceValue, Batches})
+"""What has a device."""
+
+
 def is_host(value: Value) -> bool:
     """A plain Python value or an array: of that and a tensor, only the tensor can be on the wrong device."""
     return isinstance(value, Const) or (isinstance(value, Stateful) and value.path == ARRAY)
@@ -298,7 +304,10 @@ def as_tensor(value: Value) -> Tensor:
         )
     if isinstance(value, Batches):
         return Tensor(value.device, many=True, certain=value.certain, batch=value.loaders)
-    return Tensor(device.UNKNOWN, certain=False)
+    return _ANYWHERE
+
+
+_ANYWHERE = Tensor(device.UNKNOWN, certain=False)
 
 
 def placement(value: Value) -> Device | None:
