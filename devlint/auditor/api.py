@@ -60,6 +60,16 @@ class Audit:
 
         return "\n".join(render(self.record, color, width, quiet)).rstrip("\n")
 
+    def html(self) -> str:
+        """The report as one page for a browser; an :class:`AuditError` where the extra ``html`` is not installed."""
+        from devlint.auditor.judgement.export import page_of
+        from devlint.report.html.library import MissingLibraryError
+
+        try:
+            return page_of(self.record)
+        except MissingLibraryError as error:
+            raise AuditError(str(error)) from None
+
     def __enter__(self) -> Audit:
         if Recording.current() is not None:
             raise AuditError("another audit is running in this process")

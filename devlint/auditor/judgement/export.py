@@ -14,7 +14,7 @@ from devlint.config import ConfigError
 from devlint.record import Record
 
 _LONGEST_FILE = 5_000
-_MOST_LINES = 30_000
+_MOST_LINES = 15_000
 """Of longer files, and of more of them, a page has only the lines that the record has."""
 
 
@@ -72,14 +72,22 @@ class Exports:
         return done
 
 
-def _page(record: Record) -> bytes:
+def page_of(record: Record) -> str:
+    """The page for a browser, with the files whole that are still what ran.
+
+    Raises :class:`devlint.report.html.library.MissingLibraryError` where the extra is not installed.
+    """
     from devlint.report.html import page
 
     try:
         cache = storage.home()
     except OSError:
         cache = None
-    return page(replace(record, sources=dict(_sources(record))), cache).encode("utf-8", "backslashreplace")
+    return page(replace(record, sources=dict(_sources(record))), cache)
+
+
+def _page(record: Record) -> bytes:
+    return page_of(record).encode("utf-8", "backslashreplace")
 
 
 def _trace(record: Record) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 _PLAIN = " "
@@ -63,5 +64,6 @@ def _text(row: list[str]) -> str:
     return "".join(piece[1:] for piece in row)
 
 
+@cache
 def _letter(kind: str) -> str:
     return next((letter for prefix, letter in _LETTERS if kind.startswith(prefix)), _PLAIN)

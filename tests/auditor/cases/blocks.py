@@ -102,3 +102,13 @@ def test_an_exit_passes_through(backend: ModuleType) -> None:
     with pytest.raises(SystemExit), devlint.audit() as run:
         raise SystemExit(3)
     assert run.record.processes[0].ending.kind == "exit"
+
+
+def test_the_report_is_also_a_page(backend: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("vl_convert", reason="needs the extra `html`")
+    with devlint.audit() as run:
+        torch.ones(3).to(backend.NAME)
+    assert "torch.ones(3).to(backend.NAME)" in run.html()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(devlint.AuditError, match="needs the extra `html`"):
+        run.html()
