@@ -263,6 +263,18 @@ def clean(cache_dir: str | None) -> None:
 
 
 @main.command()
+def server() -> None:
+    """Serve an editor by the Language Server Protocol, on the standard streams.
+
+    Findings as you type, quick fixes, and on which device a name is. The editor starts it: docs/editor.md shows how.
+    """
+    with dies_at_once():
+        from devlint.server.serving import run
+
+    sys.exit(run())
+
+
+@main.command()
 @click.argument("rule", required=False, metavar="[CODE|NAME]")
 @click.option("--all", "every", is_flag=True, help="List all rules.")
 @click.option(

@@ -35,6 +35,7 @@ PAGES = (
     "docs/html-report.md",
     "docs/compare.md",
     "docs/ci.md",
+    "docs/editor.md",
     "docs/notebooks.md",
     "docs/pytest.md",
     "docs/where.md",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from devlint.check.engine import AnalysisError, check_code
@@ -42,22 +42,37 @@ def mend(
     project: Surroundings | None = None,
 ) -> Mended:
     """Apply the fixes of what is reported until none is left. A failure of devlint itself is an AnalysisError."""
+    opened = open_file(data, filename, config)
+    code = opened.code if isinstance(opened.code, bytes) else data
+    after = mend_code(code, filename, config, unsafe, narrowing, project)
+    try:
+        found = tuple(opened.located(after.findings, after.data))
+        return replace(after, data=data if after.data == code else opened.file(after.data), findings=found)
+    except UnfixableError as error:
+        before = opened.located(check_code(code, filename, config, project))
+        return Mended(data, tuple(before), failure=f"nothing was fixed: {error}")
+
+
+def mend_code(
+    code: bytes,
+    filename: str,
+    config: Config,
+    unsafe: bool,
+    narrowing: Narrowing = NOTHING_LEFT_OUT,
+    project: Surroundings | None = None,
+) -> Mended:
+    """Apply the fixes of what is reported in Python code, whatever the file is called that it belongs to."""
 
     def checked(content: bytes) -> tuple[Finding, ...]:
         return tuple(check_code(content, filename, config, project))
 
-    opened = open_file(data, filename, config)
-    code = opened.code if isinstance(opened.code, bytes) else data
-    before = checked(code)
+    before = Mended(code, checked(code))
     try:
-        after = _settled(Mended(code, before), checked, unsafe, narrowing)
-        found = tuple(opened.located(after.findings, after.data))
-        return Mended(data if after.data == code else opened.file(after.data), found, after.fixed)
+        return _settled(before, checked, unsafe, narrowing)
     except UnfixableError as error:
-        failure = str(error)
+        return replace(before, failure=f"nothing was fixed: {error}")
     except AnalysisError as error:
-        failure = f"devlint failed on the fixed code: {error}"
-    return Mended(data, tuple(opened.located(before)), failure=f"nothing was fixed: {failure}")
+        return replace(before, failure=f"nothing was fixed: devlint failed on the fixed code: {error}")
 
 
 def _settled(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from devlint.check.fixes.document import UnfixableError
@@ -58,15 +58,24 @@ def open_notebook(data: bytes | str, filename: str, config: Config) -> OpenedNot
         found = _told(str(error), filename, Span(error.row, 1, error.row, 2), text)
         return OpenedNotebook(_encoded(empty), None, empty, tuple(_reported(found, filename, config)))
     script = Script.read(notebook) if notebook.is_python else empty
+    return OpenedNotebook(_encoded(script), notebook, script, _broken(script, filename, config))
+
+
+def open_cells(cells: Iterable[tuple[int, str]], filename: str, config: Config) -> OpenedNotebook:
+    """The code of numbered texts of cells, wherever they come from."""
+    script = Script.of(cells)
+    return OpenedNotebook(_encoded(script), None, script, _broken(script, filename, config))
+
+
+def _broken(script: Script, filename: str, config: Config) -> tuple[Finding, ...]:
+    """What is said of the cells that are no Python."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     text = f"Python {version} cannot read this cell, so nothing in it was checked"
     broken: list[Finding] = []
     for number, failure in script.broken:
         span = Span(failure.row, failure.column, failure.row, failure.column + 1, number)
         broken += _told(failure.message, filename, span, text)
-    return OpenedNotebook(
-        _encoded(script), notebook, script, tuple(_reported(_wanted(broken, script), filename, config))
-    )
+    return tuple(_reported(_wanted(broken, script), filename, config))
 
 
 def _encoded(script: Script) -> bytes:

@@ -1,0 +1,166 @@
+"""What devlint says of a document that is open: findings, fixed texts, places of names. All of this takes time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from devlint.check import content, project
+from devlint.check.discover import Target, force_excluded
+from devlint.check.engine import FAILED, AnalysisError, check_code
+from devlint.check.fixes.document import Document, UnfixableError
+from devlint.check.fixes.mend import mend_code
+from devlint.check.notebooks.opening import OpenedNotebook, open_cells
+from devlint.check.notebooks.where import where_in_cell
+from devlint.check.opened import Opened
+from devlint.check.project import Surroundings
+from devlint.check.silence import silenced
+from devlint.check.source import ParseFailure, Source, encoding_of
+from devlint.check.where import Answer, NoSuchNameError, where
+from devlint.config import Config, ConfigError, Resolver
+from devlint.finding import Finding
+from devlint.selection import PARSE_ERROR
+from devlint.server.documents import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A document with what was found in it.
+
+    ``found`` are the findings in its code, ``placed`` the same at their places in its parts, ``broken`` are those that
+    only a part has. ``problem`` is what is wrong with the configuration, or with devlint, in one line.
+    """
+
+    snapshot: Snapshot
+    config: Config
+    opened: Opened
+    code: bytes
+    found: tuple[Finding, ...] = ()
+    placed: tuple[Finding, ...] = ()
+    broken: tuple[Finding, ...] = ()
+    problem: str = ""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All that was found."""
+        return (*self.broken, *self.placed)
+
+
+def analyze(snapshot: Snapshot) -> Analysis:
+    """Check a document as it is in the editor, with the configuration of its folder."""
+    config, problem = _config(snapshot)
+    opened, code = _opened(snapshot, config)
+    empty = Analysis(snapshot, config, opened, code, problem=problem)
+    if os.path.isabs(snapshot.filename) and force_excluded(snapshot.filename, config):
+        return empty
+    data = code if snapshot.notebook else snapshot.parts[0].text
+    try:
+        found = check_code(data, snapshot.filename, config, _surroundings(snapshot, config))
+    except AnalysisError as error:
+        return replace(empty, problem=f"{snapshot.filename}: {FAILED}: {error}")
+    broken = opened.broken if isinstance(opened, OpenedNotebook) else ()
+    return Analysis(snapshot, config, opened, code, tuple(found), tuple(opened.placed(found)), broken, problem)
+
+
+def _config(snapshot: Snapshot) -> tuple[Config, str]:
+    """The configuration of a document; what is wrong with it, and then the one that everybody starts with."""
+    folder = snapshot.folder or os.getcwd()
+    directory = os.path.dirname(snapshot.filename) if os.path.isabs(snapshot.filename) else folder
+    try:
+        return Resolver().at(directory), ""
+    except ConfigError as error:
+        return Config(root=folder), str(error)
+
+
+def _opened(snapshot: Snapshot, config: Config) -> tuple[Opened, bytes]:
+    if snapshot.notebook:
+        cells = [(part.cell, part.text) for part in snapshot.parts]
+        opened = open_cells(cells, snapshot.filename, config)
+        return opened, opened.script.text.encode("utf-8")
+    text = snapshot.parts[0].text
+    return Opened(text), _encoded(text)
+
+
+def _encoded(text: str) -> bytes:
+    """A text as the bytes of a file, in the encoding that it asks for."""
+    data = text.encode("utf-8", "surrogatepass")
+    encoding = encoding_of(data)
+    if isinstance(encoding, str) and encoding != "utf-8":
+        try:
+            return text.encode(encoding)
+        except (LookupError, UnicodeError):
+            pass
+    return data
+
+
+def _surroundings(snapshot: Snapshot, config: Config) -> Surroundings | None:
+    if not os.path.isabs(snapshot.filename):
+        return None
+    content.edited({path: _encoded(text) for path, text in snapshot.unsaved.items()})
+    return project.surroundings(Target(snapshot.filename, len(snapshot.parts), config, snapshot.folder))
+
+
+def fixed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
+    """The texts of the parts after the fix of one finding in the code, ``None`` if it has none that can be applied."""
+    if finding.fix is None:
+        return None
+    try:
+        document = Document.read(analysis.code)
+        return _texts(analysis, document.changed(map(document.change, finding.fix.edits)).data())
+    except UnfixableError:
+        return None
+
+
+def all_fixed(analysis: Analysis) -> dict[int, str] | None:
+    """The texts of the parts after all safe fixes, ``None`` if there is none."""
+    snapshot, config = analysis.snapshot, analysis.config
+    around = _surroundings(snapshot, config)
+    try:
+        after = mend_code(analysis.code, snapshot.filename, config, unsafe=False, project=around)
+        return _texts(analysis, after.data) if after.fixed else None
+    except (AnalysisError, UnfixableError):
+        return None
+
+
+def suppressed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
+    """The texts of the parts with a comment that silences one finding in the code, ``None`` if there is no place."""
+    snapshot, config = analysis.snapshot, analysis.config
+    checked = partial(check_code, filename=snapshot.filename, config=config, project=_surroundings(snapshot, config))
+    try:
+        after, _ = silenced(analysis.code, checked, analysis.found, [finding], "")
+        return _texts(analysis, after)
+    except (AnalysisError, UnfixableError):
+        return None
+
+
+def _texts(analysis: Analysis, code: bytes) -> dict[int, str]:
+    """The texts of the parts with other code, by cell."""
+    if isinstance(analysis.opened, OpenedNotebook):
+        return analysis.opened.script.with_text(code.decode("utf-8")).texts()
+    text = Document.read(code).text
+    # a byte order mark is none of the text's characters, unless the editor says so
+    return {0: f"\ufeff{text}" if analysis.snapshot.parts[0].text.startswith("\ufeff") else text}
+
+
+def told(snapshot: Snapshot, uri: str, row: int, column: int) -> Sequence[Answer]:
+    """What is known of the name at a place, nothing where there is none or where the code cannot be read."""
+    part = snapshot.at(uri)
+    config, _ = _config(snapshot)
+    around = _surroundings(snapshot, config)
+    if part is None:
+        return ()
+    try:
+        if snapshot.notebook:
+            opened = open_cells([(one.cell, one.text) for one in snapshot.parts], snapshot.filename, config)
+            return where_in_cell(opened.script, part.text, snapshot.filename, (part.cell, row), "", column, around)
+        source = Source.parse(part.text, snapshot.filename)
+        return () if isinstance(source, ParseFailure) else where(source, row, "", column, around)
+    except (ConfigError, NoSuchNameError):
+        return ()
+
+
+def is_parse_error(finding: Finding) -> bool:
+    """Whether a finding says that something could not be read, for which no comment can be."""
+    return finding.code == PARSE_ERROR

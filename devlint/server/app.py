@@ -1,0 +1,268 @@
+"""The server: what the editor tells, what it asks, and when that is looked into."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+
+from devlint import __version__
+from devlint.check import project
+from devlint.finding import Finding
+from devlint.server import messages
+from devlint.server.analysis import Analysis, all_fixed, analyze, fixed, is_parse_error, suppressed, told
+from devlint.server.documents import Part, Snapshot, changed
+from devlint.server.pages import RulePages
+
+PAUSE = 0.2
+"""Seconds without a change after which a text is looked at."""
+_PYTHON = "python"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text that the editor has open."""
+
+    content: str
+    version: int | None
+    language: str
+
+
+class Server(LanguageServer):
+    """devlint for an editor. Whatever takes time is done in one thread, one thing after the other."""
+
+    def __init__(self) -> None:
+        cells = types.NotebookDocumentFilterWithNotebook(notebook="*")
+        super().__init__(
+            "devlint",
+            __version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Full,
+            notebook_document_sync=types.NotebookDocumentSyncOptions([cells], save=True),
+        )
+        self.finished = False
+        self.pages = RulePages()
+        self._texts: dict[str, _Text] = {}
+        self._cells: dict[str, str] = {}
+        self._analyses: dict[str, Analysis] = {}
+        self._pending: dict[str, asyncio.Task[None]] = {}
+        self._told: set[str] = set()
+        self._worker = ThreadPoolExecutor(1, "devlint")
+
+    def report_server_error(self, error: Exception, source: object) -> None:
+        """Tell the editor's log in one line what could not be done; the work goes on."""
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"devlint: {text[:500]}"))
+
+    # -- what is open --------------------------------------------------------------------------------------------------
+
+    def opened(self, document: types.TextDocumentItem, notebook: str = "") -> None:
+        """A text is open now, as a file or as a cell of a notebook."""
+        self._texts[document.uri] = _Text(document.text, document.version, document.language_id)
+        if notebook:
+            self._cells[document.uri] = notebook
+
+    def edited(
+        self,
+        document: types.VersionedTextDocumentIdentifier,
+        changes: Iterable[types.TextDocumentContentChangeEvent],
+    ) -> None:
+        """A text has changed; one that is not open cannot."""
+        known = self._texts.get(document.uri)
+        if known is not None:
+            content = known.content
+            for change in changes:
+                content = changed(content, change, self._encoding())
+            self._texts[document.uri] = _Text(content, document.version, known.language)
+
+    def closed(self, uri: str) -> None:
+        """A text is open no more."""
+        self._texts.pop(uri, None)
+        self._cells.pop(uri, None)
+        self.publish(uri, [])
+
+    def forget(self, uri: str) -> None:
+        """A file or notebook is closed."""
+        self._analyses.pop(uri, None)
+        task = self._pending.pop(uri, None)
+        if task is not None:
+            task.cancel()
+
+    def owner(self, uri: str) -> str:
+        """The file or notebook that a text belongs to."""
+        return self._cells.get(uri, uri)
+
+    def snapshot(self, uri: str) -> Snapshot | None:
+        """A file or notebook as it is now; ``None`` if it is not open or not Python."""
+        notebook = self.workspace.get_notebook_document(notebook_uri=uri)
+        encoding = self._encoding()
+        if notebook is not None:
+            cells = [
+                (number, cell.document, self._texts.get(cell.document))
+                for number, cell in enumerate(notebook.cells, 1)
+                if cell.kind == types.NotebookCellKind.Code
+            ]
+        else:
+            cells = [(0, uri, self._texts.get(uri))]
+        parts = tuple(
+            Part(address, text.content, text.version, number, encoding)
+            for number, address, text in cells
+            if text is not None and text.language == _PYTHON
+        )
+        if not parts:
+            return None
+        filename = _path(uri) or f"<{uri}>"
+        folder, versioned = self._folder(filename), self._takes_versions()
+        return Snapshot(uri, filename, parts, notebook is not None, self._unsaved(), folder, versioned)
+
+    def _encoding(self) -> str:
+        return self.workspace.position_encoding or types.PositionEncodingKind.Utf16
+
+    def _unsaved(self) -> dict[str, str]:
+        """The texts of the files that are open, by path."""
+        texts = {_path(uri): text.content for uri, text in self._texts.items() if uri not in self._cells}
+        return {path: text for path, text in texts.items() if path}
+
+    def _folder(self, filename: str) -> str:
+        folders = [_path(folder.uri) for folder in self.workspace.folders.values()]
+        folders += [self.workspace.root_path or ""]
+        around = [folder for folder in folders if folder and f"{filename}/".startswith(f"{folder.rstrip('/')}/")]
+        return max(around, key=len, default="")
+
+    # -- what is found -------------------------------------------------------------------------------------------------
+
+    async def work(self, function: Callable[[], _T]) -> _T:
+        """What a function returns that takes time."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, function)
+
+    def schedule(self, uri: str, pause: float = PAUSE) -> None:
+        """Look at a file or notebook soon, unless it changes before."""
+        known = self._pending.get(uri)
+        if known is not None:
+            known.cancel()
+        self._pending[uri] = asyncio.ensure_future(self._look(uri, pause))
+
+    def schedule_all(self, pause: float = PAUSE) -> None:
+        """Look at all that is open, since files have changed that it may depend on."""
+        self._worker.submit(project.begin)
+        self._analyses.clear()
+        for uri in dict.fromkeys(map(self.owner, self._texts)):
+            self.schedule(uri, pause)
+
+    async def _look(self, uri: str, pause: float) -> None:
+        await asyncio.sleep(pause)
+        analysis = await self.analysis(uri)
+        if analysis is None:
+            return
+        if analysis.problem and analysis.problem not in self._told:
+            self._told.add(analysis.problem)
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"devlint: {analysis.problem}"))
+        snapshot = analysis.snapshot
+        for part in snapshot.parts:
+            here = [finding for finding in analysis.findings if finding.span.cell == part.cell]
+            found = [messages.diagnostic(snapshot, finding, self.pages.address) for finding in here]
+            self.publish(part.uri, found, part.version)
+
+    async def analysis(self, uri: str) -> Analysis | None:
+        """What is found in a file or notebook as it is now."""
+        snapshot = self.snapshot(uri)
+        if snapshot is None:
+            return None
+        known = self._analyses.get(uri)
+        if known is None or known.snapshot.parts != snapshot.parts:
+            known = self._analyses[uri] = await self.work(partial(analyze, snapshot))
+        return known
+
+    def publish(self, uri: str, found: list[types.Diagnostic], version: int | None = None) -> None:
+        """Show the findings of a text."""
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+
+    # -- what is asked -------------------------------------------------------------------------------------------------
+
+    async def actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
+        """What can be done about the findings in a range, and about the whole text."""
+        uri = params.text_document.uri
+        analysis = await self.analysis(self.owner(uri))
+        part = analysis.snapshot.at(uri) if analysis is not None else None
+        if analysis is None or part is None:
+            return []
+        only = params.context.only
+        found: list[types.CodeAction] = []
+        if _wants(only, types.CodeActionKind.QuickFix):
+            pairs = _within(analysis, part, params.range)
+            found += await self.work(partial(_quick, analysis, pairs, self.pages.address))
+        if _wants(only, messages.FIX_ALL) and any(one.fix is not None for one in analysis.found):
+            texts = await self.work(partial(all_fixed, analysis))
+            if texts is not None:
+                found.append(messages.fix_all(analysis.snapshot, texts))
+        return found
+
+    async def hover(self, params: types.HoverParams) -> types.Hover | None:
+        """Where the name under the cursor is, and how it came there."""
+        uri = params.text_document.uri
+        snapshot = self.snapshot(self.owner(uri))
+        part = snapshot.at(uri) if snapshot is not None else None
+        if snapshot is None or part is None:
+            return None
+        answers = await self.work(partial(told, snapshot, uri, *part.column(params.position)))
+        return messages.hover(snapshot, part, answers, self._reads_markdown())
+
+    def _takes_versions(self) -> bool:
+        workspace = self.client_capabilities.workspace
+        edit = workspace.workspace_edit if workspace is not None else None
+        return bool(edit is not None and edit.document_changes)
+
+    def _reads_markdown(self) -> bool:
+        document = self.client_capabilities.text_document
+        formats = document.hover.content_format if document is not None and document.hover is not None else None
+        return types.MarkupKind.Markdown in (formats or ())
+
+    def stop(self) -> None:
+        """Let go of everything."""
+        self._worker.shutdown(wait=False, cancel_futures=True)
+        self.pages.remove()
+
+
+def _path(uri: str) -> str:
+    """The path of a file, empty for what is none."""
+    return os.path.abspath(to_fs_path(uri) or "") if uri.startswith("file:") else ""
+
+
+def _wants(only: Iterable[types.CodeActionKind | str] | None, kind: str) -> bool:
+    """Whether actions of a kind are asked for: `source` asks for `source.fixAll` as well."""
+    return only is None or any(f"{kind}.".startswith(f"{_value(word)}.") for word in only)
+
+
+def _value(kind: types.CodeActionKind | str) -> str:
+    return kind.value if isinstance(kind, types.CodeActionKind) else kind
+
+
+def _within(analysis: Analysis, part: Part, asked: types.Range) -> list[tuple[Finding, Finding]]:
+    """The findings of a part that meet a range, each in the code and at its place."""
+    found = []
+    for finding, placed in zip(analysis.found, analysis.placed, strict=True):
+        if placed.span.cell != part.cell:
+            continue
+        shown = part.place(placed.span)
+        if _key(shown.start) <= _key(asked.end) and _key(asked.start) <= _key(shown.end):
+            found.append((finding, placed))
+    return found
+
+
+def _key(position: types.Position) -> tuple[int, int]:
+    return position.line, position.character
+
+
+def _quick(analysis: Analysis, pairs: list[tuple[Finding, Finding]], pages: messages.Pages) -> list[types.CodeAction]:
+    def silence(finding: Finding) -> dict[int, str] | None:
+        return None if is_parse_error(finding) else suppressed(analysis, finding)
+
+    return messages.actions(analysis, pairs, partial(fixed, analysis), silence, pages)

@@ -1,0 +1,160 @@
+"""Findings, fixes and answers in the words of the Language Server Protocol.
+
+https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+from lsprotocol import types
+from pygls.uris import from_fs_path
+
+from devlint.check.source import decode
+from devlint.check.where import Answer
+from devlint.finding import Applicability, Finding, Place, Severity, Span
+from devlint.selection import UNUSED_SUPPRESSION
+from devlint.server.analysis import Analysis
+from devlint.server.documents import Part, Snapshot
+
+SOURCE = "devlint"
+FIX_ALL = "source.fixAll.devlint"
+_SEVERITIES = {
+    Severity.ERROR: types.DiagnosticSeverity.Error,
+    Severity.WARNING: types.DiagnosticSeverity.Warning,
+    Severity.INFO: types.DiagnosticSeverity.Information,
+}
+_DEPRECATED = "DVL7"
+"""The family of rules about what torch is about to drop."""
+
+Pages = Callable[[str], str]
+"""The address of a rule's documentation, by its code."""
+
+
+def diagnostic(snapshot: Snapshot, finding: Finding, pages: Pages) -> types.Diagnostic:
+    """One finding, with the places that led there and a link to its rule."""
+    part = snapshot.part(finding.span.cell) or snapshot.parts[0]
+    tags = []
+    if finding.code == UNUSED_SUPPRESSION:
+        tags.append(types.DiagnosticTag.Unnecessary)
+    if finding.code.startswith(_DEPRECATED):
+        tags.append(types.DiagnosticTag.Deprecated)
+    page = pages(finding.code)
+    return types.Diagnostic(
+        range=part.place(_visible(finding.span)),
+        message=f"{finding.message}\nhelp: {finding.help}" if finding.help else finding.message,
+        severity=_SEVERITIES[finding.severity],
+        code=finding.code,
+        code_description=types.CodeDescription(page) if page else None,
+        source=SOURCE,
+        tags=tags or None,
+        related_information=[
+            types.DiagnosticRelatedInformation(_location(snapshot, place), place.label) for place in finding.related
+        ]
+        or None,
+    )
+
+
+def _visible(span: Span) -> Span:
+    """A span that has some width."""
+    if (span.row, span.column) == (span.end_row, span.end_column):
+        return Span(span.row, span.column, span.row, span.column + 1, span.cell)
+    return span
+
+
+def _location(snapshot: Snapshot, place: Place) -> types.Location:
+    if place.filename in ("", snapshot.filename):
+        part = snapshot.part(place.span.cell) or snapshot.parts[0]
+    else:
+        part = _file(snapshot, os.path.abspath(place.filename))
+    return types.Location(part.uri, part.place(place.span))
+
+
+def _file(snapshot: Snapshot, path: str) -> Part:
+    """Another file, as the editor has it or as it is on the disk."""
+    text: object = snapshot.unsaved.get(path)
+    if text is None:
+        try:
+            with open(path, "rb") as stream:
+                text = decode(stream.read())
+        except OSError:
+            text = ""
+    return Part(from_fs_path(path) or path, text if isinstance(text, str) else "", encoding=snapshot.parts[0].encoding)
+
+
+def actions(
+    analysis: Analysis,
+    findings: Iterable[tuple[Finding, Finding]],
+    fixed: Callable[[Finding], dict[int, str] | None],
+    suppressed: Callable[[Finding], dict[int, str] | None],
+    pages: Pages,
+) -> list[types.CodeAction]:
+    """Quick fixes of findings, each in the code and at its place, and the comments that silence them."""
+    quick, silent = [], []
+    for finding, placed in findings:
+        shown = [diagnostic(analysis.snapshot, placed, pages)]
+        texts = fixed(finding)
+        if texts is not None and finding.fix is not None:
+            safe = finding.fix.applicability is Applicability.SAFE
+            title = f"{finding.code}: {finding.fix.message}{'' if safe else ' (unsafe)'}"
+            quick.append(_action(analysis.snapshot, title, texts, types.CodeActionKind.QuickFix, shown, safe or None))
+        texts = suppressed(finding)
+        if texts is not None:
+            title = f"{finding.code}: Suppress here"
+            silent.append(_action(analysis.snapshot, title, texts, types.CodeActionKind.QuickFix, shown))
+    return [*quick, *silent]
+
+
+def fix_all(snapshot: Snapshot, texts: dict[int, str]) -> types.CodeAction:
+    """All safe fixes of a document at once."""
+    return _action(snapshot, "devlint: Apply all safe fixes", texts, FIX_ALL)
+
+
+def _action(
+    snapshot: Snapshot,
+    title: str,
+    texts: dict[int, str],
+    kind: types.CodeActionKind | str,
+    shown: Sequence[types.Diagnostic] | None = None,
+    preferred: bool | None = None,
+) -> types.CodeAction:
+    return types.CodeAction(
+        title=title, kind=kind, diagnostics=shown, is_preferred=preferred, edit=_edit(snapshot, texts)
+    )
+
+
+def _edit(snapshot: Snapshot, texts: dict[int, str]) -> types.WorkspaceEdit:
+    found = [(part, part.edits(texts.get(part.cell, part.text))) for part in snapshot.parts]
+    changes = [(part, edits) for part, edits in found if edits]
+    if not snapshot.versioned:
+        return types.WorkspaceEdit(changes={part.uri: edits for part, edits in changes})
+    return types.WorkspaceEdit(
+        document_changes=[
+            types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(part.uri, part.version), edits)
+            for part, edits in changes
+        ]
+    )
+
+
+def hover(snapshot: Snapshot, part: Part, answers: Sequence[Answer], markdown: bool) -> types.Hover | None:
+    """What is known of a name, and the places that led there; ``None`` if that is nothing."""
+    known = [answer for answer in answers if answer.known]
+    if not known:
+        return None
+    lines: list[str] = []
+    for answer in known:
+        lines += [answer.message, "", *(_step(snapshot, place, markdown) for place in answer.story), ""]
+    text = "\n".join(lines).strip()
+    kind = types.MarkupKind.Markdown if markdown else types.MarkupKind.PlainText
+    return types.Hover(types.MarkupContent(kind, text), part.place(known[0].span))
+
+
+def _step(snapshot: Snapshot, place: Place, markdown: bool) -> str:
+    """One place of a story, as a link where that can be."""
+    location = _location(snapshot, place)
+    row = location.range.start.line + 1
+    own = place.filename in ("", snapshot.filename)
+    name = os.path.basename(snapshot.filename if own else place.filename)
+    where = f"cell {place.span.cell}, line {row}" if place.span.cell else f"line {row}" if own else f"{name}:{row}"
+    return f"- [{where}]({location.uri}#L{row}): {place.label}" if markdown else f"- {where}: {place.label}"
