@@ -164,7 +164,7 @@ def test_the_cards_say_what_the_text_report_says() -> None:
     shown = dict(zip(keys, found.texts["value"], strict=True))
     assert shown == {
         "found": "1", "steps": "40", "step": "12.3 ms", "waited": "33 %", "H2D": size(201_216), "D2H": "4 B",
-        "sync": "1", "blocked": "6.08 ms", "memory": "3.00 GiB",
+        "waits": "4", "blocked": "6.08 ms", "memory": "3.00 GiB",
     }  # fmt: skip
 
 

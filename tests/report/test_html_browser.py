@@ -246,6 +246,18 @@ def test_a_place_of_the_table_leads_to_its_code(driver: Any, files: dict[str, Pa
     assert driver.execute_script("return document.getElementById('source-table').selectedOptions[0].text") == "Set-up"
 
 
+def test_a_finding_leads_to_its_code_and_to_its_rule(cnn: Any) -> None:
+    click(cnn, ".finding a", "train.py:7:10")
+    assert "loader = DataLoader(data" in cnn.execute_script(
+        "return document.querySelector('#code tr.target').innerText"
+    )
+    click(cnn, ".finding a", "DVL301")
+    opened = cnn.execute_async_script(
+        "const done = arguments[0]; setTimeout(() => done(document.getElementById('rule-DVL301').open), 100)"
+    )
+    assert opened
+
+
 def test_the_charts_draw_the_steps(cnn: Any) -> None:
     found = drawn(cnn)
     assert sum(bar["value"] for bar in found if bar["what"] == "H2D") == 40 * 201_216

@@ -105,6 +105,11 @@ class Table:
         """Whether there are times to show."""
         return any(cost.seconds for row in self.totals for cost in row.costs)
 
+    def waits(self) -> list[float]:
+        """How often the host stood still in each process: blocking copies, and waits without a copy."""
+        rows = [row for group in self.groups for row in group.rows if row.waits]
+        return [sum(row.costs[index].calls for row in rows) for index in range(len(self.steps))]
+
 
 def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
     """Sum up one phase of several processes; ``who`` they are, if that has to be said."""

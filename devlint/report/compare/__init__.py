@@ -169,7 +169,7 @@ def _figures(before: _Side, after: _Side) -> list[Figure]:
             duration,
         ),
         Figure("host blocked", both(_blocked), duration),
-        Figure("host waits", both(_waits), number),
+        Figure("host waits", both(lambda side: max(side.table.waits(), default=0)), number),
         Figure("peak memory", both(_peak), size),
     ]
     return [figure for figure in found if any(figure.values)]
@@ -180,12 +180,6 @@ def _blocked(side: _Side) -> float | None:
         sum(row.costs[index].seconds or 0.0 for row in side.table.totals) if side.table.timed else None
         for index in range(len(side.processes))
     )
-
-
-def _waits(side: _Side) -> float:
-    """How often the host stood still: blocking copies, and waits without a copy."""
-    rows = [row for group in side.table.groups for row in group.rows if row.waits]
-    return max((sum(row.costs[index].calls for row in rows) for index in range(len(side.processes))), default=0)
 
 
 def _peak(side: _Side) -> float | None:

@@ -186,9 +186,9 @@ const devlint = (() => {
   }
 
   function binaryTicks(greatest) {  // round figures in KiB or MiB, which are none in powers of ten
-    const unit = 1024 ** Math.floor(Math.log(greatest) / Math.log(1024)), rough = greatest / unit / 4;
+    const unit = 1024 ** Math.floor(Math.log(greatest) / Math.log(1024)), rough = greatest / unit / 5;
     const power = 10 ** Math.floor(Math.log10(rough));
-    const each = unit * power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+    const each = unit * power * [1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough);
     return Array.from({ length: Math.floor(greatest / each) + 1 }, (_, index) => index * each);
   }
 
@@ -478,6 +478,10 @@ const devlint = (() => {
       });
       box.append(button);
       box.hidden = false;
+    }
+    for (const place of document.querySelectorAll("a.place")) {
+      const file = data.files.findIndex(([name]) => name === place.dataset.file);
+      place.addEventListener("click", (event) => { event.preventDefault(); openLine(source.table, file, Number(place.dataset.row)); });
     }
     const open = () => { if (location.hash.startsWith("#rule-")) byId(location.hash.slice(1))?.setAttribute("open", ""); };
     addEventListener("hashchange", open);

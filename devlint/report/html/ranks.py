@@ -57,7 +57,9 @@ def _rows(found: Sequence[Process], trained: bool) -> Iterator[Figures]:
     yield _figures("step time", [process.steps.step_seconds or 0.0 for process in found], duration)
     yield _figures("waiting for the loader", [process.steps.loader_seconds or 0.0 for process in found], duration)
     each = "per step" if trained else "before the first step"
-    for row in table(found, "train" if trained else "setup").totals:
+    phase = table(found, "train" if trained else "setup")
+    yield _figures(f"host waits {each}", phase.waits(), number)
+    for row in phase.totals:
         name = row.kind.direction
         yield _figures(f"{name}: calls {each}", [cost.calls for cost in row.costs], number)
         yield _figures(f"{name}: bytes {each}", [cost.bytes for cost in row.costs], size)

@@ -23,7 +23,7 @@ ENDINGS = {
 }
 """How a process ended, in a word."""
 _BAD = ("exception", "terminated", "unknown")
-_DIRECTIONS = {"H2D": "To the device", "D2H": "From the device", "D2D": "Between devices", "sync": "Waits"}
+_DIRECTIONS = {"H2D": "To the device", "D2H": "From the device", "D2D": "Between devices"}
 
 
 class Card(NamedTuple):
@@ -74,6 +74,8 @@ def _cards(record: Record, processes: Sequence[Process]) -> Iterator[Card]:
     for row in phase.totals:
         if row.kind.direction in _DIRECTIONS:
             yield _transfers(row, per)
+    if any(waits := phase.waits()):
+        yield Card("Host waits", between(waits, number), f"blocking copies and syncs {per}", "waits")
     blocked = [sum(row.costs[index].seconds or 0.0 for row in phase.totals) for index in range(len(processes))]
     if phase.timed:
         yield Card("Host blocked", between(blocked, duration), f"{per}{_of_step(processes, blocked)}", "blocked")
@@ -108,8 +110,6 @@ def _times(processes: Sequence[Process]) -> Iterator[Card]:
 def _transfers(row: Row, per: str) -> Card:
     calls = between([cost.calls for cost in row.costs], number)
     title = _DIRECTIONS[row.kind.direction]
-    if not any(cost.bytes for cost in row.costs):
-        return Card(title, calls, per, row.kind.direction)
     copies = f"{calls} {'copy' if calls == '1' else 'copies'} {per}"
     return Card(title, between([cost.bytes for cost in row.costs], size), copies, row.kind.direction)
 
