@@ -53,10 +53,10 @@ class Contents(msgspec.Struct, array_like=True):
 class Store:
     """The contents of a cache, and how they come from the file and get back."""
 
-    def __init__(self, file: str, contents: Contents | None = None) -> None:
+    def __init__(self, file: str) -> None:
         self.file = file
-        self._read_from = None if contents is not None else _identity_of(file)
-        self.contents = contents or _read(file)
+        self._read_from = _identity_of(file)
+        self.contents = _read(file)
         self._folders: dict[str, int] = {}
         self._facts: dict[Fact, int] = {}
 

@@ -179,13 +179,6 @@ class TestShared:
 
     def test_each_keeps_what_the_other_has_found(self, tree, run: Run, checked: list[str], monkeypatch) -> None:
         tree({"a.py": BAD, "b.py": BAD})
-        original = store.Store.write
-
-        def overtaken(self, root):
-            monkeypatch.setattr(store.Store, "write", original)
-            run("b.py", code=1)
-            original(self, root)
-
         prepared = place.prepare
 
         def another_run_first(directory):

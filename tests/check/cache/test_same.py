@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,6 +73,22 @@ def test_what_narrows_a_report(run: Run, tmp_path: Path) -> None:
     text = bad.read_text(encoding="utf-8")
     bad.write_text(f"{text}\n\ndef more(x: torch.Tensor):\n    x.cuda()\n", encoding="utf-8")
     assert "Found 1 problem" in same(run, "rules", "--baseline", "known.json", "--select", "DVL102")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_what_changed_since_a_revision(run: Run, tree, checked: list[str]) -> None:
+    code = "import torch\n\n\ndef go(x: torch.Tensor):\n    x.cuda()\n"
+    tree({"a.py": code, "b.py": code, ".gitignore": ".devlint_cache\n"})
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "--quiet"], ["add", "-A"], ["commit", "--quiet", "-m", "x"]):
+        subprocess.run(["git", *identity, *command], check=True, timeout=60)
+    assert same(run, ".", "--isolated", "--output-format", "concise").count("DVL102") == 2
+    tree({"a.py": f"{code}\n\ndef more(x: torch.Tensor):\n    x.cpu()\n"})
+    checked.clear()
+    assert run(".", "--isolated", "--since", "HEAD", "--output-format", "concise").stdout.count("DVL102") == 1
+    assert checked == ["a.py"]
+    assert same(run, ".", "--isolated", "--since", "HEAD", "--output-format", "concise").count("DVL102") == 1
+    assert same(run, ".", "--isolated", "--output-format", "concise").count("DVL102") == 3
 
 
 @pytest.mark.parametrize("project", PROJECTS)
