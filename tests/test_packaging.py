@@ -103,6 +103,7 @@ def test_the_wheel_has_the_data_and_nothing_else(tmp_path: Path) -> None:
         names = archive.namelist()
         metadata = archive.read(f"devlint-{devlint.__version__}.dist-info/METADATA").decode()
         entry_points = archive.read(f"devlint-{devlint.__version__}.dist-info/entry_points.txt").decode()
+        archive.extractall(tmp_path / "installed")
     assert "devlint/py.typed" in names
     kinds = ("json", "jinja", "css", "js")
     data = {str(path.relative_to(ROOT)) for kind in kinds for path in ROOT.glob(f"devlint/**/*.{kind}")}
@@ -113,7 +114,16 @@ def test_the_wheel_has_the_data_and_nothing_else(tmp_path: Path) -> None:
     assert "devlint = devlint.__main__:main" in entry_points
     assert "[pytest11]\ndevlint = devlint.testing\n" in entry_points
     assert "License-Expression: MIT" in metadata
+    assert "device_audit(h2d_per_step=None" in markers(tmp_path / "installed")
     assert "Requires-Python: >=3.10" in metadata
+
+
+def markers(installed: Path) -> str:
+    """What pytest knows of markers where that devlint is installed, and nothing is said about plugins."""
+    command = [sys.executable, "-m", "pytest", "--markers", "-c", os.devnull, "--rootdir", "."]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    done = subprocess.run(command, cwd=installed, env=environment, capture_output=True, text=True, timeout=60)
+    return done.stdout + done.stderr
 
 
 def test_every_package_is_found() -> None:

@@ -63,12 +63,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Audit a test with the marker."""
-    marker = item.get_closest_marker(NAME)
-    if marker is None:
+    if item.get_closest_marker(NAME) is None:
         return (yield)
     from devlint.testing.auditing import Block, arguments_of
 
-    with Block(item, arguments_of(marker)):
+    with Block(item, arguments_of(item)):
         return (yield)
     return None  # the test had made the steps that it was to make
 

@@ -19,18 +19,21 @@ _OPTIONS: dict[str, tuple[type, ...]] = {"simulate": (bool, type(None)), "device
 _WORDS = {"simulate": "True or False", "devices": "a number", "steps": "a number"}
 
 
-def arguments_of(marker: pytest.Mark) -> dict[str, Any]:
-    """What a marker was given; a mistake in it fails the test."""
-    if marker.args:
-        example = "such as h2d_per_step=2"
-        pytest.fail(f"device_audit: budgets are given by name, {example}, not {marker.args[0]!r}", pytrace=False)
-    return dict(marker.kwargs)
+def arguments_of(item: pytest.Item) -> dict[str, Any]:
+    """What the markers of a test were given, the innermost going first; a mistake in one fails the test."""
+    found: dict[str, Any] = {}
+    for marker in item.iter_markers(testing.NAME):
+        if marker.args:
+            example = "such as h2d_per_step=2"
+            pytest.fail(f"device_audit: budgets are given by name, {example}, not {marker.args[0]!r}", pytrace=False)
+        found = {**marker.kwargs, **found}
+    return found
 
 
 def simulates(item: pytest.Item) -> bool:
     """Whether a test needs a simulated accelerator: where it asks for one, or none is here."""
-    marker = item.get_closest_marker(testing.NAME)
-    wanted = marker.kwargs.get("simulate") if marker is not None else None
+    markers = item.iter_markers(testing.NAME)
+    wanted = next((marker.kwargs["simulate"] for marker in markers if "simulate" in marker.kwargs), None)
     if isinstance(wanted, bool):
         return wanted
     try:

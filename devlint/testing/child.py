@@ -53,19 +53,22 @@ class Worker:
                 name = pickle.load(self._requests)
             except EOFError:
                 return True
-            item = items.get(name)
-            self.reply(self._missing(name) if item is None else self._run(item))
+            # With --dist loadgroup pytest-xdist appends the group.
+            item = items.get(name) or items.get(name.rpartition("@")[0])
+            self.reply(self._missing(name) if item is None else self._run(item, name))
 
     def reply(self, value: object) -> None:
         """Send something to the first process."""
         pickle.dump(value, self._replies)
         self._replies.flush()
 
-    def _run(self, item: pytest.Item) -> list[dict[str, Any]]:
+    def _run(self, item: pytest.Item, name: str) -> list[dict[str, Any]]:
         from _pytest.runner import runtestprotocol
 
         # Nobody knows which test comes next, so all that it has set up is torn down.
         reports = runtestprotocol(item, log=False, nextitem=None)
+        for report in reports:
+            report.nodeid = name
         item.session.shouldfail = item.session.shouldstop = False
         serialize = item.config.hook.pytest_report_to_serializable
         return [serialize(config=item.config, report=report) for report in reports]

@@ -67,21 +67,21 @@ def found(*arguments: str) -> list[tuple[str, int, dict[str, Any]]]:
     return [(entry["code"], entry["location"]["row"], entry["evidence"]) for entry in entries]
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A script, and the record of one simulated run of it."""
+    import torch
+
+    if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
+        pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
+    done = audit(folder, "--simulate", "--isolated", "--exit-zero", "--output", "run.json", "train.py")
+    assert done.code == 0, done.err
+    return folder
+
+
 class TestARun:
-    """One simulated run for all of them."""
-
-    @pytest.fixture(scope="class")
-    def folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        import torch
-
-        if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
-            pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
-        folder = tmp_path_factory.mktemp("run")
-        (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
-        done = audit(folder, "--simulate", "--isolated", "--exit-zero", "--output", "run.json", "train.py")
-        assert done.code == 0, done.err
-        return folder
-
     @pytest.fixture(autouse=True)
     def inside(self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A copy of the folder, under another name."""

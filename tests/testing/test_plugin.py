@@ -199,18 +199,20 @@ def test_with_xdist_and_budgets_of_the_configuration(suite: pytest.Pytester) -> 
     pytest.importorskip("xdist")
     suite.makepyfile(training=TRAIN)
     suite.makepyprojecttoml("[tool.devlint.audit.budgets]\nsyncs-per-step = 0\nh2d-per-step = 2\n")
-    head = SUITE.partition("def test_before")[0]
+    head = SUITE.partition("def test_before")[0] + "pytestmark = pytest.mark.xdist_group('g')\n\n"
     for name in ("test_one", "test_two"):
         suite.makepyfile(
             **{
                 name: f"{head}@pytest.mark.device_audit\ndef test_broken():\n    run()\n\n"
-                "@pytest.mark.device_audit(syncs_per_step=None)\ndef test_taken_back():\n    run()\n\n"
+                "@pytest.mark.device_audit(syncs_per_step=None)\nclass TestBoth:\n"
+                "    @pytest.mark.device_audit(d2h=5)\n    def test_taken_back(self):\n        run()\n\n"
                 "def test_plain():\n    assert DEVICE == 'cpu'\n"
             }
         )
-    result = run(suite, "-p", "xdist", "-n", "2")
+    result = run(suite, "-p", "xdist", "-n", "2", "--dist", "loadgroup")
     result.assert_outcomes(passed=4, failed=2)
-    result.stdout.fnmatch_lines(["syncs_per_step: 1 wait for the device in a training step, none allowed"])
+    text = "syncs_per_step: 1 wait for the device in a training step, none allowed"
+    result.stdout.fnmatch_lines([text])
 
 
 def test_without_torch_the_test_says_what_is_missing(suite: pytest.Pytester) -> None:
