@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from devlint.record import Call, Event, Frame, Part, Process, Record, Slice, Steady, Steps
+from devlint.report.html import page
 from tests.report import records
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>&amp;\"'`<!--"
@@ -99,6 +101,12 @@ def large() -> Record:
     process = replace(process, events=tuple(events), timeline=steps, began=1.7e9, steps=Steps(train=2000))
     sources = {file: {row: text.format(row) for row in range(1, per_file + 1)} for file in files}
     return replace(records.cnn(), processes=(process,), findings=tuple(found), sources=sources, advice=())
+
+
+@cache
+def large_page() -> str:
+    """The page of it, which takes some seconds to make."""
+    return page(large())
 
 
 def every() -> dict[str, Record]:

@@ -267,7 +267,7 @@ def test_every_item_is_there_once(before: list[str], after: list[str]) -> None:
     assert same == sum(min(before.count(text), after.count(text)) for text in {*before})
 
 
-@settings(PATIENCE, max_examples=80)
+@settings(PATIENCE, max_examples=30)
 @given(RECORDS, RECORDS, st.integers(1, 160))
 def test_any_two_records_can_be_compared(before: Record, after: Record, width: int) -> None:
     found = of(before, after)

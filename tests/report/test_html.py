@@ -210,7 +210,7 @@ def test_many_findings_are_all_there() -> None:
 
 
 def test_ten_thousand_lines_stay_under_five_megabytes() -> None:
-    whole = page(pages.large())
+    whole = pages.large_page()
     assert len(whole.encode()) < 5 * MEGABYTE
     data = Page(whole).data()
     assert len(data["rows"]) == pages.LINES
@@ -232,7 +232,7 @@ def test_code_is_not_moved_by_what_the_lexer_makes_of_it() -> None:
     } == odd
 
 
-@settings(PATIENCE, max_examples=60)
+@settings(PATIENCE, max_examples=30)
 @given(RECORDS)
 def test_any_record_makes_a_page(record: Record) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -31,7 +31,7 @@ const heat = (cell) => parseFloat(cell.style.getPropertyValue("--heat") || 0);
 const hottest = (kind) => [...document.querySelectorAll(`#code td.${kind}`)].sort((a, b) => heat(b) - heat(a))[0];
 return ["bytes", "blocked"].map((kind) => hottest(kind).closest("tr").dataset.line);
 """
-PATIENCE = 10.0
+PATIENCE = 15.0
 """Seconds in which the largest page has to be drawn, on a busy machine."""
 
 
@@ -40,9 +40,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The pages on the disk, by name."""
     folder = tmp_path_factory.mktemp("pages")
     found = {}
-    for name, record in {**RECORDED, "large": pages.large()}.items():
+    made = {name: page(record, str(folder)) for name, record in RECORDED.items()}
+    for name, text in {**made, "large": pages.large_page()}.items():
         found[name] = folder / f"{name}.html"
-        found[name].write_text(page(record, str(folder)), encoding="utf-8", newline="")
+        found[name].write_text(text, encoding="utf-8", newline="")
     return found
 
 

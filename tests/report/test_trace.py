@@ -136,7 +136,7 @@ def test_a_record_without_steps_makes_no_trace() -> None:
     assert complete(made(records.nothing()), 0) == []
 
 
-@settings(PATIENCE, max_examples=80)
+@settings(PATIENCE, max_examples=40)
 @given(RECORDS)
 def test_any_record_makes_a_trace_or_says_why_not(record: Record) -> None:
     try:
