@@ -35,6 +35,7 @@ class Cache:
 
         self.directory = directory
         self.root = root
+        self._here = os.getcwd()
         name = blake2b(code + os.fsencode(root), digest_size=10).hexdigest()
         self._file = place.file_in(directory, name)
         self._disk = Disk()
@@ -129,7 +130,7 @@ class Cache:
 
     def _setting(self, target: Target) -> str:
         """All that a file's findings hang on besides files."""
-        return f"{_configured(target.config)}\n{target.given}"
+        return f"{_configured(target.config)}\n{target.given}\n{self._here}"
 
 
 @lru_cache(maxsize=64)

@@ -157,6 +157,14 @@ def test_a_path_that_is_written_differently_is_shown_so(project, run: Run, tmp_p
             assert line.startswith(f"{os.path.normpath(path)}:2:")
 
 
+def test_other_files_are_named_from_where_one_stands(tree, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"pyproject.toml": "[tool.devlint]\n", "a/use.py": USE.format(module="x.low"), "x/low.py": LOW})
+    (root / "y").mkdir()
+    for folder, shown in (("x", "low.py"), ("y", os.path.join("..", "x", "low.py")), ("x", "low.py")):
+        monkeypatch.chdir(root / folder)
+        assert f"::: {shown}:5:" in run(os.path.join("..", "a", "use.py"), code=1).stdout
+
+
 def test_a_file_that_could_not_be_read_is_tried_again(tree, run: Run) -> None:
     tree({"a.py": b"x = 1\n", "b.py": "y = 1\n"})
     run(".", "--isolated", code=0)
