@@ -104,6 +104,9 @@ class Device:
             return self.then.switched or self.then.kind is Kind.ACCELERATOR
         if self.guard == ITEMS or self.guard.startswith(EACH):
             return False
+        if self.then is not None and self.other is not None and self.guard.startswith(LOOP):
+            # a round that finds it on the CPU finds it there whatever the machine has
+            return self.then.switched and self.other.switched
         chosen = [leaf for leaf in self.leaves() if leaf.kind is Kind.CPU and not leaf.implied]
         kinds = {leaf.kind for leaf in self.leaves()}
         return Kind.CPU in kinds and (Kind.ACCELERATOR in kinds or (bool(chosen) and Kind.SYMBOL in kinds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from devlint.flow.index import ClassInfo, FunctionInfo
 
 
+_PLACING = frozenset({"to", "cuda", "cpu", "type_as"})
+_MADE = re.compile(r"torch\.(?:tensor|ones|zeros|full|eye|arange|linspace|rand|randn|randint|randperm|empty)")
 _MOVES = frozenset({"to", "cuda", "xpu", "hpu", "npu", "mps", "to_empty"})
 
 
@@ -69,6 +72,32 @@ def places(methods: Iterable[FunctionInfo]) -> bool:
         if any(node.arg == "device" and not _is_passed(node.value, given) for node in method.of(ast.keyword)):
             return True
     return False
+
+
+def moves_inputs(info: ClassInfo) -> bool:
+    """Whether ``forward`` places what it is given, or may do so: it moves more than tensors made by itself."""
+    forward = info.method("forward")
+    if forward is None:
+        return True
+    moved = [node.value for node in forward.nodes if isinstance(node, ast.Attribute) and node.attr in _PLACING]
+    return not all(_is_made(node) or _is_made(_kept(info, node)) for node in moved)
+
+
+def _kept(info: ClassInfo, node: ast.expr) -> ast.expr | None:
+    """What the constructor has put into an attribute of ``self`` that no other method assigns."""
+    name = names.dotted(node).removeprefix("self.")
+    constructor = info.methods.get("__init__")
+    if constructor is None or "." in name or not isinstance(node, ast.Attribute) or name in info.stored:
+        return None
+    for part in constructor.nodes:
+        if isinstance(part, ast.Assign) and [names.dotted(target) for target in part.targets] == [f"self.{name}"]:
+            return part.value
+    return None
+
+
+def _is_made(node: ast.expr | None) -> bool:
+    """Whether a call of torch makes a tensor of nothing."""
+    return isinstance(node, ast.Call) and bool(_MADE.fullmatch(names.dotted(node.func)))
 
 
 def _is_passed(node: ast.expr, given: set[str]) -> bool:

@@ -87,7 +87,7 @@ class _Arrival:
                 _without_origin(value), device=self._place(value.device), near=self._place(value.near), story=story
             )
         if isinstance(value, Batches):
-            return replace(value, device=self._place(value.device))
+            return replace(value, device=self._place(value.device), parts=())
         if isinstance(value, Sequence):
             items = None if value.items is None else tuple(self.take(item) for item in value.items)
             return replace(value, items=items, item=self.take(value.item))

@@ -179,6 +179,9 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
     equal = _decided(frame, left, operator, right)
     if equal is not None:
         return Flag(str(equal), positive)
+    asked = whereabouts.either(frame, left)
+    if asked is not None and isinstance(right, ast.Constant) and right.value in ("cpu", "cuda"):
+        return Flag(f"{_key(frame, asked)}.is_cuda", (right.value == "cuda") is positive, 1)
     if names_accelerator(right) or names_accelerator(left):
         return Flag(key, positive, 1)
     if isinstance(right, ast.Constant) and right.value == "cpu":

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from devlint.flow import dedicated, evidence, hooks, names, nodes, triggers
-from devlint.flow.changes import changed, places
+from devlint.flow.changes import changed, moves_inputs, places
 from devlint.flow.constructors import Constructors
 from devlint.flow.outline import Outline, joint, rebound, top_level
 from devlint.flow.registering import has_state, is_module_path, registers
@@ -258,11 +258,7 @@ class ClassInfo(nodes.Holder):
     @cached_property
     def moves_inputs(self) -> bool:
         """Whether ``forward`` itself places what it is given."""
-        forward = self.method("forward")
-        if forward is None:
-            return True
-        moves = ("to", "cuda", "cpu", "type_as")
-        return any(node.attr in moves for node in forward.attributes)
+        return moves_inputs(self)
 
     @cached_property
     def places_itself(self) -> bool:

@@ -60,7 +60,9 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
     if isinstance(base, Batches):
         if base.certain and (isinstance(node.slice, ast.Tuple) or surely_tensor(frame.evaluate(node.slice))):
             return _tensor_item(frame, node, as_tensor(base))
-        return replace(base, part=True)
+        position = frame.evaluate(node.slice)
+        at = position.value if isinstance(position, Const) else None
+        return base.at(at) if isinstance(at, int) and at >= 0 else replace(base, part=True, parts=())
     if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
         return _tensor_item(frame, node, as_tensor(base))
     index = frame.evaluate(node.slice)
@@ -241,8 +243,8 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
     if isinstance(base, Mapping):
         key = index.value if isinstance(index, Const) else None
         if key is not None:
-            kept = tuple(entry for entry in base.items if entry[0] != key)
-            containers.change(frame, base, target.value, Mapping((*kept, (key, value)), base.other))
+            entries = {**dict(base.items), key: value}
+            containers.change(frame, base, target.value, Mapping(tuple(entries.items()), base.other))
         else:
             containers.change(frame, base, target.value, _filled(base, value))
     elif isinstance(base, Sequence):

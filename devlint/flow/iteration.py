@@ -21,9 +21,9 @@ ELEMENT = Const("no elements")
 def iterate(value: Value) -> Value:
     """What one round of ``for x in value`` binds."""
     if isinstance(value, Loader):
-        return Batches(value.oids, value.batches, value.certain)
+        return Batches(value.oids, value.batches, value.certain, parts=value.parts)
     if isinstance(value, Batches):
-        return replace(value, part=True)
+        return replace(value, part=True, parts=())
     if isinstance(value, Module):
         return member(value)
     if isinstance(value, Sequence):
@@ -84,6 +84,8 @@ def part_of(value: Value, position: int) -> Value:
     """What the name at ``position`` gets when ``value`` is unpacked."""
     if isinstance(value, Opaque) and value.hint != "tensor" and value.role is Role.INPUT:
         return replace(value, key=f"{value.key}[{position}]", text=f"{value.text}[{position}]")
-    if isinstance(value, (Batches, Tensor, Sequence, Opaque)):
+    if isinstance(value, Batches):
+        return value.at(position)
+    if isinstance(value, (Tensor, Sequence, Opaque)):
         return iterate(value)
     return UNKNOWN

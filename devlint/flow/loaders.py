@@ -80,7 +80,7 @@ class Loaders:
         if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
             # whoever makes the batches may put them anywhere
             return Loader((oid,), device.UNKNOWN)
-        return Loader((oid,), batches, tensors)
+        return Loader((oid,), batches, tensors, parts=() if batches.known else _sample_places(dataset))
 
     def moving(self, transfer: Transfer, value: Value) -> None:
         """A transfer of (a part of) a batch."""
@@ -174,13 +174,18 @@ def _literal(value: Value | None, kind: type[_T]) -> _T | None:
 def _dataset_device(dataset: Value | None) -> Device:
     """Where the samples of a data set live: with its tensors where they are known."""
     if isinstance(dataset, Stateful) and dataset.tensors:
-        places = [value.device for value in dataset.tensors if isinstance(value, Tensor)]
-        if len(places) == len(dataset.tensors) and all(place.same(places[0]) for place in places):
-            return replace(places[0], implied=False)
-        return device.UNKNOWN
+        places = _sample_places(dataset)
+        return places[0] if places and all(place.same(places[0]) for place in places) else device.UNKNOWN
     if isinstance(dataset, Sequence) and not _on_cpu(dataset.item):
         return device.UNKNOWN
     return device.CPU
+
+
+def _sample_places(dataset: Value | None) -> tuple[Device, ...]:
+    """Where the tensors of a data set are, in the order in which its samples have them; empty where one is unknown."""
+    tensors = dataset.tensors if isinstance(dataset, Stateful) else ()
+    places = tuple(replace(value.device, implied=False) for value in tensors if isinstance(value, Tensor))
+    return places if len(places) == len(tensors) else ()
 
 
 def _on_cpu(item: Value) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
-from devlint.flow import mentions, names, table
+from devlint.flow import mentions, names, table, whereabouts
 from devlint.flow.evidence import DEVICE_NAME
 from devlint.flow.operations import in_graph
 from devlint.flow.values import (
@@ -42,7 +42,7 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     if isinstance(base, Named):
         return frame.machine.behind(Named(names.canonical(f"{base.path}.{attr}")), names.dotted(node))
     if isinstance(base, (Tensor, Batches)):
-        return _tensor_attribute(node, base)
+        return _tensor_attribute(frame, node, base)
     if isinstance(base, (Module, Instance)):
         return _object_attribute(frame, node, base)
     if isinstance(base, Opaque):
@@ -56,12 +56,12 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     return UNKNOWN
 
 
-def _tensor_attribute(node: ast.Attribute, base: Tensor | Batches) -> Value:
+def _tensor_attribute(frame: Frame, node: ast.Attribute, base: Tensor | Batches) -> Value:
     tensor = as_tensor(base)
     if node.attr == "device":
         return DeviceValue(tensor.device, node, tensor if tensor.factory else None, "tensor" if tensor.certain else "")
     if node.attr in _PYTHON_ATTRIBUTES:
-        return UNKNOWN
+        return whereabouts.on_cuda(frame, node) or UNKNOWN
     if isinstance(base, Batches):
         return base
     return _same(tensor, node.attr)

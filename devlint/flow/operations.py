@@ -26,11 +26,11 @@ def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[M
     clash = meet(frame, node, operator, "operands", tensors)
     if inplace and is_tensor(operands[0][1]):
         return replace(as_tensor(operands[0][1]), certain=True)
-    result = _ranked(operator, blend(*(met[1] for met in tensors)), [as_tensor(value) for _, value, _ in operands])
+    result = ranked(operator, blend(*(met[1] for met in tensors)), [as_tensor(value) for _, value, _ in operands])
     return stranded(result) if clash else result
 
 
-def _ranked(operator: str, result: Tensor, operands: Sequence[Tensor]) -> Tensor:
+def ranked(operator: str, result: Tensor, operands: Sequence[Tensor]) -> Tensor:
     """The result of an operator with its number of dimensions, where those of the operands are known."""
     ranks = [operand.rank for operand in operands if operand.certain]
     known = [rank for rank in ranks if rank is not None]

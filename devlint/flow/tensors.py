@@ -38,7 +38,10 @@ _SAME_SHAPE = frozenset(
     log sqrt abs neg square abs_ clamp clamp_ clamp_min clamp_max softmax log_softmax add sub mul div add_ sub_
     mul_ div_ pow zero_ fill_ normal_ uniform_ requires_grad random_ bernoulli_ log2 sin cos to_dense round
     floor ceil masked_fill masked_fill_ share_memory_ pin_memory type roll flip cumsum sort triu tril copy_
-    logical_not bitwise_not""".split()
+    logical_not bitwise_not dropout alpha_dropout gelu leaky_relu elu selu celu silu mish softplus softsign hardtanh
+    hardswish hardsigmoid relu6 logsigmoid softmin gumbel_softmax normalize layer_norm group_norm instance_norm
+    batch_norm rms_norm tanhshrink relu_ sigmoid_ tanh_ exp_ rsqrt reciprocal expm1 log1p log10 erf sign trunc frac
+    nan_to_num cumprod""".split()
 )
 _ALWAYS_MANY = frozenset(
     {"view", "reshape", "flatten", "unsqueeze", "expand", "repeat", "unsqueeze_", "nonzero", "masked_select", "tile"}

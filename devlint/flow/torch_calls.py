@@ -159,11 +159,18 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
         return replace(
             result, many=True, rank=rank + grown if same and rank is not None and grown is not None else None
         )
-    if name in _BROADCASTING:
-        ranks = [as_tensor(value).rank for _, value, _ in operands]
-        sure = [rank for rank in ranks if rank is not None]
-        return replace(result, rank=max(sure) if len(sure) == len(ranks) else None, certain=True)
+    if name == "matmul" or name in _BROADCASTING:
+        return _combined(name, result, [as_tensor(value) for _, value, _ in operands])
     return tensors.shaped(shifted, name, result, as_tensor(definite[0]))
+
+
+def _combined(name: str, result: Tensor, operands: list[Tensor]) -> Tensor:
+    """The result of a function of several tensors, with its number of dimensions where theirs are known."""
+    if name == "matmul":
+        return operations.ranked("@", result, operands)
+    ranks = [tensor.rank for tensor in operands]
+    sure = [rank for rank in ranks if rank is not None]
+    return replace(result, rank=max(sure) if len(sure) == len(ranks) else None, certain=True)
 
 
 _BROADCASTING = frozenset("add sub mul div maximum minimum where fmod remainder eq ne lt le gt ge".split())

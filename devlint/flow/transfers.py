@@ -191,7 +191,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         # the dropped result is reported, and what follows from it is not
         frame.state.env[node.value.id] = replace(stranded(tensor), device=device.UNKNOWN)
     if isinstance(receiver, Batches):
-        return replace(receiver, device=target.device)
+        return replace(receiver, device=target.device, parts=())
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
         return _moved_stranger(frame, call, receiver, target.device)
     return _moved(frame, call, tensor, target.device)

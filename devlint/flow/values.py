@@ -248,6 +248,8 @@ class Loader(Value):
     """Whether the batches are known to be made of tensors alone."""
     wrapped: bool = False
     """Whether it is what an unknown call made of the loader: a progress bar, if it is looped over at once."""
+    parts: tuple[Device, ...] = ()
+    """Where the parts of a batch are, if they are in different places."""
 
 
 @immutable(frozen=True, slots=True)
@@ -259,6 +261,13 @@ class Batches(Value):
     certain: bool = False
     part: bool = False
     """Whether it is a part of a batch, not the whole."""
+    parts: tuple[Device, ...] = ()
+    """Where its parts are, if they are in different places."""
+
+    def at(self, position: int) -> Batches:
+        """One part of it."""
+        place = self.parts[position] if position < len(self.parts) else self.device
+        return replace(self, device=place, part=True, parts=())
 
 
 @immutable(frozen=True, slots=True)

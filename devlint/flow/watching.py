@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
+from typing import Any
 
 from devlint.flow.consulted import Project
-from devlint.flow.frame import Call, Frame
+from devlint.flow.frame import Frame
 from devlint.flow.index import FunctionInfo
 from devlint.flow.machine import Machine
-from devlint.flow.values import Value
 from devlint.flow.watch import Watch, Watched
 
 
@@ -36,10 +36,11 @@ class _Watching(Machine):
                 self._run_alone(max(around, key=lambda info: info.node.lineno))
         return self.seen
 
-    def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
-        super()._bind(frame, info, call, bound)
+    def _frame(self, info: FunctionInfo, *given: Any, **named: Any) -> Frame:
+        frame = super()._frame(info, *given, **named)
         for parameter in info.parameters:
             self.seen.note(frame, parameter, frame.state.env[parameter.arg])
+        return frame
 
 
 def _contains(function: ast.stmt, node: Watched) -> bool:

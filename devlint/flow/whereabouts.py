@@ -25,6 +25,15 @@ def asked(frame: Frame, node: ast.expr, right: ast.expr) -> Flag | None:
     return None if place is None else _is(place, right.value)
 
 
+def either(frame: Frame, node: ast.expr) -> ast.expr | None:
+    """The tensor of ``x.device.type`` if that is surely the CPU or CUDA, so that ``x.is_cuda`` asks the same."""
+    if not isinstance(node, ast.Attribute) or node.attr != "type" or not isinstance(node.value, ast.Attribute):
+        return None
+    place = _type_of(frame, node)
+    sure = place is not None and all(leaf.kind is Kind.CPU or leaf.type == "cuda" for leaf in place.leaves())
+    return node.value.value if sure else None
+
+
 def on_cuda(frame: Frame, node: ast.Name | ast.Attribute) -> Flag | None:
     """The condition ``x.is_cuda``, where it is known what it hangs on."""
     if not isinstance(node, ast.Attribute) or node.attr != "is_cuda":

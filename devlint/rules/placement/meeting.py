@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from devlint.device import LOOP, RETURN, Device, Kind, Role
+from devlint.device import EACH, LOOP, RETURN, Device, Kind, Role
 from devlint.finding import Severity
 from devlint.sites import LEADS, Forward, Operand, Operation, Scope
 
@@ -122,11 +122,12 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # a 0-dim tensor on the CPU may meet an accelerator
     if stray.many is not True or not other.certain or stray.attribute is not None:
         return None
-    if _cpu(stray.device) == _cpu(other.device) == 1:
+    crossed = _crossed(stray.device, other.device)
+    if _cpu(stray.device) == _cpu(other.device) == 1 and not crossed:
         # on some paths the one, on some the other: nothing says that they meet
         return None
     # what is on the CPU on some paths only, or very probably a tensor, is very probably a bug
-    severity = Severity.ERROR if _cpu(stray.device) == 2 and stray.certain else Severity.WARNING
+    severity = Severity.ERROR if (_cpu(stray.device) == 2 or crossed) and stray.certain else Severity.WARNING
     if not mere(other.device):
         return Meeting(stray, other, severity)
     aware = (scope.module or scope.device_aware) and not other.derived
@@ -160,13 +161,18 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
     return Meeting(target, value, severity, creation=target.factory_node)
 
 
+def _crossed(first: Device, second: Device) -> bool:
+    """Whether both are taken one by one from lists of several kinds, so that each of the one meets all of the other."""
+    return first.guard.startswith(EACH) and second.guard.startswith(EACH) and first.guard != second.guard
+
+
 def _cpu(device: Device) -> int:
     """How surely the device is the CPU on a machine with an accelerator: 2 surely, 1 on some path, 0 not at all."""
     if device.kind is Kind.CPU:
         return 2
-    if device.guard.startswith(LOOP) and device.other is not None and _cpu(device.other) == 2 and not device.switched:
-        # so it is when the loop begins
-        return 2
+    if device.guard.startswith(LOOP) and device.then is not None and device.other is not None:
+        # so it is when the loop begins, or in later rounds
+        return max(_cpu(device.then), _cpu(device.other))
     return int(not device.switched and any(leaf.kind is Kind.CPU for leaf in device.leaves()))
 
 

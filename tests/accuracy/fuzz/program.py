@@ -71,6 +71,15 @@ class Program:
             end += 1
         return end
 
+    def function_of(self, row: int) -> int:
+        """The row of the innermost function around a row; 0 at the top level."""
+        around = (
+            start
+            for start, line in enumerate(self.lines[: row - 1])
+            if line.text.lstrip().startswith("def ") and row - 1 < self.end(start)
+        )
+        return max((start + 1 for start in around), default=0)
+
     def longer(self) -> Program:
         """The program with one more round of every loop."""
         lines = []

@@ -185,6 +185,123 @@ PROGRAMS = {
             m3 = m1.expand_as(m2)
             m2 = m1.clone()
     """,
+    "a variable for where a tensor surely is": """
+        m4 = torch.ones(4, 4).cuda()
+        flag8 = m4.is_cuda
+        if flag8:
+            m4 = torch.ones(4, 4)
+        class Box13:
+            def __init__(self, kept):
+                self.kept = kept
+        box14 = Box13(m4)
+        box14.kept = torch.where(torch.ones(4, 4, dtype=torch.bool), m4, 0.0)
+        x = torch.where(torch.ones(4, 4, dtype=torch.bool), m4, 0.0)
+    """,
+    "a mistake that another one, claimed before, hides for some": """
+        flag2 = "word1" in sys.argv
+        m4 = torch.ones(4, 4)
+        m10 = m4
+        e11 = 0
+        while (e11 := e11 + 1) < 3:
+            m10.add_(m4)
+            if flag2:
+                m10 = m10.cuda()
+        m10[torch.arange(4)] = torch.ones(4, 4).cuda()
+    """,
+    "a condition that always holds, and rounds in rounds": """
+        flag2 = "word1" in sys.argv
+        m3 = torch.ones(4, 4)
+        m4 = torch.ones(4, 4).cuda()
+        e19 = 0
+        while (e19 := e19 + 1) < 4:
+            m22 = m3
+            if m22.device.type == "cpu" or m22.is_cuda:
+                m14 = m4
+            m5 = m22 @ m14
+            for n27 in range(3):
+                if flag2:
+                    break
+                m3 = m3.to(device=m4.device)
+    """,
+    "a claim of arguments behind another one": """
+        m2 = torch.ones(4, 4).cuda()
+        m9 = m2.cpu()
+        def function21(p22, p23):
+            m25 = torch.maximum(p22, m9)
+            p22 = torch.zeros_like(m9)
+            return torch.where(torch.eye(4, device=torch.minimum(p22, m25).device) > 0, torch.minimum(p22, m25), p22)
+        m26 = function21(m9, nn.Linear(4, 4))
+    """,
+    "a function that keeps the shape": """
+        m3 = F.dropout(torch.ones(4, 4), 0.5).unsqueeze(0)[0] * 1
+        x = torch.eye(4, device="cuda").add(m3)
+    """,
+    "a loader whose parts are in different places": """
+        m1 = torch.ones(4, 4)
+        i6 = torch.ones(4, 4, device="cuda").argmax(dim=1)
+        loader7 = DataLoader(TensorDataset(m1, i6), batch_size=4)
+        for x16, y17 in loader7:
+            loss18 = F.cross_entropy(x16, y17)
+        i8 = torch.cat([i6] * 2)
+        loss18 = F.cross_entropy(m1, i8)
+        for x16, y17 in DataLoader(TensorDataset(m1, i8), batch_size=4):
+            loss18 = F.cross_entropy(x16, y17)
+        for x16, y17 in DataLoader(TensorDataset(torch.cat([m1]*2), i8), batch_size=4):
+            loss18 = F.cross_entropy(x16, y17)
+    """,
+    "an entry that is replaced keeps its place": """
+        m3 = torch.ones(4, 4)
+        net5 = nn.Sequential(nn.Linear(4, 4), nn.ReLU()).cuda()
+        a16 = {"a": m3, "b": m3}
+        a16["a"] = a16["b"]
+        for e27 in a16.values():
+            m28 = net5(a16.get("a"))
+            a16["b"] = a16["b"].cuda()
+    """,
+    "matrices that are stacked and summed up": """
+        m2 = torch.matmul(torch.ones(4,4), torch.ones(4, 4, device="cpu"))
+        m3 = torch.stack([m2, m2]).sum(0)
+        m5 = m3+m3
+        i25 = torch.arange(4).cuda()
+        m5[i25] = 2.0
+        m3[i25] = 2.0
+        m4 = torch.ones(4,4,device="cpu")+ torch.ones(4,4)
+        m4[i25] = 2.0
+    """,
+    "items of one list, each with all of them": """
+        m2 = torch.ones(4, 4).cuda()
+        ls3 = [torch.ones(4, 4), torch.ones(4, 4)]
+        ls3[0] = m2
+        for e16 in ls3:
+            c17 = [part + e16 for part in ls3]
+    """,
+    "a module that moves what it made itself": """
+        class Net4(nn.Module):
+           def __init__(self):
+               super().__init__()
+               self.layer = nn.Linear(4, 4)
+               self.part5 = torch.ones(())
+           def forward(self, x):
+               x = self.layer(x)
+               x = x - self.part5.to(x.device)
+               return x
+        net9 = Net4()
+        def function10(p11):
+            return net9(p11)
+        m13 = function10(torch.ones(4, 4))
+        m18 = m13.cuda()
+        m19 = m13.to(torch.float32)
+        criterion20 = nn.BCEWithLogitsLoss(pos_weight=torch.ones(4, device="cuda")).to(device=m18.device)
+        s21 = criterion20(m13, m19)
+    """,
+    "elsewhere in later rounds": """
+        m1 = torch.ones(4, 4)
+        m1 = m1.cuda()
+        a4 = m1
+        for n11 in range(3):
+            a4.mul_(torch.ones((), device=m1.device))
+            a4 = torch.ones(4, 4)
+    """,
 }
 
 
