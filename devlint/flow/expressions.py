@@ -226,7 +226,7 @@ def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
         return guards.flag_of(frame, node) or UNKNOWN
     value = evaluate(frame, node.operand)
     if isinstance(value, Tensor):
-        return operations.derived(value)
+        return operations.derived(value, rank=value.rank)
     if isinstance(value, Opaque) and value.hint == "tensor":
         return as_tensor(value)
     if isinstance(node.op, ast.USub) and isinstance(value, Const):

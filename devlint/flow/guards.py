@@ -101,8 +101,9 @@ def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
     whole = isinstance(node.op, ast.And)
     if any(part == Flag("True", False) or part == Flag("False") for part in parts):
         return Flag(str(not whole))
-    parts = list(dict.fromkeys(part for part in parts if part.key not in ("True", "False")))
-    if any(part.negated() in parts for part in parts):
+    different = {(part.key, part.positive): part for part in parts if part.key not in ("True", "False")}
+    parts = list(different.values())
+    if any((part.key, not part.positive) in different for part in parts):
         return Flag(str(not whole))
     if len(parts) < 2:
         only = parts[0] if parts else Flag("True")

@@ -135,7 +135,12 @@ def _operand(frame: Frame, node: ast.AST, value: Value) -> Operand:
     """The site's view of a tensor: what a module took as its input is where the module is."""
     operand = frame.operand(node, value)
     place = frame.state.heap.get((operand.device.symbol, FED))
-    return replace(operand, device=place) if isinstance(place, Device) else operand
+    return replace(operand, device=_elsewhere(place if isinstance(place, Device) else operand.device))
+
+
+def _elsewhere(place: Device) -> Device:
+    """A place that is known only where there is an accelerator, as it is there: without one nothing fails."""
+    return place if place.known else place.assume(device.AVAILABLE, True)
 
 
 def _away(frame: Frame, value: Value) -> bool:
@@ -147,7 +152,7 @@ def _away(frame: Frame, value: Value) -> bool:
     if isinstance(value, Opaque) and value.role is not Role.INPUT and not value.near.known:
         return False
     tensor = as_tensor(value)
-    place = frame.state.settled(tensor.device)
+    place = _elsewhere(frame.state.settled(tensor.device))
     if not place.known:
         place = tensor.near
     return place.known and place.accelerates() is not False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devlint.device import EACH, ITEMS, Role
+from devlint.device import EACH, ITEMS, Device, Role
 from devlint.flow.indexing import ROUND, item, member, part
 from devlint.flow.values import UNKNOWN, Batches, Const, Loader, Module, Opaque, Sequence, Tensor, Value, as_tensor
 from devlint.immutable import replace
@@ -43,11 +43,19 @@ def iterate(value: Value) -> Value:
 
 def each(value: Value, row: int) -> Value:
     """The item that one round gets: of several kinds it is one, the same throughout the round."""
-    if isinstance(value, Tensor) and value.device.guard == ITEMS:
-        return replace(value, device=replace(value.device, guard=f"{EACH}{row}"))
+    if isinstance(value, Tensor) and ITEMS in value.device.guards():
+        return replace(value, device=_taken(value.device, f"{EACH}{row}"))
     if isinstance(value, Sequence) and value.items is not None and not value.mutable:
         return replace(value, items=tuple(each(item, row) for item in value.items))
     return value
+
+
+def _taken(place: Device, guard: str) -> Device:
+    """Where one item is, of a list that holds several kinds, under some conditions perhaps."""
+    if place.then is None or place.other is None:
+        return place
+    then, other = _taken(place.then, guard), _taken(place.other, guard)
+    return replace(place, guard=guard if place.guard == ITEMS else place.guard, then=then, other=other)
 
 
 def of_all(value: Value) -> Value:

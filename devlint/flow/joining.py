@@ -37,6 +37,8 @@ def join(first: Value, second: Value, guard: str) -> Value:
     if isinstance(first, (Tensor, Opaque)) and isinstance(second, (Tensor, Opaque)):
         return _join_values(first, second, guard)
     for one, two in ((first, second), (second, first)):
+        if isinstance(one, Tensor) and isinstance(two, Batches) and two.certain and two.part:
+            return _join_values(as_tensor(first), as_tensor(second), guard)
         if isinstance(one, Sequence) and isinstance(two, Opaque) and one.items and two.role is device.Role.INPUT:
             return _join_parts(one, two, guard)
         sampler = isinstance(one, Stateful) and one.path.endswith("Sampler")
@@ -127,7 +129,8 @@ def _join_items(first: Sequence, second: Sequence, guard: str) -> Value:
     grown = guard.startswith(device.LOOP) or any(
         isinstance(held.item, Tensor) and held.item.device.guard == ITEMS for held in (first, second)
     )
-    if grown or first.items == () or second.items == ():
+    branched = first.items and second.items and not guard.startswith(device.LOOP)
+    if (grown and not branched) or first.items == () or second.items == ():
         return gather(first, second)
     return join(first.item, second.item, guard)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,11 @@ _ONLY_LOOK = frozenset(
     register_backward_hook register_state_dict_post_hook register_load_state_dict_post_hook extra_repr""".split()
 )
 """Methods of every module which put no part of it anywhere."""
+_KEEPS_RANK = re.compile(
+    r"torch\.nn\.(Linear|\w*Norm(\dd)?|Conv(Transpose)?\dd|\w*Dropout(\dd)?|\w*ReLU6?|[CSG]?ELU|Sigmoid|Tanh|SiLU"
+    r"|Softplus|(Log)?Softmax|Identity)$"
+)
+"""Layers whose results have as many dimensions as their inputs."""
 _RECURRENT = frozenset({"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"})
 
 
@@ -306,8 +312,10 @@ def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: lis
     many = None if module.path.endswith("Loss") else True
     if not module.has_state:
         result = blend(*inputs) if inputs else Tensor(device.UNKNOWN)
-        return replace(result, many=many if many is None else result.many, rank=None, certain=True)
-    result = Tensor(place, many=many, certain=True, story=frame.story_of(module), grad="graph")
+        rank = result.rank if _KEEPS_RANK.match(module.path) else None
+        return replace(result, many=many if many is None else result.many, rank=rank, certain=True)
+    rank = as_tensor(inputs[0]).rank if len(inputs) == 1 and _KEEPS_RANK.match(module.path) else None
+    result = Tensor(place, many=many, rank=rank, certain=True, story=frame.story_of(module), grad="graph")
     if module.path in _RECURRENT:
         state: Value = Sequence((result, result), result) if module.path.endswith("LSTM") else result
         return Sequence((result, state), UNKNOWN)

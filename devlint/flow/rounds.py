@@ -35,10 +35,10 @@ def forget(state: State, guard: str) -> None:
     """After a loop, what depends on the number of its rounds is not known."""
     for name, value in state.env.items():
         if isinstance(value, Tensor) and _depends(value.device, guard):
-            state.env[name] = replace(value, device=UNKNOWN, factory="", factory_node=None, story=())
+            state.env[name] = _somewhere(value)
     for key, held in state.heap.items():
         if isinstance(held, Device) and _depends(held, guard):
-            state.heap[key] = UNKNOWN
+            state.heap[key] = _in_any_case(held)
         elif isinstance(held, (Sequence, Mapping)):
             state.heap[key] = _content(held, guard)
 
@@ -68,7 +68,21 @@ def _left(value: Value, guard: str) -> Value:
         return value
     if value.device.guard == guard.replace(LOOP, EACH, 1):
         return replace(value, device=replace(value.device, guard=ITEMS))
-    return replace(value, device=UNKNOWN, factory="", factory_node=None, story=())
+    return _somewhere(value)
+
+
+def _somewhere(value: Tensor) -> Tensor:
+    """A tensor of which nothing is known but what all rounds have in common."""
+    return replace(value, device=_in_any_case(value.device), factory="", factory_node=None, story=())
+
+
+def _in_any_case(place: Device) -> Device:
+    """The CPU, or an accelerator of one kind, where a choice leaves nothing else."""
+    leaves = place.leaves()
+    kinds = {(leaf.kind, leaf.type) for leaf in leaves}
+    if len(kinds) > 1 or leaves[0].kind not in (Kind.CPU, Kind.ACCELERATOR):
+        return UNKNOWN
+    return replace(leaves[0], index=None, implied=False)
 
 
 def is_of(key: str, guard: str) -> bool:

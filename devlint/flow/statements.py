@@ -368,14 +368,14 @@ def _loop(
     # what comes after is read as if the loop ran at least once
     if end.dead and loop.breaks:
         # it is always left in the middle
-        left, breaks = loop.breaks[0], loop.breaks[1:]
+        left, breaks = loop.breaks[-1], loop.breaks[:-1]
     else:
         frame.state = end if not end.dead else entry
         frame.state.dead = False
         run_body(frame, node.orelse)
         left, breaks = frame.state, loop.breaks
     rounds.forget(left, guard)
-    for position, state in enumerate(breaks):
+    for position, state in enumerate(reversed(breaks)):
         rounds.forget(state, guard)
         left = rejoin(left, state, f"break {position} of loop {frame.at(node)}")
     frame.state = left
@@ -391,7 +391,8 @@ def _iteration(
     run_body(frame, node.body)
     frame.loops.pop()
     end = frame.state
-    for position, left in enumerate(loop.continues):
+    # the last first: it hangs on what the ones before left over
+    for position, left in enumerate(reversed(loop.continues)):
         end = rejoin(end, left, f"continue {position} of loop {frame.at(node)}")
     return end
 

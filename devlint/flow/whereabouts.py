@@ -101,7 +101,11 @@ def _is(place: Device, kind: str) -> Flag | None:
     if place.then is None or place.other is None or place.guard.startswith(_MARKS):
         return None
     then, other = _is(place.then, kind), _is(place.other, kind)
-    if then is None or other is None or {then.key, other.key} != {"True", "False"}:
+    if then is None or other is None:
+        return None
+    if then.key == other.key:
+        return then if then == other else None
+    if {then.key, other.key} != {"True", "False"}:
         return None
     positive = then.key == "True"
     return Flag(place.guard, positive, accelerated if positive else -accelerated)

@@ -239,14 +239,8 @@ PROGRAMS = {
     "a loader whose parts are in different places": """
         m1 = torch.ones(4, 4)
         i6 = torch.ones(4, 4, device="cuda").argmax(dim=1)
-        loader7 = DataLoader(TensorDataset(m1, i6), batch_size=4)
+        loader7 = DataLoader(TensorDataset(torch.cat([m1] * 2), torch.cat([i6] * 2)), batch_size=4)
         for x16, y17 in loader7:
-            loss18 = F.cross_entropy(x16, y17)
-        i8 = torch.cat([i6] * 2)
-        loss18 = F.cross_entropy(m1, i8)
-        for x16, y17 in DataLoader(TensorDataset(m1, i8), batch_size=4):
-            loss18 = F.cross_entropy(x16, y17)
-        for x16, y17 in DataLoader(TensorDataset(torch.cat([m1]*2), i8), batch_size=4):
             loss18 = F.cross_entropy(x16, y17)
     """,
     "an entry that is replaced keeps its place": """
@@ -301,6 +295,89 @@ PROGRAMS = {
         for n11 in range(3):
             a4.mul_(torch.ones((), device=m1.device))
             a4 = torch.ones(4, 4)
+    """,
+    "a condition that says the same twice": """
+        flag2 = "word1" in sys.argv
+        m3 = torch.ones(4, 4)
+        def function4(p5, p6, p7=torch.ones(4, 4)):
+            return m3
+        for n17 in range(3):
+            if not m3.is_cuda and not flag2:
+                continue
+            m3[torch.ones(4, 4, device="cuda") > 0] = 0.0
+            m22 = function4(m3, torch.eye(4, device="cuda"), p7=m3)
+            m3 = torch.ones(4, 4, device="cuda")
+    """,
+    "a loop that is left and begun again as there is an accelerator": """
+        m1 = torch.ones(4, 4)
+        e9 = 0
+        while (e9 := e9 + 1) < 4:
+            if torch.cuda.is_available():
+                m1 = m1.cuda()
+                continue
+            break
+        a19 = m1
+        array25 = a19.detach().numpy()
+    """,
+    "one way out of a round behind the other": """
+        m1 = torch.ones(4, 4)
+        m2 = torch.ones(4, 4).cuda()
+        for n11 in range(3):
+            if torch.cuda.is_available():
+                continue
+            if n11 > 5:
+                m1 = m1.to(m2.device)
+                continue
+        m1 + m2
+    """,
+    "a batch in the place of a tensor": """
+        m1 = torch.ones(4, 4)
+        v2 = m1.sum(0) * 1
+        loader3 = DataLoader(TensorDataset(torch.ones(8, 4), torch.arange(8) % 4), batch_size=4)
+        for x5, y6 in loader3:
+            x5 = x5.cuda()
+            m1[0] += v2
+            m1, x5 = x5, m1
+    """,
+    "a list that grew on one path": """
+        flag2 = "word1" in sys.argv
+        m3 = torch.ones(4, 4)
+        ls22 = [torch.ones(4, 4), torch.ones(4, 4)]
+        if not flag2:
+            ls22.append(torch.ones(4, 4).cuda())
+        for e30 in ls22:
+            if not flag2:
+                continue
+            u33 = e30.mm(m3)
+    """,
+    "a layer that keeps the number of dimensions": """
+        net11 = nn.BatchNorm1d(4)
+        m20 = net11(torch.eye(4)).unsqueeze(0)[0] * 1
+        torch.index_select(m20, 0, torch.randint(0, 4, (4,), device="cuda")).cuda()
+    """,
+    "a negative tensor": """
+        m2 = -torch.rand(4, 4)
+        i3 = m2.argmax(dim=1)
+        x= torch.index_select(torch.ones(4, 4, device="cuda"), 0, i3)
+    """,
+    "CUDA by another name, after a loop": """
+        m4 = torch.ones(4, 4).cuda()
+        ls8 = [torch.ones(4, 4), torch.ones(4, 4)]
+        for n14 in range(2):
+            m4 = torch.ones(4, 4, device="cuda:0")
+        m35 = ls8[0] * m4
+        m4 = torch.ones(4, 4).cuda()
+        for n14 in range(2):
+            if m4.device.type == "cuda":
+                m4 = torch.ones(4, 4, device="cuda:0")
+        m35 = ls8[0] * m4
+    """,
+    "tensors that change places": """
+        m3 = torch.ones(4, 4, device="cuda").cpu() * torch.eye(4)
+        m4 = torch.ones(4, 4)
+        for n6 in range(3):
+            m3, m4 = m4, m3
+        m4[torch.arange(4)] = torch.ones(4, 4).cuda()
     """,
 }
 
