@@ -79,7 +79,7 @@ def moves_inputs(info: ClassInfo) -> bool:
     forward = info.method("forward")
     if forward is None:
         return True
-    moved = [node.value for node in forward.nodes if isinstance(node, ast.Attribute) and node.attr in _PLACING]
+    moved = [node.value for node in forward.attributes if node.attr in _PLACING]
     return not all(_is_made(node) or _is_made(_kept(info, node)) for node in moved)
 
 

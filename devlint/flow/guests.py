@@ -29,6 +29,7 @@ from devlint.flow.values import (
     Loader,
     Module,
     Sequence,
+    Stateful,
     Tensor,
     Unknown,
     Value,
@@ -110,6 +111,9 @@ def enter(there: Machine, frame: Frame, function: Function, call: Call) -> Value
     if idle or not there.is_worth(info) or there.refuses(frame, info):
         here.loaders.escape(call.values())
         return stranger(frame, call, f".{info.name}")
+    for value in call.values():
+        if isinstance(value, Stateful):
+            here.loaders.sharing.leave(value)
     before = frame.state.heap
     here.muted += 1
     result = there.run_call(frame, function, call)

@@ -114,11 +114,13 @@ class Loaders:
         return [self._by_oid[oid] for oid in oids]
 
     def escape(self, values: Iterable[Value]) -> None:
-        """Loaders among ``values`` go where they cannot be followed."""
+        """Loaders and samplers among ``values`` go where they cannot be followed."""
         for value in values:
             if isinstance(value, Loader):
                 for known in self._known(value.oids):
                     known.escapes = True
+            elif isinstance(value, Stateful):
+                self.sharing.leave(value)
             elif type(value) in CONTAINERS:
                 self._escape_from(value)
 

@@ -110,6 +110,9 @@ def _sure(first: Value, place: Device, second: Value, other_place: Device) -> bo
 
 
 def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[ast.AST, Value]) -> None:
+    if frame.machine.muted:
+        # seen by a caller, with its tensors
+        return
     for (where, value), (_, other) in ((first, second), (second, first)):
         tensor = as_tensor(value)
         if tensor.attribute is None or not frame.after_init or tensor.many is False:

@@ -42,6 +42,11 @@ class Sharing:
         self._samplers[call.node] = shuffle is None or (isinstance(shuffle, Const) and shuffle.value is True)
         return Stateful(path, node=call.node)
 
+    def leave(self, sampler: Stateful) -> None:
+        """Code that cannot be seen from here gets a sampler, and may tell it the epoch."""
+        if sampler.node is not None:
+            self._samplers.pop(sampler.node, None)
+
     def make(self, frame: Frame, call: Call, oid: int) -> None:
         """A loader is made."""
         made = self._made.get(oid)
