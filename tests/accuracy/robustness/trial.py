@@ -20,13 +20,12 @@ from devlint.check.fixes.mend import mend
 from devlint.check.silence import silenced
 from devlint.check.source import split_lines
 from devlint.check.suppress import META
-from devlint.config import Config, Selection
+from devlint.config import OUTPUT_FORMATS, Config, Selection
 from devlint.finding import Finding
 from devlint.report import Report, render
 from devlint.selection import PARSE_ERROR, rules
 
 EVERYTHING = Config().selecting(Selection(("ALL",)))
-FORMATS = ("text", "concise", "json", "statistics")
 
 
 class HangError(Exception):
@@ -95,9 +94,10 @@ def _complaints(tally: Tally, text: str, thorough: bool) -> Iterator[str]:
     if thorough:
         tally.counts["remembered and shown"] += 1
         yield from _remembered(found)
-        for way in FORMATS:
-            report = Report(found, 1, 0, {"tried.py": data})
-            "".join(render(report, "statistics" if way == "statistics" else "", way))
+        report = Report(found, 1, contents={"tried.py": data})
+        for way in OUTPUT_FORMATS:
+            "".join(render(report, "", way))
+        "".join(render(report, "statistics", "text"))
 
 
 def _is_read(read: Callable[[str], object], text: str) -> bool:
