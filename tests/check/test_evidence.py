@@ -146,6 +146,24 @@ class TestARun:
         Path("train.py").write_text(SCRIPT.replace("lr=0.1", "lr=0.2"), encoding="utf-8")
         assert found("train.py", "--evidence", "run.json")[0][2]["verdict"] == "undecided"
 
+    def test_a_file_that_the_run_does_not_name_was_not_reached(self) -> None:
+        code = "import torch\n\n\ndef drop(x: torch.Tensor, device):\n    x.to(device)\n"
+        Path("other.py").write_text(code, encoding="utf-8")
+        arguments = ("other.py", "--evidence", "run.json")
+        assert [evidence["verdict"] for *_, evidence in found(*arguments)] == ["not reached"]
+        Path("train.py").unlink()  # of what is not here either, the run may have been as well
+        document = json.loads(Path("run.json").read_text().replace("train.py", "lost.py"))
+        Path("run.json").write_text(json.dumps(document))
+        assert "= run: undecided: the run was of other files\n" in check(*arguments).stdout
+
+    def test_a_notebook_is_in_no_record(self) -> None:
+        cell = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": None, "outputs": []}
+        source = "import torch\nx = torch.ones(1)\nx.to('cuda')\n"
+        notebook = {"cells": [{**cell, "source": source}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        Path("book.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+        results = found("book.ipynb", "--select", "DVL102", "--evidence", "run.json")
+        assert [evidence["verdict"] for *_, evidence in results] == ["undecided"]
+
     def test_the_standard_input_is_compared_too(self) -> None:
         arguments = ["check", "--isolated", "-", "--stdin-filename", "train.py", "--evidence", "run.json"]
         for code, expected in ((SCRIPT, "3 confirmed"), (f"{SCRIPT}\n", "5 undecided")):
@@ -192,6 +210,14 @@ def other(kind: Any, **more: Any) -> Event:
 MOVE = other("move", source="cuda:0", target="cuda:0")
 LOADER = Loader(name="torch.utils.data.DataLoader", frame=HERE, device="cpu", training=True)
 OPTIMIZER = Optimizer(name="Adam", frame=HERE, made_on=("cuda:0",), stepped_on=("cuda:0",))
+
+
+def witness(process: Process) -> Run:
+    """The run of a script that is taken to be here."""
+    run = Run(Record(complete=True, directory="/src", processes=(process,)))
+    run._files["/src/a.py"] = "/src/a.py", True
+    run.__dict__["_is_here"] = True
+    return run
 
 
 @pytest.mark.parametrize(
@@ -253,9 +279,8 @@ def test_what_speaks_for_and_against_a_rule(code: str, seen: list[Any], verdict:
         )
     }
     process = Process(pid=1, steps=Steps(train=4), **parts)
-    run = Run(Record(complete=True, directory="/src", processes=(process,)))
+    run = witness(process)
     run._record = replace(run._record, findings=())
-    run._files["/src/a.py"] = "/src/a.py", True
     finding = Finding(code, registry()[code].name, Severity.WARNING, "m", "/src/a.py", SPAN)
     (weighed,) = run.weigh([finding], {})
     assert weighed.evidence is not None
@@ -265,8 +290,7 @@ def test_what_speaks_for_and_against_a_rule(code: str, seen: list[Any], verdict:
 def test_another_place_in_the_line_is_not_meant() -> None:
     beside = replace(HERE, column=30, end_column=40)
     process = Process(pid=1, steps=Steps(train=4), events=(copy(frame=beside),))
-    run = Run(Record(complete=True, directory="/src", processes=(process,)))
-    run._files["/src/a.py"] = "/src/a.py", True
+    run = witness(process)
     finding = Finding("DVL102", "discarded-move", Severity.WARNING, "m", "/src/a.py", SPAN)
     (weighed,) = run.weigh([finding], {})
     assert weighed.evidence == traces.Evidence("not reached")
@@ -283,8 +307,7 @@ def test_what_costs_most_comes_first() -> None:
     events = tuple(
         replace(event, frame=replace(HERE, line=row, end_line=row)) for row, event in rows.items()
     )  # fmt: skip
-    run = Run(Record(complete=True, directory="/src", processes=(Process(pid=1, events=events),)))
-    run._files["/src/a.py"] = "/src/a.py", True
+    run = witness(Process(pid=1, events=events))
     finding = Finding("DVL102", "discarded-move", Severity.WARNING, "m", "/src/a.py", SPAN)
     findings = [replace(finding, span=Span(row, 9, row, 21)) for row in (1, 2, 3, 4)]
     assert [finding.span.row for finding in run.weigh(findings, {})] == [3, 2, 1, 4]

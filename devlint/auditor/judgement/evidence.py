@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from devlint import traces
@@ -18,10 +19,12 @@ from devlint.finding import Finding, Span
 from devlint.measurement import ENOUGH_STEPS, Measurement
 from devlint.record import Event, Frame, Loader, Record
 from devlint.report.audit.table import Cost
+from devlint.report.shared import has_file
 from devlint.selection import rules
 from devlint.traces import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Evidence, Traces
 
 _CHANGED = "the file has changed since the run"
+_ELSEWHERE = "the run was of other files"
 _NOTHING = Traces()
 
 
@@ -119,7 +122,8 @@ class Run:
         rule = rules().get(finding.code)
         claim = (rule.proof if rule is not None else None) or _NOTHING
         judged = rule is not None and rule.observed
-        if not judged and claim == _NOTHING:
+        # What runs in a notebook, or is typed, has no file in a record.
+        if (not judged and claim == _NOTHING) or finding.span.cell or not has_file(finding.filename):
             return Evidence(UNDECIDED)
         name, same = self._file(finding.filename, contents)
         if not same:
@@ -135,7 +139,18 @@ class Run:
             if word is not None:
                 return Evidence(verdict, f"there was {word}" if verdict == CONTRADICTED else "", measured)
         reached = not claim.left or any(_MEANING[word](left) for word in claim.left)
-        return Evidence(UNDECIDED, measured=measured) if reached else Evidence(NOT_REACHED)
+        if reached:
+            return Evidence(UNDECIDED, measured=measured)
+        return Evidence(NOT_REACHED) if self._is_here else Evidence(UNDECIDED, _ELSEWHERE)
+
+    @cached_property
+    def _is_here(self) -> bool:
+        """Whether the run was of code that is here: else that nothing of a file was seen says nothing."""
+        frames = (event.frame for process in self._record.processes for event in process.events)
+        files = {frame.file for frame in frames if frame is not None}
+        return not files or any(
+            os.path.exists(file) or os.path.exists(_relative(file, self._record.directory) or file) for file in files
+        )
 
     def _file(self, filename: str, contents: Mapping[str, bytes]) -> tuple[str, bool]:
         """What the record calls a file, and whether it is what it was; one that it does not know is."""
