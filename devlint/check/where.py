@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from devlint.check.deep import with_deep_stack
 from devlint.check.source import ParseFailure, Source
-from devlint.device import Device, Kind
+from devlint.device import Device, Kind, Role
 from devlint.finding import Place, Span
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 class Answer:
     """What is known of one name at one place.
 
-    ``kind`` is what it is ("tensor", "module", "device", ...), ``devices`` where it can be ("cpu", "cuda:1", or what
-    the code calls it), ``message`` says both in a sentence, or that nothing is known.  ``story`` are the places that
-    led there.  ``caller`` is the function whose call says so, empty where the code itself does.
+    ``kind`` is what it is ("tensor", "module", "device", ...), ``devices`` where it can be: "cpu", "cuda:1", what the
+    code calls it, or "module" for wherever the module is that it belongs to. ``message`` says both in a sentence, or
+    that nothing is known.  ``story`` are the places that led there.  ``caller`` is the function whose call says so,
+    empty where the code itself does.
     """
 
     name: str
@@ -149,8 +150,10 @@ def _unknown(source: Source, text: str, span: Span) -> Answer:
 
 
 def _plain(device: Device) -> str:
-    """A device as programs read it."""
-    return "cpu" if device.kind is Kind.CPU else str(device).strip("`") if "`" in str(device)[:1] else str(device)
+    """A device as programs read it: ``cpu``, ``cuda:1``, an expression, or ``module`` for wherever its module is."""
+    if device.kind is Kind.SYMBOL:
+        return {Role.INPUT: f"{device.text}.device", Role.PLACE: "module"}.get(device.role or Role.DEVICE, device.text)
+    return "cpu" if device.kind is Kind.CPU else str(device).strip("`")
 
 
 def read(data: bytes | str, filename: str, project: Surroundings | None = None) -> Source | ParseFailure:

@@ -30,7 +30,8 @@ class Analysis:
     """A document with what was found in it.
 
     ``found`` are the findings in its code, ``placed`` the same at their places in its parts, ``broken`` are those that
-    only a part has. ``problem`` is what is wrong with the configuration, or with devlint, in one line.
+    only a part has. ``problem`` is what is wrong with the configuration, or with devlint, in one line. ``looked_at``
+    are the files, whether there or not, on which all this hangs.
     """
 
     snapshot: Snapshot
@@ -41,6 +42,7 @@ class Analysis:
     placed: tuple[Finding, ...] = ()
     broken: tuple[Finding, ...] = ()
     problem: str = ""
+    looked_at: frozenset[str] = frozenset()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -55,13 +57,23 @@ def analyze(snapshot: Snapshot) -> Analysis:
     empty = Analysis(snapshot, config, opened, code, problem=problem)
     if os.path.isabs(snapshot.filename) and force_excluded(snapshot.filename, config):
         return empty
-    data = code if snapshot.notebook else snapshot.parts[0].text
+    data, around = code if snapshot.notebook else snapshot.parts[0].text, _surroundings(snapshot, config)
     try:
-        found = check_code(data, snapshot.filename, config, _surroundings(snapshot, config))
+        found = check_code(data, snapshot.filename, config, around)
     except AnalysisError as error:
         return replace(empty, problem=f"{snapshot.filename}: {FAILED}: {error}")
-    broken = opened.broken if isinstance(opened, OpenedNotebook) else ()
-    return Analysis(snapshot, config, opened, code, tuple(found), tuple(opened.placed(found)), broken, problem)
+    return replace(
+        empty,
+        found=tuple(found),
+        placed=tuple(opened.placed(found)),
+        broken=opened.broken if isinstance(opened, OpenedNotebook) else (),
+        looked_at=frozenset() if around is None else _looked_at(around),
+    )
+
+
+def _looked_at(around: Surroundings) -> frozenset[str]:
+    files, names = around.dependencies()
+    return frozenset({*files, *(os.path.join(folder, name) for folder, name in names)})
 
 
 def _config(snapshot: Snapshot) -> tuple[Config, str]:

@@ -134,7 +134,7 @@ class Server(LanguageServer):
     def _folder(self, filename: str) -> str:
         folders = [_path(folder.uri) for folder in self.workspace.folders.values()]
         folders += [self.workspace.root_path or ""]
-        around = [folder for folder in folders if folder and f"{filename}/".startswith(f"{folder.rstrip('/')}/")]
+        around = [folder for folder in folders if folder and filename.startswith(os.path.join(folder, ""))]
         return max(around, key=len, default="")
 
     # -- what is found -------------------------------------------------------------------------------------------------
@@ -149,6 +149,15 @@ class Server(LanguageServer):
         if known is not None:
             known.cancel()
         self._pending[uri] = asyncio.ensure_future(self._look(uri, pause))
+
+    def saved(self, uri: str) -> None:
+        """A file was written: look at it, and at those for which it was looked at, be it in vain."""
+        self._worker.submit(project.begin)
+        path = _path(uri)
+        for other, analysis in [*self._analyses.items()]:
+            if other == uri or path in analysis.looked_at:
+                self._analyses.pop(other)
+                self.schedule(other, 0)
 
     def schedule_all(self, pause: float = PAUSE) -> None:
         """Look at all that is open, since files have changed that it may depend on."""

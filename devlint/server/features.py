@@ -32,8 +32,8 @@ def _documents(made: Server) -> None:
         made.schedule(params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def saved(_: types.DidSaveTextDocumentParams) -> None:
-        made.schedule_all(0)
+    def saved(params: types.DidSaveTextDocumentParams) -> None:
+        made.saved(params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
@@ -63,8 +63,8 @@ def _notebooks(made: Server) -> None:
         made.schedule(uri)
 
     @made.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
-    def saved(_: types.DidSaveNotebookDocumentParams) -> None:
-        made.schedule_all(0)
+    def saved(params: types.DidSaveNotebookDocumentParams) -> None:
+        made.saved(params.notebook_document.uri)
 
     @made.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseNotebookDocumentParams) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from devlint.check.notebooks.script import Script
 from devlint.config import OUTPUT_FORMATS
 from devlint.finding import Span
 from tests.notebooks import cell, notebook, sources
-from tests.test_cli import run
+from tests.test_cli import ROOT, run
 
 IMPORTS = "import torch\nfrom torch import nn"
 MISMATCH = "print(1)\nz = x + y"
@@ -391,3 +392,15 @@ def test_every_format_tells_the_cell_and_the_line(tree, output_format: str) -> N
             "sarif": f'"startLine": {row},\n                  "startColumn": 10',
             "rdjson": f'"line": {row},\n            "column": 10',
         }[output_format] in shown
+
+
+def test_nothing_of_this_is_loaded_for_other_files(tree) -> None:
+    tree({"a.py": "import torch\ntorch.ones(3).cuda()\n"})
+    code = (
+        "import sys\nfrom devlint.cli import main\n"
+        "try:\n    main(['check', '--no-cache', '-q', '--exit-zero', '--select', 'DVL900', '.'])\n"
+        "finally:\n    print([name for name in sys.modules if 'notebook' in name or name in ('pygls', 'lsprotocol')])"
+    )
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=60)
+    assert done.stdout == "[]\n"

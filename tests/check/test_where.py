@@ -84,6 +84,10 @@ def test_attributes_of_a_module() -> None:
     assert told(code, "self.layer") == ["`self.layer` is a module wherever the module is put that it belongs to"]
     assert told(code, "mask") == ["`self.mask` is a tensor on the CPU"]
     assert told(code, "x") == ["`x` is wherever the caller keeps it"]
+    assert [answer.devices for name in ("self.layer", "x") for answer in ask(code, name)] == [
+        ("module",),
+        ("x.device",),
+    ]
 
 
 def test_batches_and_modules_that_were_moved() -> None:

@@ -254,6 +254,10 @@ def test_what_is_typed_in_another_file_counts(tmp_path: Path) -> None:
         (found,) = [one for one in client.found[uri].diagnostics if one.code == "DVL101"]
         places = {place.location.uri: place.location.range.start.line for place in found.related_information or ()}
         assert places[helpers] == 4
+        # once it is saved, those that look at it are looked at without being touched
+        client.type(helpers, (tmp_path / "helpers.py").read_text())
+        client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(helpers)))
+        await client.until(lambda: "DVL101" not in [one.code for one in client.found[uri].diagnostics])
 
     played(tmp_path, scene)
 
