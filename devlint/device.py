@@ -94,6 +94,8 @@ class Device:
     @property
     def known(self) -> bool:
         """Whether anything is known: a fact, a symbol, or a choice between known devices."""
+        if self.then is None:
+            return self.kind is not Kind.UNKNOWN
         return all(leaf.kind is not Kind.UNKNOWN for leaf in self.leaves())
 
     @property

@@ -26,15 +26,12 @@ def changed(methods: Iterable[FunctionInfo]) -> dict[str, str]:
     for method in methods:
         if method.name == "__init__":
             continue
-        moved = set(nodes.moved_in_place(method.nodes))
-        for node in method.nodes:
-            if not isinstance(node, (ast.Attribute, ast.Subscript)):
-                continue
-            if isinstance(node, ast.Subscript):
-                item = names.dotted(node.value)
-                if isinstance(node.ctx, ast.Store) and item.startswith("self.") and item.count(".") == 1:
-                    found[item.partition(".")[2]] = "assigned"
-                continue
+        moved = set(nodes.moved_in_place(method.of(ast.Assign)))
+        for written in method.of(ast.Subscript):
+            item = names.dotted(written.value) if isinstance(written.ctx, ast.Store) else ""
+            if item.startswith("self.") and item.count(".") == 1:
+                found[item.partition(".")[2]] = "assigned"
+        for node in method.attributes:
             if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
                 found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
             elif node.attr in ("to", "cuda", "cpu") and names.dotted(node.value).startswith("self."):

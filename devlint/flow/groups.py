@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint.flow.values import Const, Value
-from devlint.flow.wrapping import CHOSEN
+from devlint.flow.wrapping import chooses
 from devlint.sites import Group, Scope, Step
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Groups:
     """The process groups of a file."""
 
     def __init__(self, text: str) -> None:
-        self._chosen = CHOSEN.search(text) is not None
+        self._chosen = chooses(text)
         self._entry = ("__name__" in text or "spawn" in text) and _ENTRY.search(text) is not None
         self._made: dict[ast.AST, _Made] = {}
         self._ranked: dict[FunctionInfo | None, ast.AST] = {}

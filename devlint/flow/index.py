@@ -81,17 +81,15 @@ class FunctionInfo(nodes.Holder):
     @cached_property
     def is_generator(self) -> bool:
         """Whether a call makes a generator instead of running the body."""
-        return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in self.own)
+        yields = any(self.of(kind) for kind in (ast.Yield, ast.YieldFrom))
+        return yields and any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in self.own)
 
     @cached_property
     def device_aware(self) -> bool:
         """Whether the function itself says where something is to live."""
-        for node in self.own:
-            if isinstance(node, ast.keyword) and node.arg == "device":
-                return True
-            if isinstance(node, ast.Attribute) and node.attr in ("device", "is_cuda", "cuda", "type_as"):
-                return True
-        return False
+        found: list[ast.AST] = [node for node in self.of(ast.keyword) if node.arg == "device"]
+        found += [node for node in self.attributes if node.attr in ("device", "is_cuda", "cuda", "type_as")]
+        return bool(found) and not set(found).isdisjoint(self.own)
 
     @cached_property
     def dedicated(self) -> bool:

@@ -127,7 +127,8 @@ def in_shim(frame: Frame) -> bool:
 @functools.lru_cache(maxsize=4096)
 def is_gate(key: str) -> bool:
     """Whether a condition tells versions of torch apart."""
-    return _GATE.search(key) is not None
+    lowered = key.lower()
+    return ("version" in lowered or "torch" in lowered) and _GATE.search(key) is not None
 
 
 def tries_versions(node: ast.Try) -> bool:

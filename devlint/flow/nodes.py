@@ -100,14 +100,10 @@ def assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, node.value
 
 
-def moved_in_place(inside: list[ast.AST]) -> Iterator[ast.AST]:
+def moved_in_place(assignments: list[ast.Assign]) -> Iterator[ast.AST]:
     """The targets of statements such as ``self.x = self.x.to(device)``."""
-    for node in inside:
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Call)
-            and isinstance(node.value.func, ast.Attribute)
-        ):
+    for node in assignments:
+        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
             mover = node.value.func
             if (
                 mover.attr in ("to", "cuda", "cpu", "type_as")

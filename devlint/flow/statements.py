@@ -63,7 +63,8 @@ def _expression(frame: Frame, node: ast.Expr) -> None:
     value = node.value
     if isinstance(value, ast.Call):
         frame.discarded = frozenset((value,))
-        if names.dotted(value.func) in _STOPS or frame.machine.index.resolve(names.dotted(value.func)) in _STOPS:
+        path = names.dotted(value.func)
+        if path in _STOPS or frame.machine.index.resolve(path) in _STOPS:
             frame.state.dead = True
             return
     elif isinstance(value, ast.Tuple):

@@ -60,8 +60,8 @@ def aliases(imports: Iterable[tuple[str, str]], text: str) -> Iterator[int]:
     called = [name for name, path in imports if path != name and _matters(f"{path}(")]
     # what the tables of torch's names know matters without a call, too
     known = [name for name, path in imports if torch_api.matters(path) or torch_api.matters(f"{path}.")]
-    for found, end in ((called, r"\("), (known, r"\b")):
-        yield from any_of(found, r"(?<![\w.])", end, text)
+    yield from calls(called, text)
+    yield from _named(known, text)
 
 
 def calls(functions: Collection[str], text: str) -> Iterator[int]:
@@ -73,6 +73,18 @@ def calls(functions: Collection[str], text: str) -> Iterator[int]:
     for name in functions if len(functions) <= _FEW else ():
         for at in _each(text, f"{name}("):
             if not at or not (text[at - 1] == "." or _continues(text[at - 1])):
+                yield at
+
+
+def _named(words: Collection[str], text: str) -> Iterator[int]:
+    """Where a text speaks of some names, which are not attributes."""
+    if len(words) > _FEW:
+        yield from any_of(words, r"(?<![\w.])", r"\b", text)
+    for word in words if len(words) <= _FEW else ():
+        end = len(word)
+        for at in _each(text, word):
+            begins = not at or not (text[at - 1] == "." or _continues(text[at - 1]))
+            if begins and not _continues(text[at + end : at + end + 1]):
                 yield at
 
 
