@@ -109,9 +109,11 @@ class MissingPinMemory(Rule):
         )
 
     def _fix(self, site: Load, moves: list[Transfer]) -> Fix | None:
+        if site.via:
+            return None
         import libcst as cst
 
-        call = None if site.via else parsed(self.source, site.node)
+        call = parsed(self.source, site.node)
         if not isinstance(call, cst.Call):
             return None
         pinned = self.replace(site.node, code(with_keyword(call, "pin_memory", "True")))

@@ -82,9 +82,11 @@ class PinningAcceleratorTensors(Rule):
         )
 
     def _fix(self, site: Load) -> Fix | None:
+        if "pin_memory" not in site.keywords:
+            return None
         import libcst as cst
 
-        call = parsed(self.source, site.node) if "pin_memory" in site.keywords else None
+        call = parsed(self.source, site.node)
         if not isinstance(call, cst.Call):
             return None
         edit = self.replace(site.node, code(without_keyword(call, "pin_memory")))

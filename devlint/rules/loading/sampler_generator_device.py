@@ -112,11 +112,13 @@ class SamplerGeneratorDevice(Rule):
 
     def _on_the_cpu(self, generator: ast.AST | None) -> Fix | None:
         """The generator that is made in the call, without its device."""
+        made = _made_here(generator)
+        if made is None:
+            return None
         import libcst as cst
 
-        made = _made_here(generator)
-        call = parsed(self.source, made) if made is not None else None
-        if made is None or not isinstance(call, cst.Call):
+        call = parsed(self.source, made)
+        if not isinstance(call, cst.Call):
             return None
         bare = without_keyword(call, "device") if made.keywords else call.with_changes(args=call.args[1:])
         return Fix("Make the generator on the CPU", (self.replace(made, code(bare)),), Applicability.UNSAFE)

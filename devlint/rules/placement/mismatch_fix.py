@@ -75,11 +75,13 @@ def _moved(rule: Rule, stray: Operand, target: str) -> Edit | None:
 
 
 def _created(rule: Rule, born: ast.Call, factory: str, target: str) -> Edit | None:
+    tied = any(keyword.arg in _SAYS_WHERE for keyword in born.keywords)
+    if tied or not takes_device(factory):
+        return None
     import libcst as cst
 
     call = parsed(rule.source, born)
-    tied = any(keyword.arg in _SAYS_WHERE for keyword in born.keywords)
-    if tied or not takes_device(factory) or not isinstance(call, cst.Call):
+    if not isinstance(call, cst.Call):
         return None
     return rule.replace(born, code(with_keyword(call, "device", target)))
 

@@ -109,9 +109,11 @@ class HardcodedCudaCall(Rule):
         return any(map(_OTHERS.search, lines))
 
     def _fix(self, site: Transfer, device: str, safe: bool = False) -> Fix | None:
+        if not device:
+            return None
         import libcst as cst
 
-        call = edits.parsed(self.source, site.node) if device else None
+        call = edits.parsed(self.source, site.node)
         changed = _to(call, device) if isinstance(call, cst.Call) else None
         if changed is None:
             return None

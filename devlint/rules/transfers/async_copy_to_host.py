@@ -86,11 +86,11 @@ class AsyncCopyToHost(Rule):
         )
 
     def _fix(self, site: Transfer) -> Fix | None:
-        import libcst as cst
-
         node = site.node
         if site.via or not isinstance(node, ast.Call) or not any(keyword.arg == _FLAG for keyword in node.keywords):
             return None
+        import libcst as cst
+
         call = parsed(self.source, node)
         if not isinstance(call, cst.Call):
             return None

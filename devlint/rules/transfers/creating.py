@@ -189,13 +189,13 @@ def _takes_dtype(made: Creation, steps: frozenset[str]) -> bool:
 
 def _created(source: SourceText, made: Creation, asked: _Asked) -> str | None:
     """The text of the creation, told the device."""
-    import libcst as cst
-
     name = made.function.rpartition(".")[2]
     if name in _LEGACY:
         return _typed(source, made.node, name, asked)
     if name not in _EXACT | _INEXACT | _FROM_DATA:
         return None
+    import libcst as cst
+
     call = parsed(source, made.node)
     if not isinstance(call, cst.Call):
         return None

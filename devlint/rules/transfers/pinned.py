@@ -41,9 +41,11 @@ def can_be_released(site: Transfer) -> bool:
 
 def release(rule: Rule, site: Transfer) -> Edit | None:
     """The edit with which the host no longer waits for a copy."""
+    if not isinstance(site.node, ast.Call) or site.via:
+        return None
     import libcst as cst
 
-    call = parsed(rule.source, site.node) if isinstance(site.node, ast.Call) and not site.via else None
+    call = parsed(rule.source, site.node)
     if not isinstance(call, cst.Call):
         return None
     return rule.replace(site.node, code(with_keyword(call, "non_blocking", "True")))
