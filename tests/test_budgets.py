@@ -165,5 +165,3 @@ def test_the_audit_fails_and_says_which_line_it_was(tmp_path: Path) -> None:
         "  train.py:9: 1 x 4 B  print(loss.item() < 99)\n"
     )
     assert "h2d-per-step" not in done.err
-    done = audit(tmp_path, "--simulate", "--exit-zero", "train.py")
-    assert (done.code, "syncs-per-step was broken" in done.err) == (0, True)

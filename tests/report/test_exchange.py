@@ -439,5 +439,7 @@ class TestColours:
         assert link in self.shown(True, VTE_VERSION="7600")
         assert "\x1b]8" not in self.shown(True)
         assert "\x1b]8" not in self.shown(True, VTE_VERSION="7600", NO_COLOR="1")
+        assert "\x1b]8" in self.shown(False, FORCE_HYPERLINK="1")
+        assert "\x1b]8" not in self.shown(True, VTE_VERSION="7600", FORCE_HYPERLINK="0")
         text = self.shown(False, VTE_VERSION="7600", FORCE_COLOR="1")
         assert not re.search(r"\x1b\]", text)

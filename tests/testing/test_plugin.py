@@ -209,7 +209,7 @@ def test_with_xdist_and_budgets_of_the_configuration(suite: pytest.Pytester) -> 
                 "def test_plain():\n    assert DEVICE == 'cpu'\n"
             }
         )
-    result = run(suite, "-p", "xdist", "-n", "2", "--dist", "loadgroup")
+    result = run(suite, "-p", "xdist", "-n", "1", "--dist", "loadgroup")
     result.assert_outcomes(passed=4, failed=2)
     text = "syncs_per_step: 1 wait for the device in a training step, none allowed"
     result.stdout.fnmatch_lines([text])
