@@ -108,8 +108,9 @@ def choose(driver: Any, name: str, value: str) -> None:
 def drawn(driver: Any) -> list[dict[str, Any]]:
     """The data of all charts, once they are drawn again."""
     found: list[dict[str, Any]] = driver.execute_async_script(
-        "const done = arguments[0], count = devlint.data.history.processes.length;"
-        "(function look() { const { results } = devlint.steps; if (results.length < count) return setTimeout(look, 10);"
+        "const done = arguments[0], count = devlint.processes.length;"
+        "(function look() { const { results } = devlint.charts;"
+        "if (results.length < count) return setTimeout(look, 10);"
         "done(results.flatMap((result, chart) => result.spec.data.values.map((value) => ({ ...value, chart })))); })();"
     )
     return found
@@ -138,7 +139,7 @@ def test_a_page_draws_itself_without_a_complaint(driver: Any, files: dict[str, P
     open_page(driver, files[name])
     assert complaints(driver) == []
     charts = driver.execute_script("return document.querySelectorAll('#charts canvas').length")
-    assert charts == driver.execute_script("return devlint.data.history.processes.length")
+    assert charts == driver.execute_script("return devlint.processes.length")
     wide, window = driver.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
     assert wide <= window
     assert driver.execute_script("return window.hacked") is None
@@ -199,7 +200,7 @@ def test_figures_are_written_as_the_text_report_writes_them(cnn: Any) -> None:
 
 def test_the_table_sorts(cnn: Any) -> None:
     click(cnn, "#rows thead button", "bytes")
-    falling = cnn.execute_script("return devlint.data.rows.map((row) => row[8]).sort((a, b) => b - a)")
+    falling = cnn.execute_script("return devlint.rows.map((row) => row.bytes).sort((a, b) => b - a)")
     assert column(cnn, "bytes") == [size(value) if value else "" for value in falling]
     click(cnn, "#rows thead button", "bytes")
     assert column(cnn, "bytes") == [size(value) if value else "" for value in reversed(falling)]

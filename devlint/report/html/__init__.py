@@ -1,6 +1,6 @@
 """The report of an audited run as one HTML file that needs nothing else: no network, no other file.
 
-:func:`page` makes it from a record.  Jinja2 fills ``page.html.jinja``; ``page.js`` draws what is interactive (charts,
+:func:`page` makes it from a record.  Jinja2 fills ``page.html.jinja``; ``script/`` draws what is interactive (charts,
 code, table) from the data in the page, with Vega-Lite, whose JavaScript the package vl-convert carries.  Whatever comes
 out of the record is escaped: by Jinja2 in the markup, as JSON without ``<`` in the data, as text nodes in the script.
 """
@@ -26,6 +26,8 @@ from devlint.report.html.summary import cards, status
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+_SCRIPTS = ("data", "elements", "figures", "theme", "steps", "source", "table", "findings")
 
 
 def page(record: Record, cache: str | None = None) -> str:
@@ -56,7 +58,7 @@ def page(record: Record, cache: str | None = None) -> str:
         "notes": list(notes(record)),
         "data": data,
         "style": _asset("page.css"),
-        "script": _asset("page.js"),
+        "scripts": [_asset(f"script/{name}.js") for name in _SCRIPTS],
         "library": library,
     }
     return str(_environment().get_template("page.html.jinja").render(fields))

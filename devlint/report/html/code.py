@@ -24,7 +24,7 @@ _LETTERS = (
 def chunks(lines: Sequence[str | None]) -> list[list[Any]]:
     """Lines that follow on each other, as the number of the first one and the lines.
 
-    A line is a list of pieces, each a letter for its colour and its text; see ``page.js``.
+    A line is a list of pieces, each a letter for its colour and its text; see ``script/source.js``.
     """
     found: list[list[Any]] = []
     start: int | None = None
