@@ -114,6 +114,7 @@ def _escaped(raw: str, piece: Piece, count: int) -> int:
     return at - piece.start - 1
 
 
+@lru_cache(maxsize=2)
 def read(data: bytes) -> Notebook:
     """Read a notebook; a NotebookError says why that cannot be done."""
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
@@ -275,7 +276,6 @@ def in_file(path: str, span: Span) -> Span:
     return span if notebook is None else notebook.in_file(span)
 
 
-@lru_cache(maxsize=2)
 def parsed(data: bytes) -> Notebook | None:
     """The notebook that a file holds, ``None`` where it is none."""
     try:
