@@ -139,7 +139,8 @@ function explainSource() {
   const { unit } = tables[source.table] ?? {};
   byId("source-hint").textContent = joined([
     unit && `The figures are ${unit}.`,
-    "The stronger the colour, the more bytes, or the longer the host was blocked. Click a line for what happened there.",
+    "The stronger the colour, the more bytes, or the longer the host was blocked.",
+    "Click a line for what happened there.",
   ], " ");
 }
 
