@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from devlint import device
 from devlint.flow import (
+    asking,
     calls,
     containers,
     guards,
@@ -280,8 +281,11 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
+    outer = frame.conditions
+    asking.keep(frame, node.test)
     evaluate_test(frame, node.test)
     flag = guards.condition(frame, node.test)
+    frame.conditions = outer
     known = guards.truth(frame, flag)
     if known is not None:
         return evaluate(frame, node.body if known else node.orelse)

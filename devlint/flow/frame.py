@@ -15,6 +15,7 @@ from devlint.flow.values import (
     CONTAINERS,
     UNKNOWN,
     DeviceValue,
+    Flag,
     Module,
     Named,
     Opaque,
@@ -129,6 +130,8 @@ class Frame:
     """The call whose arguments are being evaluated, if it compares types or converts to them."""
     decorator: ast.AST | None = None
     """The decorator that is being evaluated."""
+    conditions: dict[ast.expr, Flag] | None = None
+    """The conditions of the test that is being evaluated, where nothing can change them meanwhile."""
     world: dict[str, Value] | None = None
     """The names of the top level as the function last found them, where it runs on its own."""
 

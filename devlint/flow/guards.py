@@ -55,6 +55,16 @@ _SKIP = re.compile(r"skip|require|slow|nightly|gpu|cuda|accelerator|withCUDA|onl
 
 def condition(frame: Frame, node: ast.expr) -> Flag:
     """The condition that a test expresses; the same key for the same condition on the same values."""
+    kept = frame.conditions
+    if kept is None:
+        return _condition(frame, node)
+    flag = kept.get(node)
+    if flag is None:
+        flag = kept[node] = _condition(frame, node)
+    return flag
+
+
+def _condition(frame: Frame, node: ast.expr) -> Flag:
     frame.machine.choosing.ask(frame, node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner, holds = denied(node)

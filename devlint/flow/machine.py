@@ -95,6 +95,8 @@ class Machine:
         self.default_device: object = None
         self.shims: set[str] = set()
         self._spelled: dict[ast.AST, str] = {}
+        self.asked: dict[ast.expr, frozenset[str] | None] = {}
+        """What :func:`asking.keep` knows of tests."""
         self._rounds: dict[ast.AST, Rounds] = {}
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}

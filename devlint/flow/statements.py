@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from devlint.device import LOOP
 from devlint.flow import (
+    asking,
     containers,
     contexts,
     graphs,
@@ -200,10 +201,11 @@ def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
 
 
 def _if(frame: Frame, node: ast.If) -> None:
+    asking.keep(frame, node.test)
     flag = guards.condition(frame, node.test)
     frame.checking = not node.orelse and isinstance(node.body[-1], ast.Raise)
     syncs.tested(frame, node.test, evaluate_test(frame, node.test))
-    frame.checking = False
+    frame.checking, frame.conditions = False, None
     known = guards.truth(frame, flag)
     if known is not None:
         run_body(frame, node.body if known else node.orelse)
