@@ -43,6 +43,7 @@ class Imports:
         self._project = project
         self.family = family
         self._values: dict[str, Value] = {}
+        self._stars: dict[str, str] = {}
         self._roots: dict[str, bool] = {}
         self._classes: dict[str, ClassInfo | None] = {}
 
@@ -72,15 +73,22 @@ class Imports:
 
     def star(self, name: str) -> Value | None:
         """What is behind a name that the file binds nowhere, if one of its stars brings it in."""
+        if name not in self._stars:
+            self._stars[name] = self._brought(name)
+        path = self._stars[name]
+        value = self._value(Named(path), name) if path else None
+        return None if isinstance(value, Named) and value.path == path else value
+
+    def _brought(self, name: str) -> str:
+        """The dotted name that a star gives to a name, empty where none does, or where that cannot be told."""
         for module in reversed(self._machine.index.star_modules):
             star = self._project.find(self._filename, module)
             if star is None or star.name:
-                return None
+                return ""
             path = joint(module, name)
             if self._project.find(self._filename, path) is not None:
-                value = self._value(Named(path), name)
-                return None if isinstance(value, Named) and value.path == path else value
-        return None
+                return path
+        return ""
 
     def worth_calling(self, text: str) -> Iterator[str]:
         """The functions of other files, as this file spells them, that say where something is."""
