@@ -45,9 +45,7 @@ def places(text: str) -> Iterator[int]:
     for word in _WHOLE:
         yield from (at for at in _each(text, word) if not at or not _continues(text[at - 1]))
     yield from (match.start() for match in _CONTAINER.finditer(text))
-    for word in _names_of_torch():
-        end = len(word)
-        yield from (at for at in _each(text, word) if not _continues(text[at + end : at + end + 1]))
+    yield from (match.start() for match in _names_of_torch().finditer(text))
 
 
 def says_where(text: str) -> bool:
@@ -125,7 +123,11 @@ def _continues(character: str) -> bool:
 
 
 @functools.cache
-def _names_of_torch() -> tuple[str, ...]:
-    """What a name of torch's tables ends with, where that alone is not reason enough to enter a definition."""
+def _names_of_torch() -> re.Pattern[str]:
+    """What a name of torch's tables ends with, where that alone is not reason enough to enter a definition.
+
+    They all begin with a dot, so that an expression for all of them has little to look at.
+    """
     plain = re.compile("|".join(map(re.escape, (*_ANYWHERE, *_WHOLE))))
-    return tuple(f".{word}" for word in sorted(torch_api.words()) if not plain.search(f"{word}("))
+    words = (word for word in sorted(torch_api.words()) if not plain.search(f"{word}("))
+    return re.compile(rf"\.(?:{'|'.join(map(re.escape, words))})(?!\w)")
