@@ -1,18 +1,21 @@
-"""Write what stands elsewhere into the documentation: README.md, docs/rules.md, docs/accuracy.md, docs/speed.md.
+"""Write what stands elsewhere into the documentation: the README's table, and pages of docs/ or parts of them.
 
     python -m docs.generate            write them
     python -m docs.generate --check    write nothing; fail if one of them says anything else
 
-The first two come from the docstrings of the rules, the others from the figures in tests/accuracy/figures/ and
-tests/benchmarks/figures/.
+README.md, docs/rules.md and docs/audit.md get what the rules say of themselves, docs/options.md what the commands do,
+docs/accuracy.md and docs/speed.md the figures in tests/accuracy/figures/ and tests/benchmarks/figures/.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from pathlib import Path
 
+import click
+from devlint.cli import main as commands
 from devlint.report.rule import fixes
 from devlint.rules import Rule, registry
 from tests.accuracy.figures import Figures, Table, load
@@ -23,6 +26,8 @@ README = ROOT / "README.md"
 RULES = ROOT / "docs" / "rules.md"
 ACCURACY = ROOT / "docs" / "accuracy.md"
 SPEED = ROOT / "docs" / "speed.md"
+AUDIT = ROOT / "docs" / "audit.md"
+OPTIONS = ROOT / "docs" / "options.md"
 HEAD = """\
 # The rules
 
@@ -30,8 +35,14 @@ Written by `python -m docs.generate` from the docstrings of the rules; change th
 `devlint rule DVL101` prints the same on a terminal. An error raises, or computes garbage, on an accelerator. A
 warning is very probably a bug or a real cost. A hint (`info`) does not fail a run unless `--fail-on info` asks for it;
 some rules report a hint where less is certain. The hints of a few, and all hints about files of tests, come only where
-the rule is selected, by code, name or prefix. A safe fix, applied by `--fix`, leaves every result as it is; what
-else a fix does, and when it is safe, stands under its rule.
+the rule is selected, by code, name or prefix. Rules that are marked "audit" judge audited runs, too. A safe fix,
+applied by `--fix`, leaves every result as it is; what else a fix does, and when it is safe, stands under its rule.
+"""
+OPTIONS_HEAD = """\
+# Commands and options
+
+Written by `python -m docs.generate` from the commands themselves; `devlint check --help` prints the same on a terminal.
+`devlint --version` prints which devlint this is.
 """
 ACCURACY_HEAD = """\
 # How often devlint is right
@@ -42,18 +53,40 @@ Written by `python -m docs.generate` from what the commands below measured, each
 
 def table(link: str) -> str:
     """The rules as a Markdown table, each linked to its section in the file ``link``."""
-    rows = ["| code | name | severity | fix | what it reports |", "|---|---|---|---|---|"]
+    rows = ["| code | name | severity | fix | audit | what it reports |", "|---|---|---|---|---|---|"]
     for code, rule in registry().items():
         severity = str(rule.severity) if rule.default else f"{rule.severity}, off by default"
-        rows.append(
-            f"| [{code}]({link}#{_anchor(rule)}) | {rule.name} | {severity} | {fixes(rule)} | {rule.summary()} |"
-        )
+        cells = (rule.name, severity, fixes(rule), "audit" if rule.observed else "", rule.summary())
+        rows.append(f"| [{code}]({link}#{_anchor(rule)}) | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def readme(text: str) -> str:
     """The text of README.md with the table brought up to date."""
     return _between(text, "rules", f"\n{table('docs/rules.md')}\n")
+
+
+def audit(text: str) -> str:
+    """The text of docs/audit.md with the list of rules brought up to date."""
+    judges = [(code, rule) for code, rule in registry().items() if rule.observed]
+    rows = [f"* [{code}](rules.md#{_anchor(rule)}) {rule.name}" for code, rule in judges]
+    return _between(text, "judges", "\n" + "\n".join(rows) + "\n")
+
+
+def options() -> str:
+    """The text of docs/options.md."""
+    return "\n".join([OPTIONS_HEAD, *(_command(name, command) for name, command in commands.commands.items())])
+
+
+def _command(name: str, command: click.Command) -> str:
+    """A command's usage, its help, and its options as a table."""
+    context = click.Context(command, info_name=f"devlint {name}")
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(command.help or ""))
+    records = [one.get_help_record(context) for one in command.params if isinstance(one, click.Option)]
+    rows = [f"| `{names}` | {meaning} |" for names, meaning in filter(None, records)]
+    table = "\n".join(["\n| option | |", "|---|---|", *rows, ""]) if rows else ""
+    return f"## devlint {name}\n\n```text\n{usage}\n```\n\n{text}\n{table}"
 
 
 def speed(text: str) -> str:
@@ -103,6 +136,7 @@ def _section(rule: type[Rule]) -> str:
     state = "" if rule.default else ", off by default"
     state += "" if rule.hints else ", hints only where it is selected"
     state += f"; fix: {fixes(rule)}" if rule.fixes else ""
+    state += "; audits, too" if rule.observed else ""
     text = re.sub(r"^## ", "### ", rule.documentation(), flags=re.MULTILINE)
     return f"\n## {rule.code} {rule.name}\n\n{str(rule.severity).capitalize()}{state}. {text}\n"
 
@@ -114,6 +148,8 @@ def main(arguments: list[str]) -> int:
         RULES: rules(),
         ACCURACY: accuracy(),
         SPEED: speed(SPEED.read_text(encoding="utf-8")),
+        AUDIT: audit(AUDIT.read_text(encoding="utf-8")),
+        OPTIONS: options(),
     }
     stale = [path for path, text in current.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:

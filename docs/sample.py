@@ -1,4 +1,4 @@
-"""Write the report of a run of docs/digits.py into README.md, as `devlint audit --simulate` prints it.
+"""Write the report of a run of docs/digits.py into docs/audit.md, as `devlint audit --simulate` prints it.
 
     python -m docs.sample            run it, and write its report
     python -m docs.sample --check    write nothing; fail if it is another one, but for versions, machine and date
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "audit.md"
 COMMAND = ["audit", "--simulate", "--isolated", "docs/digits.py"]
 BEGIN, END = "<!-- report: written by docs/sample.py -->\n```text\n", "```\n<!-- end of report -->"
 PICTURE = ROOT / "docs" / "html-report.png"
@@ -63,18 +63,18 @@ def main(arguments: list[str]) -> int:
     if "--picture" in arguments:
         draw(PICTURE)
         return 0
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
     written, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"error: README.md lacks the lines {BEGIN!r} and {END!r}")
+        raise SystemExit(f"error: docs/audit.md lacks the lines {BEGIN!r} and {END!r}")
     printed = report()
     if _OF_THE_MACHINE.sub("", written) == _OF_THE_MACHINE.sub("", printed):
         return 0
     if "--check" in arguments:
-        sys.stderr.write("the report in README.md is stale: run `python -m docs.sample`\n")
+        sys.stderr.write("the report in docs/audit.md is stale: run `python -m docs.sample`\n")
         return 1
-    README.write_text(f"{before}{begin}{printed}{end}{after}", encoding="utf-8")
+    PAGE.write_text(f"{before}{begin}{printed}{end}{after}", encoding="utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The GitHub Action and the snippets of docs/ci.md, as those would take them who read them."""
+"""The GitHub Action and the snippets of docs/ci.md and docs/pre-commit.md, as those would take them who read them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ if not (ROOT / "action.yml").exists():
     pytest.skip("the action is not part of this distribution", allow_module_level=True)
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
-WORKFLOW, GITLAB, HOOKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WORKFLOW, GITLAB = BLOCK.findall(PAGE)
+HOOKS = [
+    (page, text)
+    for page in ("pre-commit.md", "getting-started.md")
+    for text in BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
+]
 BAD = "import torch\nx = torch.ones(2)\nx.to('cuda')\n"
 
 
@@ -44,9 +50,10 @@ def test_it_is_what_the_service_accepts(schema: str, text: str, tmp_path: Path) 
     assert done.returncode == 0, done.stdout
 
 
-def test_pre_commit_accepts_the_hooks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hooks", [text for _, text in HOOKS], ids=[page for page, _ in HOOKS])
+def test_pre_commit_accepts_the_hooks(hooks: str, tmp_path: Path) -> None:
     pytest.importorskip("pre_commit")
-    (tmp_path / "hooks.yaml").write_text(HOOKS, encoding="utf-8")
+    (tmp_path / "hooks.yaml").write_text(hooks, encoding="utf-8")
     command = [sys.executable, "-m", "pre_commit", "validate-config", "hooks.yaml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout

@@ -7,43 +7,18 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import devlint
 from devlint.check.engine import check_source
 from devlint.config import _READERS, Config, Selection, load
 from devlint.finding import Applicability
 from devlint.rules import registry
-from tests.notebooks import cell, notebook
+from tests.documented import BLOCK, NOTEBOOK, PAGES, ROOT, TEXTS, blocks, needs_a_simulated_accelerator, run
 
-ROOT = Path(devlint.__file__).parents[1]
-if not (ROOT / "docs").is_dir():
-    pytest.skip("the documentation is not part of this distribution", allow_module_level=True)
-
-PAGES = (
-    "README.md",
-    "CONTRIBUTING.md",
-    "docs/how-it-works.md",
-    "docs/rules.md",
-    "docs/accuracy.md",
-    "docs/found-in-the-wild.md",
-    "docs/audit.md",
-    "docs/html-report.md",
-    "docs/compare.md",
-    "docs/ci.md",
-    "docs/editor.md",
-    "docs/notebooks.md",
-    "docs/pytest.md",
-    "docs/where.md",
-    "docs/audit-record.md",
-)
-TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
 README, CONTRIBUTING = TEXTS["README.md"], TEXTS["CONTRIBUTING.md"]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A name for the example of CONTRIBUTING.md, and the files that it tells to write.
 EXAMPLE = "unpinned_async_copy"
 EXAMPLE_FILES = (
@@ -51,28 +26,6 @@ EXAMPLE_FILES = (
     f"fixtures/rules/DVL399_{EXAMPLE}/bad.py",
     f"fixtures/rules/DVL399_{EXAMPLE}/good.py",
 )
-
-
-def blocks(text: str, language: str) -> list[str]:
-    return [body for kind, body in BLOCK.findall(text) if kind == language]
-
-
-def devlint_commands() -> list[str]:
-    """Every whole `devlint ...` command: in the console blocks, and in the text between backticks."""
-    found: list[str] = []
-    for text in TEXTS.values():
-        lines = [line.partition("  #")[0] for block in blocks(text, "console") for line in block.splitlines()]
-        found += [part for line in lines for part in line.split(" && ")]
-        found += re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
-    whole = {command.strip() for command in found if re.match(r"devlint (check|rule|where) \S", command.strip())}
-    # A summary of a command, not one to type; and what takes a record, which the tests of --evidence do.
-    return sorted(command for command in whole - {"devlint check -j 1"} if "--evidence" not in command)
-
-
-def run(command: list[str], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {key: value for key, value in os.environ.items() if key not in ("FORCE_COLOR", "NO_COLOR")}
-    variables = {**clean, "PYTHONPATH": str(ROOT), **environment}
-    return subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True)
 
 
 def test_what_is_generated_is_current() -> None:
@@ -149,10 +102,10 @@ def test_a_stale_table_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_the_sample_output_is_what_devlint_prints() -> None:
     snippet = (ROOT / "docs" / "train.py").read_text(encoding="utf-8")
-    assert blocks(README, "python")[0] == snippet
+    assert blocks(README, "python") == [snippet]
     done = run([sys.executable, "-m", "devlint", "check", "--isolated", "docs/train.py"], ROOT)
     assert done.returncode == 1
-    assert blocks(README, "text")[0] == done.stdout
+    assert blocks(README, "text") == [done.stdout]
 
 
 def test_the_sample_diff_is_what_devlint_prints() -> None:
@@ -167,14 +120,6 @@ def test_the_sample_story_is_what_devlint_prints() -> None:
     assert blocks(TEXTS["docs/where.md"], "text") == [done.stdout.rstrip("\n") + "\n"]
 
 
-NOTEBOOK = notebook(
-    "%matplotlib inline\nimport torch",
-    cell("# Some text", "markdown"),
-    "!pip install torch\ndevice = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
-    "images = torch.ones(3)\nprint(images.shape)\nimages.to(device)",
-)
-
-
 def test_the_sample_of_a_notebook_is_what_devlint_prints(tmp_path: Path) -> None:
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks" / "train.ipynb").write_bytes(NOTEBOOK)
@@ -184,25 +129,16 @@ def test_the_sample_of_a_notebook_is_what_devlint_prints(tmp_path: Path) -> None
     ]
 
 
-def _needs_a_simulated_accelerator() -> None:
-    import torch
-
-    if not hasattr(torch.utils.backend_registration, "_setup_privateuseone_for_python_backend"):
-        pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
-    if torch.cuda.is_available():
-        pytest.skip("a machine with a GPU does not simulate one")
-
-
 def test_the_sample_report_is_what_the_audit_prints() -> None:
     """But for versions, the machine and the date; see docs/sample.py."""
-    _needs_a_simulated_accelerator()
+    needs_a_simulated_accelerator()
     done = run([sys.executable, "-m", "docs.sample", "--check"], ROOT)
     assert done.returncode == 0, done.stderr
 
 
 def test_the_audit_of_a_notebook_works_as_shown(tmp_path: Path) -> None:
     """With a script around it that is as in need of advice as it can be small; see docs/audit.md."""
-    _needs_a_simulated_accelerator()
+    needs_a_simulated_accelerator()
     (block,) = blocks(TEXTS["docs/audit.md"], "python")
     before = """
 import torch
@@ -233,63 +169,27 @@ def test_every_option_of_the_audit_is_documented() -> None:
     assert missing == ["--quiet"]  # as `-q`
 
 
-@pytest.mark.parametrize("command", devlint_commands())
-def test_a_command_runs_as_shown(command: str, tmp_path: Path) -> None:
-    """Where `src/train.py` and `docs/train.py` are the README's snippet: a check finds something, all else succeeds."""
-    shell = shutil.which("sh")
-    if shell is None:
-        pytest.skip("needs sh")
-    for folder in ("src", "docs"):
-        (tmp_path / folder).mkdir()
-        shutil.copy(ROOT / "docs" / "train.py", tmp_path / folder)
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks" / "train.ipynb").write_bytes(NOTEBOOK)
-    done = run([shell, "-c", f'devlint() {{ "$PYTHON" -m devlint "$@"; }}\n{command}'], tmp_path, PYTHON=sys.executable)
-    assert done.returncode == int(command.startswith("devlint check")), done.stdout + done.stderr
-    assert done.stdout or "--output-file" in command
-    assert not done.stderr or "--diff" in command  # how much would be fixed
-
-
-def test_the_way_into_an_old_repository_is_as_shown(tmp_path: Path) -> None:
-    """All `$ ` commands of that section, one after the other, print what stands below them."""
-    shell, git = shutil.which("sh"), shutil.which("git")
-    if shell is None or git is None:
-        pytest.skip("needs sh and git")
-    (tmp_path / "src").mkdir()
-    shutil.copy(ROOT / "docs" / "train.py", tmp_path / "src")
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for command in (["init", "--quiet", "-b", "main"], ["add", "-A"], ["commit", "--quiet", "-m", "x"]):
-        assert run([git, *identity, *command], tmp_path).returncode == 0
-    section = README.partition("## Switching devlint on in an old repository\n")[2].partition("\n## ")[0]
-    shown = "".join(blocks(section, "console"))
-    printed = ""
-    for line in shown.splitlines():
-        if line.startswith("$ "):
-            script = f'devlint() {{ "$PYTHON" -m devlint "$@"; }}\n{line[2:]} 2>&1'
-            done = run([shell, "-c", script], tmp_path, PYTHON=sys.executable)
-            printed += f"{line}\n{done.stdout}"
-    assert printed == shown
-    assert shown.count("$ devlint") == 4
-
-
-def test_there_are_commands_to_run() -> None:
-    assert "devlint check docs/train.py" in devlint_commands()
-    assert len(devlint_commands()) > 5
-
-
 def test_the_configuration_is_read_and_complete(tmp_path: Path) -> None:
-    (block,) = blocks(README, "toml")
+    (block,) = blocks(TEXTS["docs/configuration.md"], "toml")
     file = tmp_path / "pyproject.toml"
-    file.write_text(block.replace("\n# exclude", "\nexclude"), encoding="utf-8")
+    file.write_text(re.sub(r"^# (?=[a-z-]+ = )", "", block, flags=re.MULTILINE), encoding="utf-8")
     config = load(str(file))
-    assert config.target_torch == (2, 4)
+    assert (config.target_torch, config.no_cache, config.baseline) == (
+        (2, 4),
+        True,
+        str(tmp_path / "devlint-baseline.json"),
+    )
+    file.write_text(block, encoding="utf-8")
+    shutil.copy(ROOT / "docs" / "train.py", tmp_path)
+    done = run([sys.executable, "-m", "devlint", "check"], tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")  # as it stands it needs nothing that is not there
     keys, *tables = re.split(r"^\[tool\.devlint\.([\w-]+).*$", block, flags=re.MULTILINE)
     shown = {*re.findall(r"^(?:# )?([a-z-]+) = ", keys, re.MULTILINE), *tables[::2]}
     assert shown == set(_READERS)
 
 
 def test_the_suppressions_silence_what_they_are_said_to() -> None:
-    _, block = blocks(README, "python")
+    (block,) = blocks(TEXTS["docs/configuration.md"], "python")
     before = "import torch\n\n\ndef f(device, x: torch.Tensor):\n"
     text = before + "".join(f"    {line}\n" for line in block.splitlines())
     assert not check_source(text)
@@ -297,10 +197,10 @@ def test_the_suppressions_silence_what_they_are_said_to() -> None:
     assert [finding.code for finding in check_source(bare)] == ["DVL102", "DVL601", "DVL601"]
 
 
-def test_the_hook_exists() -> None:
+@pytest.mark.parametrize("page", ["docs/getting-started.md", "docs/pre-commit.md"])
+def test_the_hook_exists(page: str) -> None:
     yaml = pytest.importorskip("yaml", reason="comes with pre-commit")
-    (block,) = blocks(README, "yaml")
-    (repository,) = yaml.safe_load(block)["repos"]
+    (repository,) = yaml.safe_load(blocks(TEXTS[page], "yaml")[0])["repos"]
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert {hook["id"] for hook in repository["hooks"]} <= {hook["id"] for hook in hooks}
 
@@ -334,11 +234,36 @@ def test_the_example_of_a_new_rule_works(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def anchors(text: str) -> set[str]:
+    """The places that a page's headings make, by GitHub's way to name them."""
+    headings = re.findall(r"^#+ (.*)$", BLOCK.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_index_has_every_page() -> None:
+    linked = re.findall(r"\]\(([\w./-]+)", TEXTS["docs/README.md"])
+    pages = {os.path.relpath(page, "docs") for page in PAGES} - {"README.md"}
+    assert pages <= set(linked)
+
+
+def test_the_sessions_print_what_is_shown() -> None:
+    """But for versions, the machine and the date; see docs/transcripts.py."""
+    needs_a_simulated_accelerator()
+    if shutil.which("sh") is None or shutil.which("git") is None:
+        pytest.skip("needs sh and git")
+    done = run([sys.executable, "-m", "docs.transcripts", "--check"], ROOT)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_points_at_exists(page: str) -> None:
     folder = (ROOT / page).parent
-    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", TEXTS[page]) if "://" not in link]
-    assert not [link for link in links if link and not (folder / link).exists()]
+    links = [link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", TEXTS[page]) if "://" not in link]
+    assert not [link for link, _, _ in links if link and not (folder / link).exists()]
+    for link, _, place in links:
+        target = (folder / link).resolve() if link else ROOT / page
+        if place:
+            assert place in anchors(target.read_text(encoding="utf-8")), f"{link}#{place}"
     paths = re.findall(r"`((?:devlint|tests|tools|docs|fixtures)/[\w./-]*)`", TEXTS[page])
     assert not [path for path in paths if not (ROOT / path).exists() and EXAMPLE not in path and "CODE" not in path]
     modules = re.findall(r"python -m ((?:tests|tools|docs)[\w.]*)", TEXTS[page])

@@ -66,6 +66,7 @@ def _described(rule: type[Rule]) -> dict[str, Any]:
         "severity": str(rule.severity),
         "default": rule.default,
         "hints": rule.hints,
+        "audit": rule.observed,
         "fixes": [kind.value for kind in rule.fixes],
         "summary": rule.summary(),
         "sections": rule.sections(),
@@ -76,7 +77,8 @@ def _described(rule: type[Rule]) -> dict[str, Any]:
 def _state(rule: type[Rule]) -> str:
     state = f"{rule.severity}, {'on' if rule.default else 'off'} by default"
     state += "" if rule.hints else ", hints only where it is selected"
-    return f"{state}, fix: {fixes(rule)}" if rule.fixes else state
+    state += f", fix: {fixes(rule)}" if rule.fixes else ""
+    return f"{state}; audits, too" if rule.observed else state
 
 
 def _markdown(rule: type[Rule]) -> str:
