@@ -24,7 +24,9 @@ USUAL = 10_000
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.accuracy.fuzz", description=(__doc__ or "").partition("\n")[0]
+        prog="python -m tests.accuracy.fuzz",
+        description=(__doc__ or "").partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--programs", type=int, default=USUAL, help="so many different programs")
     parser.add_argument("--seed", type=int, default=0, help="others for another seed")
@@ -61,14 +63,17 @@ def _parts(seed: int, jobs: int) -> Iterator[Tally]:
 def summary(tally: Tally) -> str:
     """What was measured and found, in a few sentences."""
     rate, size = tally.programs / tally.seconds, tally.lines / tally.programs
+    idle = tally.programs - tally.failing - tally.moving - len(tally.disagreements)
     return (
         f"{tally.programs:,} different programs of {size:.0f} statements on average were checked and run on the "
-        f"simulated accelerator. Disagreements: {len(tally.disagreements)}. {tally.failing:,} of the programs have "
-        f"device errors, {tally.failures:,} failing lines in all; {tally.moving:,} move things around and are clean, "
-        f"and `check` said so. {tally.undecided:,} failing lines were not claimed, since they hang on a condition or a "
-        f"place that nobody can know, or on what is documented not to be seen. {tally.unfinished:,} programs had more "
-        f"than a dozen errors, of which only the first were compared. {tally.rejected:,} more do not run for reasons "
-        f"that have nothing to do with devices, and do not count. ({rate:.0f} programs per second of one core.)"
+        f"simulated accelerator. Disagreements: {len(tally.disagreements)}. In {tally.failing:,} programs something "
+        f"goes wrong: {tally.failures:,} lines raise a device error, each mended before the program is run on, others "
+        f"lose a move or a leaf in silence. `check` claimed {tally.claimed.total():,} of them. {tally.undecided:,} "
+        f"lines that raise it left alone: they hang on a condition or a place that nobody can know, or on what is "
+        f"documented not to be seen. {tally.moving:,} programs move things around, and nothing goes wrong, and "
+        f"{idle:,} move nothing; `check` claimed nothing of either. {tally.unfinished:,} programs had more than a dozen errors, "
+        f"of which only the first were compared. {tally.rejected:,} more do not run for reasons that have nothing to "
+        f"do with devices, and do not count. ({rate:.0f} programs per second of one core.)"
     )
 
 
