@@ -30,6 +30,7 @@ from devlint.flow.constructing import construct
 from devlint.flow.indexing import item
 from devlint.flow.iteration import iterate
 from devlint.flow.values import (
+    PARTIAL,
     UNKNOWN,
     Batches,
     Class,
@@ -280,6 +281,13 @@ def _dict(frame: Frame, call: Call) -> Value:
     return containers.made(frame, Mapping(tuple(entries.items()), given.other))
 
 
+def _partial(frame: Frame, call: Call) -> Value:
+    """A function with some of its arguments: whoever calls it, calls the function."""
+    frame.machine.loaders.escape(call.values())
+    frame.machine.callers.escape(call.values())
+    return Stateful(PARTIAL, node=call.node)
+
+
 def _isinstance(frame: Frame, call: Call) -> Value:
     return guards.condition(frame, call.node)
 
@@ -305,6 +313,7 @@ _BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
     "builtins.super": _super,
     "builtins.isinstance": _isinstance,
     "builtins.abs": _absolute,
+    PARTIAL: _partial,
     **{f"builtins.{name}": _unknown for name in _HARMLESS},
     **{f"builtins.{name}": syncs.read for name in ("print", "bool", "repr")},
     **{f"builtins.{name}": _number for name in ("float", "int", "round")},

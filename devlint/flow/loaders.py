@@ -15,6 +15,7 @@ from devlint.flow.sharing import Sharing
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import (
     CONTAINERS,
+    PARTIAL,
     Batches,
     Const,
     Function,
@@ -215,7 +216,8 @@ def _is_managed(frame: Frame) -> bool:
 
 def _custom(frame: Frame, call: Call) -> bool:
     """Whether code of the user makes the batches, so that their type or device may be anything."""
-    if isinstance(call.argument(-1, "collate_fn"), (Function, Instance)):
+    collate = call.argument(-1, "collate_fn")
+    if isinstance(collate, (Function, Instance)) or (isinstance(collate, Stateful) and collate.path == PARTIAL):
         return True
     if isinstance(call.keyword_nodes.get("collate_fn"), ast.Lambda):
         return True

@@ -280,6 +280,8 @@ class Stateful(Value):
     """The call that made it, where that matters."""
 
 
+PARTIAL = "functools.partial"
+"""The path of a :class:`Stateful` that is a function with some of its arguments."""
 ARRAY = "numpy.ndarray"
 """The path of a :class:`Stateful` that is an array of NumPy."""
 

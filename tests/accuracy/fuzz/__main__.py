@@ -71,9 +71,9 @@ def summary(tally: Tally) -> str:
         f"lose a move or a leaf in silence. `check` claimed {tally.claimed.total():,} of them. {tally.undecided:,} "
         f"lines that raise it left alone: they hang on a condition or a place that nobody can know, or on what is "
         f"documented not to be seen. {tally.moving:,} programs move things around, and nothing goes wrong, and "
-        f"{idle:,} move nothing; `check` claimed nothing of either. {tally.unfinished:,} programs had "
-        f"more than a dozen errors, of which only the first were compared. {tally.rejected:,} more do not run for reasons that have nothing to "
-        f"do with devices, and do not count. ({rate:.0f} programs per second of one core.)"
+        f"{idle:,} move nothing; `check` claimed nothing of either. {tally.unfinished:,} programs had more than a "
+        f"dozen errors, of which only the first were compared. {tally.rejected:,} more do not run for reasons that "
+        f"have nothing to do with devices, and do not count. ({rate:.0f} programs per second of one core.)"
     )
 
 
