@@ -172,6 +172,8 @@ def _data_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
     if isinstance(first, Const) or (isinstance(first, Opaque) and first.hint == "number"):
         legacy = name in _LEGACY
         return legacy, 1 if legacy else 0
+    if isinstance(first, Sequence) and first.items and all(isinstance(item, Const) for item in first.items):
+        return True, 1
     if isinstance(first, Sequence):
         nested = isinstance(first.item, Sequence)
         return True, None if nested or isinstance(first.item, (Opaque, Unknown)) else 1

@@ -72,6 +72,11 @@ def runs_once(node: ast.expr, value: Value) -> bool:
     return _range(node) == 1
 
 
+def runs(node: ast.expr) -> bool:
+    """Whether a loop over an expression surely has a round."""
+    return _range(node) > 0
+
+
 def rounds_of(frame: Frame, generators: list[ast.comprehension]) -> int:
     """How often a comprehension makes something, where that is a number in the code or the items are known; else 0."""
     node = generators[0].iter

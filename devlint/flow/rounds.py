@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -11,6 +12,9 @@ from devlint.flow import names, nodes
 from devlint.flow.state import State, merge
 from devlint.flow.values import Mapping, Sequence, Tensor, Value
 from devlint.immutable import replace
+
+_BOUND = re.compile(r"(?:[^#@]*:)?([^\W\d]\w*)(?:#|@[\d:]+$)")
+"""A condition that is what a name holds."""
 
 
 def moved(before: State, after: State) -> bool:
@@ -46,8 +50,8 @@ def forget(state: State, guard: str) -> None:
 def parted(start: State, entry: State, first: State, changes: frozenset[str]) -> State:
     """The start of any round, where only a condition that the loop does not change lets another round come."""
     for key, truth in first.facts.items():
-        name, _, bound = key.partition("#")
-        if key not in entry.facts and bound and name.isidentifier() and name not in changes:
+        bound = _BOUND.match(key)
+        if key not in entry.facts and bound is not None and bound[1] not in changes:
             before = entry.copy()
             return merge(start, before, key) if truth else merge(before, start, key)
     return start
@@ -120,6 +124,13 @@ class Rounds:
     def written(self) -> frozenset[str]:
         """The names of what the loop writes into, and not those that it only binds."""
         return frozenset(name for name, into in self._changed() if into)
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether the first round is the last, since it ends with a ``break``."""
+        body = self._loop.body if isinstance(self._loop, (ast.For, ast.AsyncFor, ast.While)) else []
+        left = bool(body) and isinstance(body[-1], ast.Break)
+        return left and not any(isinstance(node, ast.Continue) for node in self.inside)
 
     @cached_property
     def trains(self) -> bool:

@@ -28,7 +28,7 @@ from devlint.flow.binding import bind
 from devlint.flow.expressions import evaluate, evaluate_test, operate
 from devlint.flow.frame import Frame, Loop
 from devlint.flow.indexing import assign_item
-from devlint.flow.iteration import ELEMENT, each, iterate, runs_once
+from devlint.flow.iteration import ELEMENT, each, iterate, runs, runs_once
 from devlint.flow.state import State, merge, rejoin
 from devlint.flow.steps import is_step_loop
 from devlint.flow.values import (
@@ -315,6 +315,10 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     item = iterate(iterated)
     if item is ELEMENT:
         return
+    listed = iterated.items or () if isinstance(iterated, Sequence) else ()
+    single = frame.machine.rounds(node).single
+    if single and listed:
+        item = listed[0]
     frame.machine.loaders.sharing.loop(frame, node, item)
 
     def begin() -> None:
@@ -324,7 +328,8 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
         frame.state.accelerated = accelerated or guards.counts(frame, node.iter)
 
     accelerated = frame.state.accelerated
-    _loop(frame, node, begin, is_step_loop(frame, node, iterated), once=runs_once(node.iter, iterated))
+    once = single or runs_once(node.iter, iterated)
+    _loop(frame, node, begin, is_step_loop(frame, node, iterated), once, runs=bool(listed) or runs(node.iter))
     frame.state.accelerated = accelerated
 
 
@@ -333,13 +338,17 @@ def _while(frame: Frame, node: ast.While) -> None:
         evaluate_test(frame, node.test)
         frame.state.assume(guards.condition(frame, node.test), True)
 
-    _loop(frame, node, begin, is_step_loop(frame, node, UNKNOWN))
+    _loop(frame, node, begin, is_step_loop(frame, node, UNKNOWN), once=frame.machine.rounds(node).single)
 
 
 def _loop(
-    frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callable[[], None], step: bool, once: bool = False
-) -> None:
-    """Run a loop's body until what holds at its start holds at its end; only the last run speaks."""
+    frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callable[[], None], step: bool, once: bool = False,
+    runs: bool = False,
+) -> None:  # fmt: skip
+    """Run a loop's body until what holds at its start holds at its end; only the last run speaks.
+
+    ``once``: there is one round at most; ``runs``: there surely is one.
+    """
     entry = frame.state
     machine = frame.machine
     guard = f"{LOOP}{frame.at(node)}"
@@ -372,6 +381,10 @@ def _loop(
     if end.dead and loop.breaks:
         # it is always left in the middle
         left, breaks = loop.breaks[-1], loop.breaks[:-1]
+    elif end.dead and runs:
+        # every round leaves the function
+        frame.state = end
+        return
     else:
         frame.state = end if not end.dead else entry
         frame.state.dead = False

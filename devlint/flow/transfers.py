@@ -258,7 +258,7 @@ def _note_attribute(
     attribute = names.dotted(node.value)
     body = frame.info.nodes if frame.info else ()
     statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
-    kept = any(names.dotted(node.targets[0]) == attribute for node in statements)
+    kept = "." in attribute and any(names.dotted(node.targets[0]) == attribute for node in statements)
     frame.machine.attributes.move(frame, receiver, call.node, "moved here, on every call", kept, place)
 
 

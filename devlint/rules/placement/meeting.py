@@ -115,7 +115,7 @@ def _pairs(site: Operation | Forward) -> Iterable[tuple[Operand, Operand]]:
 def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     if first.device.differs(second.device) is not True:
         return None
-    stray, other = (first, second) if _cpu(first.device) > _cpu(second.device) else (second, first)
+    stray, other = (first, second) if _rank(first.device) > _rank(second.device) else (second, first)
     if not _cpu(stray.device):
         sized = stray.many is not False and other.many is not False
         return Meeting(stray, other) if sized and stray.certain and other.certain else None
@@ -164,6 +164,11 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
 def _crossed(first: Device, second: Device) -> bool:
     """Whether both are taken one by one from lists of several kinds, so that each of the one meets all of the other."""
     return first.guard.startswith(EACH) and second.guard.startswith(EACH) and first.guard != second.guard
+
+
+def _rank(device: Device) -> tuple[int, bool]:
+    """The higher, the more it is the device that strays: one that is nothing but the CPU before one that changes."""
+    return _cpu(device), device.kind is Kind.CPU
 
 
 def _cpu(device: Device) -> int:

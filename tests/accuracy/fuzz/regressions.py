@@ -379,6 +379,67 @@ PROGRAMS = {
             m3, m4 = m4, m3
         m4[torch.arange(4)] = torch.ones(4, 4).cuda()
     """,
+    "a number that goes elsewhere after the first round": """
+        s2 = torch.tensor(1.0)
+        p4 = torch.ones(4, 4)
+        s7 = torch.tensor(1.0)
+        for n in range(3):
+            p4.mul_(s7)
+            s7 = s2.cuda() * 2
+    """,
+    "rows that a list of numbers selects": """
+        i = torch.tensor([3, 1, 0, 2])
+        c = torch.ones(4, device="cuda")
+        m1 = torch.ones(4, 4)[:, i]
+        (m1.unsqueeze(0)[0]) + c
+        m1 = torch.ones(4, 4)[:, i] @ torch.eye(4)
+        (m1.unsqueeze(0)[0]) + c
+    """,
+    "a loop that ends with a break": """
+        u5, u6 = torch.ones(4, 4), torch.ones(4, 4)
+        ls35 = [F.embedding(torch.arange(4), u5), torch.ones(4, 4, device="cuda")]
+        for e36 in ls35:
+            m38 = u5 @ e36
+            break
+    """,
+    "an attribute moved under another name": """
+        m1 = torch.ones(4, 4).cuda()
+        m2 = torch.ones(4, 4)
+        u3 = torch.ones(4, 4, device="cuda")
+        m7 = torch.ones(4, 4)
+        class Net8(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.part11 = m7
+
+            def forward(self, x):
+                x = x * self.part11
+                a14 = self.part11
+                a14 = a14.cuda()
+        net16 = Net8().cuda()
+        u33, u34 = m2, net16(u3)
+    """,
+    "a loop that returns in its first round": """
+        def function8(p9, p10):
+            for n13 in range(1):
+                a16 = p10
+                return a16
+            return p9.cpu() * 2
+        m22 = function8(torch.ones(4, 4, device="cuda"), p10=torch.eye(4, device="cuda"))
+        m22.masked_fill_(torch.ones(4, 4) > 0, 1.0)
+    """,
+    "a condition under which no other round comes": """
+        flag2 = "word1" in sys.argv
+        m3 = torch.ones(4, 4).cuda()
+        v4 = (m3.mean(dim=1) * 1).cuda()
+        e11 = 0
+        while (e11 := e11 + 1) < 4:
+            m12 = m3.type_as(m3)
+            if flag2:
+                m12[0] += v4
+                break
+            m3 = torch.ones(4, 4)
+    """,
 }
 
 
