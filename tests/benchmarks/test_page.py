@@ -53,6 +53,10 @@ def test_the_curve_tells_how_evenly_time_grows() -> None:
     kept.save("curve", points, [])
     assert "| 100,000 |  |  | 13.0 | 130 | 1 |" in page.tables()
     assert "| time for a line: the most of the curve, times the least | 1.30 | less than 1.5 |" in page.tables()
+    # what every run begins with grows with nothing
+    kept.save("small", [row(COLD, 0.2)], [])
+    assert "| 10,000 |  |  | 1.00 | 80 | 1 |" in page.tables()
+    assert "| time for a line: the most of the curve, times the least | 1.60 | less than 1.5 |" in page.tables()
 
 
 def test_nothing_measured_is_no_table() -> None:
