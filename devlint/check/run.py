@@ -34,13 +34,15 @@ if TYPE_CHECKING:
     from devlint.auditor.judgement.evidence import Run
     from devlint.check.cache.results import Cache
 
+COLLECTING = (1_000_000, 5, 5)
+"""When garbage is looked for."""
 EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 def run(options: Options) -> int:
     """Check what the options say, print the report, and return the exit code."""
     # A syntax tree is a great many objects without cycles: a collection after every 700 of them costs an eighth.
-    gc.set_threshold(1_000_000, 5, 5)
+    gc.set_threshold(*COLLECTING)
     _open_streams()
     try:
         return _run(options)

@@ -10,6 +10,7 @@ from pathlib import Path
 FIGURES = Path(__file__).with_name("figures")
 AST, LIBCST = "`ast.parse`", "`libcst.parse_module`"
 COLD, SEVERAL = "devlint, cold, 1 process", "devlint, cold, {} processes"
+ALONE = "devlint, {} processes with a processor each"
 WARM, CHANGED = "devlint, nothing changed", "devlint, one file changed"
 PARTS = ("timm", "ultralytics", "transformers", "eighth", "small", "curve")
 

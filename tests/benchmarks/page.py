@@ -43,7 +43,7 @@ def _line(row: Row) -> str:
         row.tool,
         _seconds(row.cpu_seconds),
         _seconds(row.seconds),
-        f"{row.peak_bytes / 2**20:,.0f}",
+        f"{row.peak_bytes / 2**20:,.0f}" if row.peak_bytes else "",
         _seconds(row.cpu_seconds / row.yardstick),
         f"{row.measured}, {row.release}, {row.runs} {'run' if row.runs == 1 else 'runs'}",
     )
@@ -121,8 +121,8 @@ def _of_project(part: str, of: Mapping[str, Row]) -> Iterator[Promise]:
     for peer in ("torch-preflight", "TorchFix"):
         yield from _ratio(f"{peer}, times devlint, cold", of, (peer, COLD), f"at least {TIMES_FASTER}")
     for tool, row in of.items():
-        if "processes" in tool:
-            yield f"wall of 1 process, times that of {tool.split()[-2]}", of[COLD].seconds / row.seconds, SHARED
+        if "processor each" in tool:
+            yield f"CPU s of 1 process, times wall s of {tool[9:]}", of[COLD].cpu_seconds / row.seconds, SHARED
     for tool, wanted in ((WARM, seconds), (CHANGED, "")):
         if tool in of:
             yield f"{tool}, wall s", of[tool].seconds, wanted

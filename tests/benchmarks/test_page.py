@@ -10,7 +10,7 @@ import pytest
 
 from tests.benchmarks import __main__ as command
 from tests.benchmarks import corpora, kept, page, tools
-from tests.benchmarks.kept import AST, COLD, LIBCST, SEVERAL, WARM, Row
+from tests.benchmarks.kept import ALONE, AST, COLD, LIBCST, WARM, Row
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +34,13 @@ def test_a_part_that_is_measured_again_takes_the_place_of_the_old() -> None:
 
 def test_ratios_go_by_the_yardstick_of_each_run() -> None:
     # the peer was measured on a day that was twice as slow
-    kept.save("timm", [row(AST, 1.0), row(LIBCST, 10.0), row(COLD, 4.0, 4.0), row(SEVERAL.format(4), 5.0, 1.25)], [])
+    kept.save("timm", [row(AST, 1.0), row(LIBCST, 10.0), row(COLD, 4.0, 9.0), row(ALONE.format(4), 5.0, 1.25)], [])
     kept.save("timm", [row("TorchFix", 400.0, yardstick=2.0), row(WARM, 0.2)], [])
     text = page.tables()
     for line in (
         "| timm: devlint, cold, times `libcst.parse_module` | 0.40 | at most 0.45 |",
         "| timm: TorchFix, times devlint, cold | 50.00 | at least 40 |",
-        "| timm: wall of 1 process, times that of 4 | 3.20 | at least 2.8 |",
+        "| timm: CPU s of 1 process, times wall s of 4 processes with a processor each | 3.20 | at least 2.8 |",
         "| timm: devlint, nothing changed, wall s | 0.20 | at most 0.35 |",
         "| TorchFix | 400 | 400 | 1 | 200 | 2026-01-01, r, 1 run |",
     ):
@@ -66,7 +66,7 @@ def test_nothing_measured_is_no_table() -> None:
 def test_tools_run_where_they_are_installed_and_with_one_process(tmp_path: Path) -> None:
     read = corpora.Corpus("timm", tmp_path / "timm", 1, 1)
     names = [tool.name for tool in tools.tools(tmp_path, 4)]
-    assert len(names) == len(set(names)) == 11
+    assert len(names) == len(set(names)) == 12
     for tool in tools.tools(tmp_path, 1):
         line = " ".join(tool.command(read, tmp_path))
         assert str(read.path) in line
@@ -74,6 +74,17 @@ def test_tools_run_where_they_are_installed_and_with_one_process(tmp_path: Path)
             assert line.startswith(str(tmp_path / f"{tool.group}-{tools.PEERS[tool.group]}"))
             assert "-j 1" in line or "RAYON_NUM_THREADS" in tool.variables
         assert ("--no-cache" in line) == ("cold" in tool.name)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a process does not begin as a copy")
+def test_the_shares_of_processes(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"f{number}.py").write_text(corpora.TWO_LINES, encoding="utf-8")
+    read = corpora.Corpus("x", tmp_path, 6, 12)
+    (shares,) = [tool for tool in tools.tools(tmp_path, 2) if isinstance(tool, tools.Shares)]
+    cost = shares.cost(read, tmp_path)
+    # what went by is of two of the three processes
+    assert 0 < cost.cpu_seconds / 2 < cost.seconds < cost.cpu_seconds
 
 
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="this platform does not say what a child cost")

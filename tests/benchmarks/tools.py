@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import devlint
 from tests.benchmarks.corpora import Corpus
-from tests.benchmarks.kept import AST, CHANGED, COLD, LIBCST, SEVERAL, WARM
+from tests.benchmarks.kept import ALONE, AST, CHANGED, COLD, LIBCST, SEVERAL, WARM
 from tests.benchmarks.measure import CommandFailedError, Cost, cost
 
 HERE = Path(__file__).resolve().parent
@@ -45,6 +46,21 @@ class Tool:
         return cost(
             self.command(corpus, kept), kept, {**_environment(kept.parent / "compiled"), **self.variables}, _FOUND
         )
+
+
+class Shares(Tool):
+    """devlint with several processes as if each had a processor: what the longest way through them takes."""
+
+    def cost(self, corpus: Corpus, kept: Path) -> Cost:
+        """The CPU seconds of all processes; those of the first and the busiest of the others are what goes by."""
+        environment = _environment(kept.parent / "compiled")
+        done = subprocess.run(
+            self.command(corpus, kept), cwd=REPOSITORY, env=environment, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise CommandFailedError(done.stderr.strip())
+        first, *others = json.loads(done.stdout)
+        return Cost(first + sum(others), 0, first + max(others))
 
 
 def _environment(compiled: Path) -> dict[str, str]:
@@ -94,6 +110,13 @@ def _devlint(jobs: int) -> list[Tool]:
     found = [made(COLD, command=partial(cold, 1))]
     if jobs > 1:
         found.append(made(SEVERAL.format(jobs), command=partial(cold, jobs)))
+        share = [sys.executable, "-m", "tests.benchmarks.shares"]
+        found.append(
+            Shares(
+                ALONE.format(jobs), "devlint", f"devlint {devlint.__version__}",
+                lambda corpus, _: [*share, str(corpus.path), str(jobs)],
+            )
+        )  # fmt: skip
     found.append(made(WARM, command=warm, before=_twice))
     found.append(made(CHANGED, command=warm, before=_twice, each=change))
     return found
