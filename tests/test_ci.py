@@ -59,6 +59,13 @@ def test_pre_commit_accepts_the_hooks(hooks: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_the_local_hook_is_the_one_that_the_repository_has() -> None:
+    repositories = [repository for _, text in HOOKS for repository in yaml.safe_load(text)["repos"]]
+    (local,) = [hook for repository in repositories if repository["repo"] == "local" for hook in repository["hooks"]]
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert local == {key: {**hook, "language": "system"}[key] for key in local}
+
+
 def test_the_page_names_every_input() -> None:
     assert re.findall(r"^\| `([\w-]+)` \|", PAGE.partition("| input |")[2], re.MULTILINE) == list(ACTION["inputs"])
     used = yaml.safe_load(WORKFLOW)["jobs"]["devlint"]["steps"][1]["with"]

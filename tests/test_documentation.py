@@ -255,10 +255,24 @@ def test_the_sessions_print_what_is_shown() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_session_that_prints_something_else_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    if shutil.which("sh") is None:
+        pytest.skip("needs sh")
+    monkeypatch.syspath_prepend(str(ROOT))
+    transcripts = importlib.import_module("docs.transcripts")
+    (tmp_path / "train.py").write_text("a = 1\nb = 2\n", encoding="utf-8")
+    page = "```diff\n-b = 2\n+b = 3\n```\ntext\n```console\n$ cat train.py\n{}$ true\n$ nope 2>/dev/null\n```\n"
+    printed = transcripts.session(page.format("b = 2\n"), tmp_path, Path("train.py"))
+    assert printed == page.format("a = 1\nb = 3\n")
+    with pytest.raises(SystemExit, match="has not this to change"):
+        transcripts.session("```diff\n-c = 2\n```", tmp_path, Path("train.py"))
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_points_at_exists(page: str) -> None:
     folder = (ROOT / page).parent
     links = [link.partition("#") for link in re.findall(r"\]\(([^)\s]+)\)", TEXTS[page]) if "://" not in link]
+    links += [link.partition("#") for link in re.findall(r' src="([^"]+)"', TEXTS[page])]
     assert not [link for link, _, _ in links if link and not (folder / link).exists()]
     for link, _, place in links:
         target = (folder / link).resolve() if link else ROOT / page

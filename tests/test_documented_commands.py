@@ -16,6 +16,7 @@ from devlint.cli import main
 from tests.documented import BLOCK, NOTEBOOK, ROOT, TEXTS, blocks, needs_a_simulated_accelerator, run
 
 GPU = "needs a GPU"
+SLURM = "needs SLURM"
 SHELLS = ("console", "sh")
 SESSIONS = ("docs/getting-started.md", "docs/adopting.md")
 """Their commands run in docs/transcripts.py, one after the other."""
@@ -30,8 +31,10 @@ NOT_RUN = {
     "torchrun --nproc-per-node=8 -m devlint audit --steps 50 --exit-zero --output run.json train.py --epochs 1": GPU,
     "torchrun --nnodes=2 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=node0:29500 "
     '-m devlint audit --exit-zero --output "$(hostname).json" train.py': "needs two machines with GPUs",
-    'srun torchrun --nnodes="$SLURM_NNODES" --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint="$HEAD:29500" '
-    '-m devlint audit --steps 50 --exit-zero --output "runs/$SLURM_JOB_ID-$SLURM_NODEID.json" train.py': "needs SLURM",
+    "srun --ntasks-per-node=1 bash -c 'torchrun --nnodes=$SLURM_NNODES --nproc-per-node=8 --rdzv-backend=c10d "
+    "--rdzv-endpoint=$HEAD:29500 -m devlint audit --steps 50 --exit-zero "
+    "--output runs/$SLURM_NODEID.json train.py'": SLURM,
+    'export HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)': SLURM,
     "devlint check src --output-format rdjson | reviewdog -f=rdjson -reporter=github-pr-review": "needs reviewdog",
     "python -m pip install .": "installs: .ci/run and tests/test_packaging.py",
     "python -m pip install -c constraints.txt -e '.[test]'": "installs: .ci/run",
@@ -46,7 +49,7 @@ NOT_RUN = {
     "pre-commit try-repo REPOSITORY devlint --all-files": "needs the network: tests/test_pre_commit.py",
 }
 """What cannot run here, and why."""
-OF_MAINTAINERS = re.compile(r"python -m (tests|tools|pytest tests|devlint check fixtures)\b")
+OF_MAINTAINERS = re.compile(r"python -m ((docs|tests|tools)\.|pytest tests/|devlint check fixtures/)")
 """Measurements that take long or need other repositories, and the example that test_documentation.py carries out."""
 
 
@@ -56,6 +59,11 @@ def split(block: str) -> list[str]:
     if any(line.startswith("$ ") for line in lines):
         lines = [line[2:] for line in lines if line.startswith("$ ")]
     return [part.strip() for line in lines for part in line.split(" && ") if part]
+
+
+def of_maintainers() -> list[str]:
+    commands = {command for text in TEXTS.values() for block in blocks(text, "console") for command in split(block)}
+    return sorted(command for command in commands if re.match(r"python -m (docs|tests|tools)\.", command))
 
 
 def shown(*but: str) -> list[str]:
@@ -95,6 +103,7 @@ def in_sessions() -> list[str]:
 def arguments(command: str) -> list[str]:
     """What devlint gets of a command, without redirections and what stands behind a pipe."""
     words = shlex.split(command.partition(" | ")[0].partition(" < ")[0].partition(" 2>")[0])
+    words = shlex.split(words[words.index("-c") + 1]) if "bash" in words else words
     return words[words.index("devlint") + 1 :] if "devlint" in words else []
 
 
@@ -126,10 +135,23 @@ def test_an_option_that_does_not_exist_is_noticed() -> None:
         parse(arguments("devlint check src --fixx  # as it was once called"))
     with pytest.raises(click.NoSuchOption):
         parse(arguments("torchrun -m devlint audit --step 3 train.py"))
+    with pytest.raises(click.NoSuchOption):
+        parse(arguments("srun bash -c 'torchrun -m devlint audit --step 3 train.py'"))
 
 
 def test_what_is_not_run_is_shown_somewhere() -> None:
     assert NOT_RUN.keys() <= set(shown()), "and nothing is listed that no page shows any more"
+
+
+@pytest.mark.parametrize("command", of_maintainers())
+def test_a_command_for_maintainers_has_only_options_that_exist(command: str) -> None:
+    """As far as the module's text says, since to ask it takes as long as to import it."""
+    module, *words = shlex.split(command)[2:]
+    place = ROOT.joinpath(*module.split("."))
+    files = [place.with_suffix(".py")] if place.with_suffix(".py").exists() else sorted(place.glob("*.py"))
+    text = "".join(file.read_text(encoding="utf-8") for file in files)
+    assert files
+    assert not [word for word in words if word.startswith("-") and f'"{word}"' not in text]
 
 
 def runnable() -> list[str]:
