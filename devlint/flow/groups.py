@@ -31,6 +31,7 @@ _OBJECTS = frozenset(
 CALLS = _OBJECTS | {_INIT, _BARRIER}
 """The functions of ``torch.distributed`` that are looked at."""
 _RANK = re.compile(r"rank|gpu", re.IGNORECASE)
+_NAMED = re.compile(r"__name__\s*==")
 _ENTRY = re.compile(r"""^if\s+__name__\s*==|mp\.spawn\(|multiprocessing\.spawn\(""", re.MULTILINE)
 
 
@@ -47,7 +48,7 @@ class Groups:
 
     def __init__(self, text: str) -> None:
         self._chosen = chooses(text)
-        self._entry = ("__name__" in text or "spawn" in text) and _ENTRY.search(text) is not None
+        self._entry = ("spawn(" in text or _NAMED.search(text) is not None) and _ENTRY.search(text) is not None
         self._made: dict[ast.AST, _Made] = {}
         self._ranked: dict[FunctionInfo | None, ast.AST] = {}
         self._waits: Step | None = None
