@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,10 @@ def needs_a_simulated_accelerator() -> None:
         pytest.skip("this torch is too old to simulate an accelerator on (before 2.10)")
     if torch.cuda.is_available():
         pytest.skip("a machine with a GPU does not simulate one")
+
+
+def needs_expressions() -> None:
+    """What an audit prints is compared word by word."""
+    needs_a_simulated_accelerator()
+    if sys.version_info < (3, 11):
+        pytest.skip("a frame of this Python knows its line, and not which expression of it is running")

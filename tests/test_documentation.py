@@ -16,7 +16,17 @@ from devlint.check.engine import check_source
 from devlint.config import _READERS, Config, Selection, load
 from devlint.finding import Applicability
 from devlint.rules import registry
-from tests.documented import BLOCK, NOTEBOOK, PAGES, ROOT, TEXTS, blocks, needs_a_simulated_accelerator, run
+from tests.documented import (
+    BLOCK,
+    NOTEBOOK,
+    PAGES,
+    ROOT,
+    TEXTS,
+    blocks,
+    needs_a_simulated_accelerator,
+    needs_expressions,
+    run,
+)
 
 README, CONTRIBUTING = TEXTS["README.md"], TEXTS["CONTRIBUTING.md"]
 # A name for the example of CONTRIBUTING.md, and the files that it tells to write.
@@ -131,7 +141,7 @@ def test_the_sample_of_a_notebook_is_what_devlint_prints(tmp_path: Path) -> None
 
 def test_the_sample_report_is_what_the_audit_prints() -> None:
     """But for versions, the machine and the date; see docs/sample.py."""
-    needs_a_simulated_accelerator()
+    needs_expressions()
     done = run([sys.executable, "-m", "docs.sample", "--check"], ROOT)
     assert done.returncode == 0, done.stderr
 
@@ -248,7 +258,7 @@ def test_the_index_has_every_page() -> None:
 
 def test_the_sessions_print_what_is_shown() -> None:
     """But for versions, the machine and the date; see docs/transcripts.py."""
-    needs_a_simulated_accelerator()
+    needs_expressions()
     if shutil.which("sh") is None or shutil.which("git") is None:
         pytest.skip("needs sh and git")
     done = run([sys.executable, "-m", "docs.transcripts", "--check"], ROOT)

@@ -155,9 +155,9 @@ def test_a_command_for_maintainers_has_only_options_that_exist(command: str) -> 
 
 
 def runnable() -> list[str]:
-    """The commands that stand for themselves, and whole commands in the text."""
+    """The commands that stand for themselves, and whole commands in the text and in other files."""
     whole = [command for command in in_text() if re.match(r"devlint (check|rule|where) [^-]", command)]
-    return sorted({*shown(*TRIED), *whole} - NOT_RUN.keys())
+    return sorted({*shown(*TRIED), *whole, *in_other_files()} - NOT_RUN.keys())
 
 
 @functools.cache
