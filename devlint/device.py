@@ -104,6 +104,8 @@ class Device:
         if self.then is not None and self.guard == AVAILABLE:
             # on a machine with an accelerator the condition holds
             return self.then.switched or self.then.kind is Kind.ACCELERATOR
+        if AVAILABLE in self.guards():
+            return self.assume(AVAILABLE, True).switched
         if self.guard == ITEMS or self.guard.startswith(EACH):
             return False
         if self.then is not None and self.other is not None and self.guard.startswith(LOOP):
@@ -185,6 +187,8 @@ class Device:
                 return (self.then,) if self.other.kind is Kind.CPU else (self.then, UNKNOWN)
             if self.guard.startswith(LOOP):
                 return (*self.then._sides(), *self.other._sides())
+            if self.guard != AVAILABLE and AVAILABLE in self.guards():
+                return self.assume(AVAILABLE, True)._sides()
         return (symbol(f"switch {self.guard}", self.text or str(self)),) if self.switched else self.leaves()
 
 

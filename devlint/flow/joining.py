@@ -62,9 +62,11 @@ def join(first: Value, second: Value, guard: str) -> Value:
 def _join_containers(first: Value, second: Value, guard: str) -> Value:
     """Two containers of one kind."""
     if isinstance(first, Sequence) and isinstance(second, Sequence):
-        return _join_sequences(first, second, guard)
+        # of two lists comes one of which it is not known which it is
+        return replace(_join_sequences(first, second, guard), oid=first.oid if first.oid == second.oid else 0)
     if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return _join_mappings(first, second, guard)
+        joined = _join_mappings(first, second, guard)
+        return replace(joined, oid=first.oid) if isinstance(joined, Mapping) and first.oid == second.oid else joined
     return _join_loaded(first, second, guard)
 
 

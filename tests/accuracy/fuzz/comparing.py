@@ -153,6 +153,10 @@ def _failing(program: Program, claims: list[Finding], runs: list[Run], outcome: 
     if any(row in seen.reached and row not in seen.failed for seen in runs) or _placed(program, failed):
         outcome.undecided += 1
         return program.repair(row)
+    hidden = next((claim.span.row for claim in claims if claim.code in SILENT and claim.span.row != row), 0)
+    if hidden:
+        # what is lost there, in a row that a later round comes to, may be what fails here
+        return program.repair(hidden)
     if not any(row in seen.failed for seen in _runs(program.longer())):
         outcome.count(outcome.limits, "the number of rounds")
         return program.repair(row)

@@ -440,6 +440,38 @@ PROGRAMS = {
                 break
             m3 = torch.ones(4, 4)
     """,
+    "a list made of the list of the round before": """
+        m3 = torch.ones(4, 4).cuda()
+        def function8(p9, p10):
+            for n15 in range(2):
+                p10 = [part + p9 for part in p10]
+        ls29 = [torch.ones(4, 4), torch.ones(4, 4)]
+        ls29.insert(0, function8(m3, ls29))
+    """,
+    "rounds that only a machine without accelerator has": """
+        flag2 = "word1" in sys.argv
+        m3 = torch.ones(4, 4)
+        for n13 in range(3):
+            m16 = torch.where(torch.ones(4, 4) > 0, m3, torch.tensor(0.0))
+            if flag2:
+                break
+            if torch.cuda.is_available():
+                continue
+            m3 = torch.minimum(torch.rand(4, 4, device="cuda"), torch.ones(4, 4, device="cuda"))
+    """,
+    "a move dropped at the end of a round": """
+        flag2 = "word1" in sys.argv
+        m4 = torch.ones(4, 4)
+        ls6 = [m4.relu(), torch.ones(4, 4, device="cuda")]
+        a7 = m4
+        for n11 in range(3):
+            a7 = (m4 if flag2 else a7)
+            for n13, e12 in enumerate(ls6):
+                a14 = ls6
+                ls6[0] = a7.to(device=a7.device)
+                m15 = a14[0] * e12
+            m4.cuda()
+    """,
 }
 
 
