@@ -53,7 +53,7 @@ def method(frame: Frame, call: Call, receiver: Sequence | Mapping, node: ast.Att
         return Const(None)
     if name in _REORDERING:
         turned = receiver.items[::-1] if name == "reverse" and receiver.items is not None else None
-        change(frame, receiver, node.value, replace(receiver, items=turned))
+        change(frame, receiver, node.value, replace(receiver, items=turned, head=()))
     if name == "pop":
         return receiver.item
     if name == "copy":
@@ -76,7 +76,7 @@ def _grown(receiver: Sequence, call: Call, name: str) -> Sequence:
             items = (*receiver.items, *more)
         elif name == "insert" and isinstance(first, Const) and first.value == 0:
             items = (*more, *receiver.items)
-    return Sequence(items, grown, True)
+    return Sequence(items, grown, True, head=receiver.first() if name in ("append", "extend") else ())
 
 
 def _of_dict(frame: Frame, call: Call, receiver: Mapping, node: ast.Attribute) -> Value:

@@ -37,7 +37,7 @@ def scrubbed(value: Value) -> Value:
         return _without_origin(value)
     if isinstance(value, Sequence):
         items = None if value.items is None else tuple(scrubbed(item) for item in value.items)
-        return replace(value, items=items, item=scrubbed(value.item))
+        return replace(value, items=items, head=(), item=scrubbed(value.item))
     if isinstance(value, Mapping):
         return Mapping(tuple((key, scrubbed(held)) for key, held in value.items), scrubbed(value.other))
     if isinstance(value, Stateful) and value.tensors:
@@ -90,7 +90,7 @@ class _Arrival:
             return replace(value, device=self._place(value.device), parts=())
         if isinstance(value, Sequence):
             items = None if value.items is None else tuple(self.take(item) for item in value.items)
-            return replace(value, items=items, item=self.take(value.item))
+            return replace(value, items=items, head=(), item=self.take(value.item))
         if isinstance(value, Mapping):
             return Mapping(tuple((key, self.take(held)) for key, held in value.items), self.take(value.other))
         return self._plain(value)

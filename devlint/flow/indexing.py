@@ -99,9 +99,11 @@ def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Val
             return next((value for key, value in reversed(base.items) if key == index.value), _any_item(base.other))
         return _any_item(base.other) if not base.items else _one_of(frame, node.slice, base)
     if isinstance(node.slice, ast.Slice):
-        return replace(base, items=None, oid=0)
+        return replace(base, items=None, oid=0, head=())
     if isinstance(index, Const) and isinstance(index.value, int) and base.items is not None:
         return base.items[index.value] if -len(base.items) <= index.value < len(base.items) else UNKNOWN
+    if isinstance(index, Const) and isinstance(index.value, int) and 0 <= index.value < len(base.head):
+        return base.head[index.value]
     return _any_item(base.item)
 
 
@@ -210,7 +212,9 @@ def _replaced(listed: Sequence, index: Value, value: Value) -> Sequence:
     """A list with another item in one place."""
     at = index.value if isinstance(index, Const) else None
     if listed.items is None or not isinstance(at, int) or not -len(listed.items) <= at < len(listed.items):
-        return Sequence(None, add_item(listed.item, value), True)
+        known = isinstance(at, int) and 0 <= at < len(listed.head)
+        head = (*listed.head[:at], value, *listed.head[at + 1 :]) if known and isinstance(at, int) else ()
+        return Sequence(None, add_item(listed.item, value), True, head=head)
     items = list(listed.items)
     items[at] = value
     return Sequence(tuple(items), containers.common(items), True)

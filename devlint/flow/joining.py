@@ -6,7 +6,7 @@ import ast
 import functools
 
 from devlint import device
-from devlint.device import ITEMS, Kind
+from devlint.device import ITEMS, Device, Kind
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -28,6 +28,8 @@ from devlint.flow.values import (
 )
 from devlint.immutable import replace
 from devlint.sites import Step
+
+_MOST_KINDS = 4
 
 
 def join(first: Value, second: Value, guard: str) -> Value:
@@ -123,7 +125,8 @@ def _join_sequences(first: Sequence, second: Sequence, guard: str) -> Sequence:
         pairs = zip(first.items, second.items, strict=True)
         items = tuple(join(one, two, guard) for one, two in pairs)
         return replace(first, items=items, item=join(first.item, second.item, guard))
-    return Sequence(None, _join_items(first, second, guard), first.mutable)
+    head = tuple(join(one, two, guard) for one, two in zip(first.first(), second.first(), strict=False))
+    return Sequence(None, _join_items(first, second, guard), first.mutable, head=head)
 
 
 def _join_items(first: Sequence, second: Sequence, guard: str) -> Value:
@@ -172,14 +175,32 @@ def gather(first: Sequence, second: Sequence) -> Value:
 def add_item(known: Value, added: Value) -> Value:
     """What any one item is of a list of ``known`` things, when ``added`` is put into it."""
     if isinstance(known, Tensor) and isinstance(added, Tensor):
-        several = known.device.guard == ITEMS or known.device.guard.startswith(device.LOOP)
-        same = known.device == added.device or known.device.kind is added.device.kind is Kind.CPU
-        if same or (several and added.device in known.device.leaves()):
+        if known.device.kind is added.device.kind is Kind.CPU or added.device in _among(known.device):
             return known
-        several = added.device.guard == ITEMS or added.device.guard.startswith(device.LOOP)
-        if several and known.device in added.device.leaves():
+        if known.device in _among(added.device):
             return added
+        if known.device.guard == ITEMS:
+            return replace(_join_tensors(known, added, ITEMS), device=_one_more(known.device, added.device))
     return join(known, added, ITEMS)
+
+
+def items_of(place: Device) -> tuple[Device, ...]:
+    """Where the items of a list are, that holds several kinds."""
+    if place.guard != ITEMS or place.then is None or place.other is None:
+        return (place,)
+    return (*items_of(place.then), *items_of(place.other))
+
+
+def _among(place: Device) -> tuple[Device, ...]:
+    """The places that a list is known to have an item in, or to have had one in some round."""
+    return place.leaves() if place.guard.startswith(device.LOOP) else items_of(place)
+
+
+def _one_more(place: Device, added: Device) -> Device:
+    """The places of a list's items, and another one."""
+    if not added.known or len(items_of(place)) >= _MOST_KINDS:
+        return device.UNKNOWN
+    return Device(Kind.CHOICE, guard=ITEMS, then=place, other=added)
 
 
 def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:

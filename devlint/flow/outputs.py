@@ -62,5 +62,5 @@ def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]
         return replace(value, attribute=None, attribute_of=None)
     if isinstance(value, Sequence):
         items = None if value.items is None else tuple(_seen_from(item, symbol, place, story) for item in value.items)
-        return replace(value, items=items, item=_seen_from(value.item, symbol, place, story))
+        return replace(value, items=items, head=(), item=_seen_from(value.item, symbol, place, story))
     return value

@@ -64,7 +64,8 @@ def _content(held: Sequence | Mapping, guard: str) -> Sequence | Mapping:
             held, items=tuple((key, _left(value, guard)) for key, value in held.items), other=_left(held.other, guard)
         )
     items = None if held.items is None else tuple(_left(value, guard) for value in held.items)
-    return replace(held, items=items, item=_left(held.item, guard))
+    head = tuple(_left(value, guard) for value in held.head)
+    return replace(held, items=items, item=_left(held.item, guard), head=head)
 
 
 def _left(value: Value, guard: str) -> Value:

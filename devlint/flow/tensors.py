@@ -10,6 +10,7 @@ from devlint.device import ITEMS
 from devlint.flow import factories, literals, mentions, misuse, table, transfers
 from devlint.flow.evidence import TENSOR_ONLY
 from devlint.flow.indexing import item
+from devlint.flow.joining import items_of
 from devlint.flow.operations import blend, derived, is_tensor, meet, stranded, tied
 from devlint.flow.values import (
     UNKNOWN,
@@ -149,10 +150,9 @@ def kinds(item: Value) -> list[Value]:
     """The different tensors that a list holds, where it was filled from several sources."""
     if not isinstance(item, Tensor) or item.device.guard != ITEMS:
         return [item]
-    leaves = item.device.leaves()
     return [
-        replace(item, device=leaf) if leaf.implied else replace(item, device=leaf, factory="", factory_node=None)
-        for leaf in leaves
+        replace(item, device=place) if place.implied else replace(item, device=place, factory="", factory_node=None)
+        for place in items_of(item.device)
     ]
 
 

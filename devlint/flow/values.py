@@ -197,17 +197,25 @@ class Instance(Value):
     cls: ClassInfo
 
 
+_LONGEST_HEAD = 8
+
+
 @immutable(frozen=True, slots=True)
 class Sequence(Value):
     """A list or tuple: its ``items`` where they are known, and what any one item is.
 
-    What is in a list now is on the heap, under its ``oid``.
+    What is in a list now is on the heap, under its ``oid``; ``head`` is how it begins, where only that is known.
     """
 
     items: tuple[Value, ...] | None
     item: Value = UNKNOWN
     mutable: bool = False
     oid: int = 0
+    head: tuple[Value, ...] = ()
+
+    def first(self) -> tuple[Value, ...]:
+        """The first items, as far as they are known and worth to be kept where the others are not."""
+        return (self.head if self.items is None else self.items)[:_LONGEST_HEAD]
 
 
 @immutable(frozen=True, slots=True)

@@ -472,6 +472,38 @@ PROGRAMS = {
                 m15 = a14[0] * e12
             m4.cuda()
     """,
+    "how a list begins that a loop has made longer": """
+        m3 = torch.ones(4, 4)
+        ls11 = [torch.ones(4, 4), torch.ones(4, 4)]
+        m14 = torch.ones(4, 4)
+        m15 = m3.mm(m14)
+        m16 = m3.cuda()
+        for n18 in range(2):
+            ls11.extend([m16])
+            m15 = m15.cuda()
+        a19 = ls11
+        m20 = a19[0] * m15
+    """,
+    "how a list begins that one path has made longer": """
+        flag2 = "word1" in sys.argv
+        m3 = torch.ones(4, 4)
+        m4 = m3.to(m3.device)
+        ls10 = [torch.ones(4, 4), torch.ones(4, 4)]
+        if not flag2:
+            m4.add_(torch.minimum(m3, m4))
+        else:
+            ls10.extend([m4])
+        a14 = ls10
+        ls10[0] = torch.arange(16.0, device="cuda").view(4, 4)
+        m15 = a14[0] * m3
+    """,
+    "a third item of one of two kinds": """
+        m3 = torch.ones(4, 4)
+        device11 = "cuda" if torch.cuda.is_available() else "cpu"
+        ls12 = [m3.to(device11), m3]
+        ls12.extend([m3.to(device11)])
+        m17 = sum([part * 2 for part in ls12])
+    """,
 }
 
 
