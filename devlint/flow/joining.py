@@ -180,7 +180,7 @@ def add_item(known: Value, added: Value) -> Value:
         if known.device in _among(added.device):
             return added
         if known.device.guard == ITEMS:
-            return replace(_join_tensors(known, added, ITEMS), device=_one_more(known.device, added.device))
+            return replace(_join_tensors(known, added, ITEMS), device=_all(known.device, added.device))
     return join(known, added, ITEMS)
 
 
@@ -196,11 +196,16 @@ def _among(place: Device) -> tuple[Device, ...]:
     return place.leaves() if place.guard.startswith(device.LOOP) else items_of(place)
 
 
-def _one_more(place: Device, added: Device) -> Device:
-    """The places of a list's items, and another one."""
-    if not added.known or len(items_of(place)) >= _MOST_KINDS:
-        return device.UNKNOWN
-    return Device(Kind.CHOICE, guard=ITEMS, then=place, other=added)
+def _all(place: Device, added: Device) -> Device:
+    """The places of a list's items, and those of others."""
+    for more in items_of(added):
+        kinds = items_of(place)
+        if more in kinds or (more.kind is Kind.CPU and any(kind.kind is Kind.CPU for kind in kinds)):
+            continue
+        if not more.known or len(kinds) >= _MOST_KINDS:
+            return device.UNKNOWN
+        place = Device(Kind.CHOICE, guard=ITEMS, then=place, other=more)
+    return place
 
 
 def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:

@@ -504,6 +504,16 @@ PROGRAMS = {
         ls12.extend([m3.to(device11)])
         m17 = sum([part * 2 for part in ls12])
     """,
+    "a list that grows at its beginning": """
+        m2 = torch.ones(4, 4).cuda()
+        m3 = torch.ones(4, 4)
+        ls4 = [torch.ones(4, 4), torch.ones(4, 4)]
+        a6 = ls4
+        ls4[0] = m2
+        for n9 in range(4):
+            a6.insert(0, m3)
+            m7 = torch.stack([part * 2 for part in ls4]).sum(0)
+    """,
 }
 
 
