@@ -58,8 +58,10 @@ def _constructed(info: ClassInfo, attribute: str) -> bool:
 
 
 def places(methods: Iterable[FunctionInfo]) -> bool:
-    """Whether what runs in the constructor moves something, or makes it on a device that nobody has to pass."""
+    """Whether a method moves a part for good, or the constructor one, or makes it where nobody has to pass."""
     for method in methods:
+        if any(names.dotted(target).startswith("self.") for target in nodes.moved_in_place(method.of(ast.Assign))):
+            return True
         defaults = defaults_of(method.node.args)
         given = {parameter.arg for parameter in method.parameters if _is_none(defaults.get(parameter.arg))}
         if not method.initialises:

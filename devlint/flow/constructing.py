@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.flow.state import ARGUMENTS
-from devlint.flow.values import Class, Instance, Module, Value, identity, names_device
+from devlint.flow.values import Class, Instance, Module, Value, identity, names_device, tensor_away
 from devlint.immutable import replace
 from devlint.sites import Step
 
@@ -25,7 +25,8 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         module = Module(identity(), cls=info, text=info.name, has_state=info.has_state is not False)
         known = info.has_state is True and not (machine.default_changed or info.moves_inputs or info.places_itself)
         place = (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
-        placed = any(names_device(value) for value in call.values())
+        # what is kept of a tensor stays where it is
+        placed = any(names_device(value) or tensor_away(value) for value in call.values())
         frame.put(
             module,
             device.UNKNOWN if placed else place,

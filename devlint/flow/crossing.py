@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint import device
-from devlint.device import Device, Kind, Role
+from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.state import HeapKey
 from devlint.flow.values import (
     UNKNOWN,
@@ -115,5 +115,8 @@ class _Arrival:
         if place in self._places:
             return place
         if any(ELSEWHERE in leaf.symbol and leaf.role is not Role.PLACE for leaf in place.leaves()):
+            return device.UNKNOWN
+        if any(guard != AVAILABLE for guard in place.guards()):
+            # on which of its paths the other file goes is not known here
             return device.UNKNOWN
         return replace(place, text="") if place.kind is Kind.CHOICE else place

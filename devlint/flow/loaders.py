@@ -27,6 +27,7 @@ from devlint.flow.values import (
     Tensor,
     Value,
     identity,
+    tensor_away,
 )
 from devlint.immutable import replace
 from devlint.sites import Load, Scope, Step, Transfer
@@ -196,16 +197,6 @@ def _on_cpu(item: Value) -> bool:
     if isinstance(item, Sequence):
         return item.items is not None and all(_on_cpu(part) for part in item.items)
     return isinstance(item, Const) or (isinstance(item, Tensor) and item.device.accelerates() is False)
-
-
-def tensor_away(value: Value) -> bool:
-    """Whether a tensor is known to be, or to be able to be, elsewhere than on the CPU."""
-    return (
-        isinstance(value, Tensor)
-        and value.device.known
-        and value.device.accelerates() is not False
-        and bool(value.story)
-    )
 
 
 def _is_managed(frame: Frame) -> bool:

@@ -100,7 +100,7 @@ def assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, node.value
 
 
-def moved_in_place(assignments: list[ast.Assign]) -> Iterator[ast.AST]:
+def moved_in_place(assignments: list[ast.Assign]) -> Iterator[ast.expr]:
     """The targets of statements such as ``self.x = self.x.to(device)``."""
     for node in assignments:
         if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):

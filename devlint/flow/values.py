@@ -365,3 +365,13 @@ def with_module(held: Value, place: Device) -> Value:
 def names_device(held: object) -> bool:
     """Whether something surely is a device."""
     return isinstance(held, DeviceValue) or (isinstance(held, Opaque) and held.hint == "device")
+
+
+def tensor_away(value: Value) -> bool:
+    """Whether a tensor is known to be, or to be able to be, elsewhere than on the CPU."""
+    return (
+        isinstance(value, Tensor)
+        and value.device.known
+        and value.device.accelerates() is not False
+        and bool(value.story)
+    )
