@@ -29,6 +29,7 @@ CONTENT = "@content"
 """The heap field that holds what is in a list or dict now."""
 DEVICE = "@device"
 """The heap field that holds a module's device."""
+_MOST_FACTS = 128
 ARGUMENTS = "@arguments"
 """The heap field that holds what an object of a class of the file was made of."""
 CHANGED = "@changed"
@@ -95,6 +96,9 @@ class State:
         if self.facts.get(flag.key) is (not key_value):
             return
         self.facts[flag.key] = key_value
+        if len(self.facts) > _MOST_FACTS:
+            # of hundreds of ways out that were not taken, the first ones are forgotten
+            del self.facts[next(iter(self.facts))]
         if (flag.accelerated > 0 and key_value) or (flag.accelerated < 0 and not key_value):
             self.accelerated = True
         elif flag.accelerated:
