@@ -106,8 +106,15 @@ def _changes(before: str, after: str) -> Iterator[tuple[int, int, str]]:
             continue
         gone, content = "".join(old[first:last]), "".join(new[start:end])
         ahead = _common(gone, content)
+        ahead -= _splits(gone, ahead)
         behind = _common(gone[ahead:][::-1], content[ahead:][::-1])
+        behind -= behind > 0 and _splits(gone, len(gone) - behind)
         yield starts[first] + ahead, starts[last] - behind, content[ahead : len(content) - behind]
+
+
+def _splits(text: str, at: int) -> bool:
+    """Whether a place is within a line end of two characters, where no position of an editor leads."""
+    return text[max(at - 1, 0) : at + 1] == "\r\n"
 
 
 def _common(first: str, second: str) -> int:

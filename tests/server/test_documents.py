@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lsprotocol import types
 
@@ -36,6 +36,9 @@ def applied(text: str, edits: list[types.TextEdit], encoding: types.PositionEnco
     return text
 
 
+@example("\r\n", "\r", UTF8)
+@example("\r\n", "\n", UTF8)
+@example("a\r\nb", "a\rb", UTF16)
 @given(TEXT, TEXT, ENCODING)
 def test_edits_lead_from_one_text_to_the_other(before: str, after: str, encoding: types.PositionEncodingKind) -> None:
     edits = Part("", before, encoding=encoding).edits(after)
