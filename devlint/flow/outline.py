@@ -49,10 +49,6 @@ class Outline:
             return [found[0].statement]
         return list(dict.fromkeys(bound.top for bound in found))
 
-    def is_settled(self, name: str) -> bool:
-        """Whether nothing but one statement can have bound a name."""
-        return len(self.bound.get(name, ())) <= 1
-
 
 def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
     """A statement and those in its blocks, but for what runs only where the file is the script."""
