@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 from devlint import __version__
@@ -48,8 +49,8 @@ def trace(record: Record) -> bytes:
     code = Code(record)
     events = [
         event
-        for index, process in enumerate(record.processes)
-        for event in _Track(process, _number(record, index), code, began, record.simulated).events()
+        for process, number in zip(record.processes, _numbers(record), strict=True)
+        for event in _Track(process, number, code, began, record.simulated).events()
     ]
     found = {
         "traceEvents": events,
@@ -67,10 +68,13 @@ def _has_events(process: Process) -> bool:
     return any(event.kind != "move" for event in process.events)
 
 
-def _number(record: Record, index: int) -> int:
-    """The rank of a process; of what is no rank, a number that no rank has."""
-    rank = record.processes[index].rank
-    return rank if rank is not None else len(record.processes) + index
+def _numbers(record: Record) -> list[int]:
+    """The rank of each process; of what is no rank, or works for one, a number that no other process has."""
+    free = count(max((process.rank or 0 for process in record.processes), default=0) + 1)
+    numbers: list[int] = []
+    for process in record.processes:
+        numbers.append(next(free) if process.rank is None or process.rank in numbers else process.rank)
+    return numbers
 
 
 @dataclass(slots=True)

@@ -104,6 +104,17 @@ def test_ranks_are_processes_on_one_clock() -> None:
     assert first[1] - first[0] == pytest.approx(250_000, abs=1)  # the second one began a quarter of a second later
 
 
+def test_what_works_for_a_rank_is_a_process_of_its_own() -> None:
+    record = pages.every()["distributed"]
+    first, second = record.processes
+    helper = replace(second, role="loader worker")
+    found = made(replace(record, processes=(first, second, helper, replace(helper, rank=None))))
+    names = [event["pid"] for event in found if event["name"] == "process_name"]
+    assert names == [0, 1, 2, 3]
+    alone = made(replace(record, processes=(replace(first, rank=3), replace(first, rank=None))))
+    assert len({event["pid"] for event in alone}) == 2
+
+
 def test_calls_that_are_not_told_one_by_one_are_said_to_be_missing() -> None:
     (process,) = pages.every()["cnn"].processes
     part = Part(event=0, calls=500, bytes=9, first=(Call(start=0.0, seconds=0.1, bytes=4), Call(start=0.2, bytes=5)))
