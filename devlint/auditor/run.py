@@ -64,7 +64,8 @@ def run(options: Options) -> object:
         resolver, config = _configure(options)
         if options.devices is not None and not options.simulate:
             raise ConfigError("--devices says how many devices to simulate, and needs --simulate")
-        Exports(options.html, options.trace).check(options.output)
+        read = (None if options.module else options.script, options.config)
+        Exports(options.html, options.trace).check(options.output, read)
         prepare_path(script)
         script.check()
         _check_torch()

@@ -190,7 +190,8 @@ def check_combination(options: Options, config: Config) -> None:
     if options.output_file is not None:
         from devlint.check.write import check_destination
 
-        check_destination("--output-file", options.output_file)
+        read = (*options.paths, options.evidence, options.config, config.baseline)
+        check_destination("--output-file", options.output_file, read)
 
 
 def first_directory(options: Options) -> str:

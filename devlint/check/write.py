@@ -6,9 +6,11 @@ import contextlib
 import os
 import shutil
 import stat
-import tempfile
+from collections.abc import Iterable
 
 from devlint.config import ConfigError
+
+_CODE = (".ipynb", ".py", ".pyi")
 
 
 class ChangedMeanwhileError(OSError):
@@ -18,23 +20,38 @@ class ChangedMeanwhileError(OSError):
         super().__init__(0, "it was changed while devlint was at it, and is left alone")
 
 
-def check_destination(option: str, file: str) -> None:
-    """Refuse before the work, by a ConfigError, a file that could not be written after it."""
+def check_destination(option: str, file: str, read: Iterable[str | None] = ()) -> None:
+    """Refuse before the work, by a ConfigError, a file that could not be written after it, or must not be.
+
+    That is code, and whatever is ``read`` by the run: files by name, ``None`` for none.
+    """
     if not file or "\0" in file:
         raise ConfigError(f"{option}: no file is named")
-    directory = os.path.dirname(file) or os.curdir
-    if os.path.isdir(file):
-        raise ConfigError(f"{option}: {file}: Is a directory")
-    if os.path.exists(file) and not os.path.isfile(file):
+    directory = os.path.dirname(os.path.realpath(file) if os.path.islink(file) else file) or os.curdir
+    try:
         # what is written takes the place of what is there, which would be the end of /dev/null
-        raise ConfigError(f"{option}: {file}: Is no regular file")
+        status = _status(file)
+    except OSError as error:
+        raise ConfigError(f"{option}: {file}: {error.strerror}") from error
+    if status is not None and file.endswith(_CODE):
+        raise ConfigError(f"{option}: {file}: holds code, which would be lost")
+    if status is not None and any(_is(status, other) for other in read):
+        raise ConfigError(f"{option}: {file}: is read by this very run, and would be lost")
     if not os.path.isdir(directory):
         raise ConfigError(f"{option}: {directory}: No such directory")
     if not os.access(directory, os.W_OK):
         raise ConfigError(f"{option}: {directory}: Permission denied")
 
 
-def write(path: str, data: bytes, before: bytes | None = None) -> None:
+def _is(status: os.stat_result, other: str | None) -> bool:
+    """Whether a file goes by another name, too."""
+    try:
+        return bool(other) and os.path.samestat(status, os.stat(other or ""))
+    except (OSError, ValueError):
+        return False
+
+
+def write(path: str, data: bytes, before: bytes | None = None, durable: bool = True) -> None:
     """Let ``data`` take the place of a file's content at once; an OSError says why it could not be.
 
     The file keeps its owner, permissions and attributes, and a link goes on leading to it. Another name of the same
@@ -44,16 +61,15 @@ def write(path: str, data: bytes, before: bytes | None = None) -> None:
     """
     path = os.path.realpath(path)
     status = _status(path)
-    directory, name = os.path.split(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".tmp", dir=directory)
+    # what is to resemble a file is nobody else's until it does
+    handle, temporary = _beside(path, 0o666 if status is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
             stream.flush()
-            os.fsync(stream.fileno())
-        if status is None:
-            os.chmod(temporary, 0o666 & ~_mask())
-        else:
+            if durable:
+                os.fsync(stream.fileno())
+        if status is not None:
             _resemble(temporary, path, status)
         if before is not None:
             with open(path, "rb") as current:
@@ -92,7 +108,10 @@ def _resemble(temporary: str, path: str, status: os.stat_result) -> None:
     os.utime(temporary)
 
 
-def _mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _beside(path: str, mode: int) -> tuple[int, str]:
+    """A new file in the directory of another one, open for writing; its name is short enough for any file system."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        temporary = os.path.join(os.path.dirname(path), f".devlint-{os.urandom(8).hex()}.tmp")
+        with contextlib.suppress(FileExistsError):
+            return os.open(temporary, flags, mode), temporary

@@ -70,6 +70,13 @@ def test_a_path_that_cannot_be_written_is_said_before_anything_is_done(
     assert listed(run.parent) == before
 
 
+def test_a_report_does_not_take_the_place_of_its_record(run: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = run.read_bytes()
+    assert show([str(run)], exports=Exports(trace=str(run))) == 2
+    assert capfd.readouterr() == ("", f"error: --trace: {run}: is read by this very run, and would be lost\n")
+    assert run.read_bytes() == before
+
+
 def test_one_file_cannot_be_two_things(run: Path) -> None:
     path = str(run.with_suffix(".out"))
     with pytest.raises(ConfigError, match=r"--trace: .*: is what --html names, too"):
@@ -203,13 +210,23 @@ os.chdir("/")
 """
 
 
-def test_an_audit_refuses_before_the_script_runs(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("print('it ran')")
+@pytest.mark.parametrize(
+    ("option", "path", "line"),
+    [
+        ("--html", "gone/run.html", "gone: No such directory"),
+        ("--output", "train", "train: is read by this very run, and would be lost"),
+        ("--trace", "model.py", "model.py: holds code, which would be lost"),
+    ],
+)
+def test_an_audit_refuses_before_the_script_runs(tmp_path: Path, option: str, path: str, line: str) -> None:
+    for name in ("train", "model.py"):
+        (tmp_path / name).write_text("print('it ran')")
     done = subprocess.run(
-        [sys.executable, "-m", "devlint", "audit", "--simulate", "--html", "gone/run.html", "train.py"],
+        [sys.executable, "-m", "devlint", "audit", "--simulate", option, path, "train"],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: --html: gone: No such directory\n")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {option}: {line}\n")
+    assert {each.read_text() for each in tmp_path.iterdir()} == {"print('it ran')"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.write import ChangedMeanwhileError, write
+from devlint.check.write import ChangedMeanwhileError, check_destination, write
+from devlint.config import ConfigError
 
 
 def test_content_is_replaced_and_permissions_stay(tmp_path: Path) -> None:
@@ -20,12 +21,15 @@ def test_content_is_replaced_and_permissions_stay(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.py"]
 
 
-def test_a_new_file_gets_the_usual_permissions(tmp_path: Path) -> None:
-    before = os.umask(0o027)
+def test_a_new_file_gets_the_usual_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    change = os.umask
+    before = change(0o027)
+    # which is that of all threads: to ask for it is to change it for a moment
+    monkeypatch.setattr(os, "umask", None)
     try:
         write(str(tmp_path / "new"), b"x")
     finally:
-        os.umask(before)
+        change(before)
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
 
 
@@ -37,6 +41,67 @@ def test_a_link_goes_on_leading_to_the_file(tmp_path: Path) -> None:
     write(str(tmp_path / "link.py"), b"new")
     assert (tmp_path / "link.py").is_symlink()
     assert file.read_bytes() == b"new"
+
+
+def test_any_name_that_the_file_system_takes(tmp_path: Path) -> None:
+    file = tmp_path / ("\N{SNAKE}" * 63 + ".py")  # 255 bytes
+    file.write_bytes(b"old")
+    write(str(file), b"new")
+    assert file.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == [file.name]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of another kind")
+def test_nobody_else_reads_it_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "secret.py"
+    file.write_bytes(b"old")
+    file.chmod(0o600)
+    modes = []
+
+    def synced(_: int) -> None:
+        modes.extend(each.stat().st_mode & 0o777 for each in tmp_path.iterdir())
+
+    monkeypatch.setattr(os, "fsync", synced)
+    write(str(file), b"new")
+    assert modes == [0o600, 0o600]
+
+
+class TestDestinations:
+    """What is refused before the work that would be lost, or would lose something else."""
+
+    @pytest.mark.parametrize("name", ["a.py", "a.ipynb", "a.pyi", "link"])
+    def test_code_is_never_replaced(self, tree, name: str) -> None:
+        tree({"a.py": "x", "a.ipynb": "{}", "a.pyi": "x", "out.py": "x"})
+        Path("link").symlink_to("a.py")
+        with pytest.raises(
+            ConfigError, match=f"^--html: {name}: (holds code, which|is read by this very run, and) would"
+        ):
+            check_destination("--html", name, ["a.py"])
+        assert Path("a.py").read_text() == "x"
+
+    def test_what_is_read_is_not_replaced(self, tree) -> None:
+        tree({"run.json": "{}", "other.json": "{}"})
+        Path("link.json").symlink_to("run.json")
+        for name in ("run.json", "./run.json", "link.json"):
+            with pytest.raises(ConfigError, match=f"^--html: {name}: is read by this very run, and would be lost$"):
+                check_destination("--html", name, ["nowhere", None, "run.json"])
+        check_destination("--html", "other.json", ["run.json", "\0"])
+        check_destination("--html", "new.py")
+
+    def test_what_could_not_be_written_is_known_before(self, tree) -> None:
+        tree({"run.json": "{}", "here/x": ""})
+        Path("loop").symlink_to("loop")
+        Path("nowhere").symlink_to("gone/x")
+        Path("run.json").chmod(0o444)
+        for name, text in {
+            "loop": "loop: Too many levels of symbolic links",
+            "nowhere": f"{Path.cwd()}/gone: No such directory",
+            "run.json": "run.json: Permission denied",
+            "x" * 300: f"{'x' * 300}: File name too long",
+            "run.json/x": "run.json/x: Not a directory",
+        }.items():
+            with pytest.raises(ConfigError, match=f"^--html: {text}$"):
+                check_destination("--html", name)
 
 
 def test_another_name_of_the_file_keeps_the_old_content(tmp_path: Path) -> None:

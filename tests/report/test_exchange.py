@@ -343,10 +343,13 @@ class TestOutputFile:
             ("folder", "folder: Is a directory"),
             ("gone/report", "gone: No such directory"),
             ("/dev/null", "/dev/null: Is no regular file"),
+            ("a.py", "a.py: holds code, which would be lost"),
+            ("known.json", "known.json: is read by this very run, and would be lost"),
         ],
     )
     def test_what_cannot_be_written_is_said_at_once(self, file: str, message: str, tree) -> None:
-        tree({"a.py": "dropped()", "folder/x": ""})
+        tree({"a.py": "dropped()", "folder/x": "", "known.json": "{}"})
+        tree({"pyproject.toml": "[tool.devlint]\nbaseline = 'known.json'"})
         result = check("a.py", "--fix", "--unsafe-fixes", "--output-file", file)
         assert (result.exit_code, result.output) == (2, f"error: --output-file: {message}\n")
         assert Path("a.py").read_text() == "dropped()"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from devlint.auditor.running import console, storage
@@ -25,13 +25,16 @@ class Exports:
     html: str | None = None
     trace: str | None = None
 
-    def check(self, output: str | None = None) -> None:
-        """Raise a :class:`ConfigError` if one of them, or ``output``, could not be written in the end."""
+    def check(self, output: str | None = None, read: Sequence[str | None] = ()) -> None:
+        """Raise a :class:`ConfigError` if one of them, or ``output``, could not be written in the end.
+
+        Nor may it be one of the files that are ``read``.
+        """
         named = {"--output": output, "--html": self.html, "--trace": self.trace}
         seen: dict[str, str] = {}
         for option, path in named.items():
             if path is not None:
-                check_destination(option, path)
+                check_destination(option, path, read)
                 other = seen.setdefault(os.path.realpath(path), option)
                 if other != option:
                     raise ConfigError(f"{option}: {path}: is what {other} names, too")

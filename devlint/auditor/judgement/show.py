@@ -23,7 +23,7 @@ def show(files: Sequence[str], quiet: bool = False, exports: Exports | None = No
     """
     try:
         if exports is not None:
-            exports.check()
+            exports.check(read=files)
         records = [storage.read(file) for file in files] if files else storage.latest()
     except (ConfigError, storage.RecordError) as error:
         say("error", str(error))
