@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from devlint.files import content
 from devlint.finding import Severity
 
 OUTPUT_FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "junit", "rdjson")
@@ -163,10 +164,9 @@ def _read_toml(path: str) -> dict[str, Any]:
     else:
         import tomli as tomllib
     try:
-        with open(path, "rb") as stream:
-            # Some editors begin every file with a byte order mark.
-            document: dict[str, Any] = tomllib.loads(stream.read().decode("utf-8-sig"))
-            return document
+        # Some editors begin every file with a byte order mark.
+        document: dict[str, Any] = tomllib.loads(content(path).decode("utf-8-sig"))
+        return document
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # among the former, an integer longer than Python's limit

@@ -14,6 +14,7 @@ from devlint.check.project import surroundings
 from devlint.check.source import ParseFailure
 from devlint.check.where import Answer, NoSuchNameError, read, where
 from devlint.config import Config, ConfigError
+from devlint.files import content
 from devlint.finding import named
 
 _IN_CELL = re.compile(r"(?P<file>.+?\.ipynb):(?:cell )?(?P<cell>\d+):(?P<row>\d+)(?::(?P<word>[^:]+))?")
@@ -68,8 +69,7 @@ def question_of(place: str) -> Question:
 def _answers(question: Question) -> list[Answer]:
     filename = question.filename
     try:
-        with open(filename, "rb") as stream:
-            data = stream.read()
+        data = content(filename)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{filename}: {getattr(error, 'strerror', None) or error}") from error
     project = surroundings(Target(filename, len(data), Config()))

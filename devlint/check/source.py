@@ -108,7 +108,7 @@ class Source:
     def _characters(self, row: int, offset: int) -> int:
         """Turn an offset in UTF-8 bytes into one in characters."""
         # Before 3.12, Python misplaces some nodes inside f-strings, even beyond the end of the file.
-        line = self.lines[row - 1] if row <= len(self.lines) else ""
+        line = self.lines[row - 1] if 0 < row <= len(self.lines) else ""
         if line.isascii():
             return offset
         wide = self._wide.get(row)

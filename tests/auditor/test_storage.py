@@ -32,6 +32,10 @@ def test_a_record_comes_back_as_it_was(name: str, tmp_path) -> None:
     assert os.listdir(tmp_path) == ["record.json"]
 
 
+def _measured(**measured: object) -> dict[str, object]:
+    return {**records.MISSING_PIN, "measured": {"calls": 1, **measured}}
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -61,6 +65,26 @@ def test_a_record_comes_back_as_it_was(name: str, tmp_path) -> None:
             '{"format": 1, "processes": [{"pid": 1, "role": "boss"}]}',
             "not a record of devlint: Invalid enum value 'boss' - at `$.processes[0].role`",
         ),
+        (
+            json.dumps({"format": 1, "processes": [], "findings": [_measured(calls="x")]}),
+            "not a record of devlint: Expected `int`, got `str` - at `$.findings[0].measured.calls`",
+        ),
+        (
+            json.dumps({"format": 1, "processes": [], "findings": [_measured(ranks=1)]}),
+            "not a record of devlint: Expected `array`, got `int` - at `$.findings[0].measured.ranks`",
+        ),
+        (
+            '{"format": 1, "processes": [{"pid": 1, "seconds": 1e308}]}',
+            "not a record of devlint: a number in it is larger than any that a run can count",
+        ),
+        (
+            '{"format": 1, "processes": [{"pid":-9223372036854775808}]}',
+            "not a record of devlint: a number in it is larger than any that a run can count",
+        ),
+        (
+            '{"format": 1, "processes": [], "sources": {"a.py": {"999999999999": "x"}}}',
+            "not a record of devlint: no file has so many lines",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_one_line(content, line: str, tmp_path) -> None:
@@ -70,6 +94,19 @@ def test_what_cannot_be_read_is_one_line(content, line: str, tmp_path) -> None:
     with pytest.raises(storage.RecordError) as error:
         storage.read(str(path))
     assert str(error.value) == f"{path}: {line}"
+
+
+def test_what_only_looks_like_a_large_number_is_read(tmp_path) -> None:
+    record = Record(command=("x = 1e308", "[1e99", "12345678901234567890"), directory=":1e99")
+    storage.write(record, str(tmp_path / "record.json"))
+    assert storage.read(str(tmp_path / "record.json")) == record
+
+
+def test_a_link_goes_on_leading_to_the_record(tmp_path) -> None:
+    (tmp_path / "link.json").symlink_to("real.json")
+    storage.write(records.cnn(), str(tmp_path / "link.json"))
+    assert os.readlink(tmp_path / "link.json") == "real.json"
+    assert storage.read(str(tmp_path / "real.json")) == records.cnn()
 
 
 def test_a_directory_is_no_record(tmp_path) -> None:

@@ -217,7 +217,7 @@ def _stand_in(frame: Frame, source: Source) -> ast.AST:
     """A node at the place of a frame whose code is not known; without columns, it is the whole line."""
     row, start, end_row, end = frame.line, frame.column, frame.end_line, frame.end_column
     if start is None or end_row is None or end is None:
-        line = source.lines[row - 1] if row <= len(source.lines) else ""
+        line = source.lines[row - 1] if 0 < row <= len(source.lines) else ""
         whole = line.encode("utf-8", "surrogatepass")
         start, end_row, end = len(whole) - len(whole.lstrip()), row, len(whole.rstrip())
     if row == end_row:

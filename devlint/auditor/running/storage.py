@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -12,6 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from devlint.check.write import write as replace
+from devlint.files import content
+from devlint.measurement import Measurement
 from devlint.record import FORMAT, Record
 
 KEPT = 20
@@ -19,6 +23,11 @@ KEPT = 20
 SUFFIX = ".json"
 WHOLE = "record" + SUFFIX
 """The record of a run as a whole, in the run's directory; the others there are those of single processes."""
+_MOST = 10**18
+"""No run copies more bytes than this."""
+_MOST_ROWS = 10_000_000
+_LARGE = re.compile(rb"[\s:,\[]-?(?:\d{19}|[\d.]+[eE]\+?\d\d)")
+"""What a number beyond ``_MOST`` looks like; some smaller ones, and some text, look so, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +57,7 @@ class _Finding(_Place):
     label: str | None = None
     help: str | None = None
     related: tuple[_Place, ...] | None = None
-    measured: dict[str, float | tuple[int, ...] | None] | None = None
+    measured: Measurement | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +73,8 @@ def write(record: Record, path: str) -> None:
     """Write a record so that there is never a half of one under that name; an OSError says why it could not be."""
     import msgspec
 
-    data = msgspec.json.format(msgspec.json.encode(record), indent=1)
-    directory, name = os.path.split(os.path.abspath(path))
-    temporary = os.path.join(directory, f".{name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as stream:
-            stream.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    # the run must not wait for the disk
+    replace(path, msgspec.json.format(msgspec.json.encode(record), indent=1), durable=False)
 
 
 def read(path: str) -> Record:
@@ -82,8 +82,7 @@ def read(path: str) -> Record:
     import msgspec
 
     try:
-        with open(path, "rb") as stream:
-            data = stream.read()
+        data = content(path)
     except (OSError, ValueError) as error:  # ValueError: a null character
         raise RecordError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     try:
@@ -96,11 +95,25 @@ def read(path: str) -> Record:
         raise RecordError(f"{path}: not a record of devlint")
     if number > FORMAT:
         raise RecordError(f"{path}: written by a newer devlint (format {number}, this one reads up to {FORMAT})")
+    if _LARGE.search(data) and not _possible(found):
+        raise RecordError(f"{path}: not a record of devlint: a number in it is larger than any that a run can count")
     try:
         msgspec.convert({"findings": found.get("findings")}, _Judged)
-        return msgspec.convert(found, Record, str_keys=True)
+        record = msgspec.convert(found, Record, str_keys=True)
     except msgspec.ValidationError as error:
         raise RecordError(f"{path}: not a record of devlint: {error}") from error
+    if any(row > _MOST_ROWS for lines in record.sources.values() for row in lines):
+        raise RecordError(f"{path}: not a record of devlint: no file has so many lines")
+    return record
+
+
+def _possible(value: object) -> bool:
+    """Whether all numbers in a JSON document are such that sums of them are numbers, too."""
+    if isinstance(value, dict):
+        return all(map(_possible, value.values()))
+    if isinstance(value, list):
+        return all(map(_possible, value))
+    return not isinstance(value, int | float) or abs(value) <= _MOST
 
 
 def home() -> str:
