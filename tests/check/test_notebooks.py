@@ -110,6 +110,9 @@ class TestMagics:
             "out = %sql select 'x",
             "if files:\n    %run other.py\n    !echo done",
             "%time",
+            ",f a b",
+            ";f a b",
+            "/f a, b",
         ],
     )
     def test_lines_of_ipython_do_not_disturb(self, line: str) -> None:
@@ -119,6 +122,15 @@ class TestMagics:
     @pytest.mark.parametrize("magic", ["%%time", "%%capture out --no-stderr", "\n%%timeit -n 1"])
     def test_cells_whose_text_is_python(self, magic: str) -> None:
         assert mismatches(IMPORTS, X, Y, f"{magic}\nz = x + y") == [("DVL101", 4, magic.count("\n") + 2, 5)]
+
+    @pytest.mark.parametrize("mark", ["pass  # \x1fdevlint cell 1;", "!ls  # \x1fdevlint 1;"])
+    def test_what_looks_like_the_work_of_devlint_costs_only_its_cell(self, tree, mark: str) -> None:
+        assert mismatches(IMPORTS, X, Y, f"!ls\n{mark}", MISMATCH) == [("DVL900", 4, 2, 1), ("DVL101", 5, 2, 5)]
+        tree({"a.ipynb": notebook(IMPORTS, f"x = torch.ones(3)\n{mark}", "x = torch.ones(3)\nx.cuda()")})
+        run("a.ipynb", "--fix", "--unsafe-fixes")
+        assert sources(Path("a.ipynb").read_bytes())[1:] == [
+            f"x = torch.ones(3)\n{mark}", "x = torch.ones(3)\nx = x.cuda()"
+        ]  # fmt: skip
 
     def test_a_timed_statement_is_read(self) -> None:
         assert mismatches(IMPORTS, X, Y, "%time z = x + y") == [("DVL101", 4, 1, 11)]

@@ -16,6 +16,8 @@ from devlint.check.source import ParseFailure, split_lines
 MARK = "\x1fdevlint"
 """Begins what stands for something else; nobody writes this."""
 _CELL = re.compile(r"\s*%%(?P<name>\w+)")
+_ESCAPES = ("%", "!", "?", ",", ";", "/")
+"""With what IPython's own lines begin: the last three call a function without the brackets."""
 _PYTHON_CELLS = frozenset({"capture", "debug", "memit", "mprun", "prun", "time", "timeit"})
 """Magics of a cell whose text is Python, run in the notebook itself."""
 _TIMED = re.compile(r"(?P<indent>\s*)%time (?P<rest>[^\s-].*)")
@@ -38,6 +40,10 @@ class Plain:
 
 def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
     """The Python of a cell, or the reason why there is none; a cell in another language is a SkippedCell."""
+    if MARK in text:
+        return ParseFailure(
+            "the cell contains what devlint writes in the place of magics", text.count("\n", 0, text.index(MARK)) + 1, 1
+        )
     lines = text.split("\n")
     first = next((at for at, line in enumerate(lines) if line.strip()), 0)
     replaced: dict[str, str] = {}
@@ -94,7 +100,7 @@ def _python(line: str, numbers: count[int], replaced: dict[str, str]) -> str | N
     timed = _TIMED.fullmatch(line)
     if timed is not None and _failure(timed["rest"]) is None:
         return _instead(f"{timed['indent']}if 1: {timed['rest']}", line, numbers, replaced)
-    if stripped[:1] in ("%", "!", "?"):
+    if stripped[:1] in _ESCAPES:
         return _instead(f"{_indent(line)}pass", line, numbers, replaced)
     assigned = _ASSIGNED.match(line)
     if assigned is not None:
