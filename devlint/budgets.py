@@ -190,8 +190,9 @@ _GRAVE = tuple(str(severity) for severity in Severity if severity >= Severity.WA
 
 
 def _met(record: Record, mismatch: Mismatch) -> str:
+    named = [party for party in mismatch.parties if party.text]
     who = " and ".join(
-        f"`{party.text}` on {party.device}" + (f" ({party.why})" if party.why else "") for party in mismatch.parties
+        f"`{party.text}` on {party.device}" + (f" ({party.why})" if party.why else "") for party in named
     )
     return f"{_place(record, mismatch.frame or mismatch.via)}: {who or mismatch.error}"
 

@@ -263,6 +263,109 @@ device_ids[0] | device | variable
 )
 
 
+case(
+    "result of a helper",
+    """
+def positions():
+    return torch.arange(4.0)
+def step(x):
+    return x.mul(positions())
+step(torch.ones(4, device=device))
+""",
+    at="return x.mul(positions())",
+    module="",
+    parties="""
+positions() | cpu | variable
+x | device | variable
+""",
+)
+
+case(
+    "added in place",
+    """
+def noise():
+    return torch.rand(4, device=device)
+total = torch.zeros(4)
+total += noise()
+""",
+    at="total += noise()",
+    module="",
+    parties="""
+total | cpu | variable
+    `torch.zeros` makes it on the CPU, since no `device=` is given
+    at: total = torch.zeros(4)
+noise() | device | variable
+""",
+)
+
+case(
+    "made on the device",
+    """
+weights = torch.ones(4)
+torch.cat([torch.zeros(4, device=device), weights])
+""",
+    at="torch.cat([torch.zeros(4, device=device), weights])",
+    module="",
+    parties="""
+weights | cpu | variable
+    `torch.ones` makes it on the CPU, since no `device=` is given
+    at: weights = torch.ones(4)
+torch.zeros(4, device=device) | device | variable
+""",
+)
+
+case(
+    "moved to where another is",
+    """
+x, y = torch.ones(4, device=device), torch.ones(4)
+z = torch.zeros(4).to(x.device) + y
+""",
+    at="z = torch.zeros(4).to(x.device) + y",
+    module="",
+    parties="""
+y | cpu | variable
+    `torch.ones` makes it on the CPU, since no `device=` is given
+    at: x, y = torch.ones(4, device=device), torch.ones(4)
+torch.zeros(4).to(x.device) | device | variable
+""",
+)
+
+case(
+    "one of two",
+    """
+def noise():
+    return torch.rand(4)
+def step():
+    x, y = torch.ones(4, device=device), torch.ones(4)
+    return (x if len(y) else y) + noise()
+step()
+""",
+    # which branch was taken is not known, so nobody is blamed
+    at="return (x if len(y) else y) + noise()",
+    module="",
+    parties="""
+ | device | variable
+ | cpu | variable
+""",
+)
+
+case(
+    "written at an index",
+    """
+table = torch.zeros(3, 4, device=device)
+table[torch.tensor([0, 1], device=device)] = torch.ones(2, 4)
+""",
+    at="table[torch.tensor([0, 1], device=device)] = torch.ones(2, 4)",
+    module="",
+    parties="""
+torch.ones(2, 4) | cpu | variable
+    `torch.ones` makes it on the CPU, since no `device=` is given
+    at: table[torch.tensor([0, 1], device=device)] = torch.ones(2, 4)
+table | device | variable
+torch.tensor([0, 1], device=device) | device | variable
+""",
+)
+
 SILENT = {
     "no mismatch": "torch.ones(2, 3, device=device) @ torch.ones(2, 3, device=device)\n",
     "a checkpoint": "raise RuntimeError('Attempting to deserialize object on a CUDA device but "

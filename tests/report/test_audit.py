@@ -54,6 +54,19 @@ def test_quiet_leaves_only_what_was_found() -> None:
     assert report(records.nothing(), quiet=True) == "\n"
 
 
+def test_tensors_without_a_name_get_none() -> None:
+    record = records.mismatch()
+    (process,) = record.processes
+    unnamed = tuple(replace(party, text="", why="", origin=None) for party in process.mismatches[0].parties)
+    died = replace(process, mismatches=(replace(process.mismatches[0], parties=unnamed),))
+    text = report(replace(record, processes=(died,)), quiet=True)
+    assert text.startswith("error[DVL101] device-mismatch: the run died when tensors on cuda:0 and cpu met")
+    assert "^ they meet here" in text
+    assert "``" not in text
+    # what to do with which of them nobody knows
+    assert "help:" not in text
+
+
 def test_a_simulation_shows_no_time() -> None:
     text = report(records.simulated(records.cnn()))
     assert not re.search(r"\d (us|ms|s|min|h)\b", text)

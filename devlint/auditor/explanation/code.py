@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
 
+from devlint.auditor.frames import absolute
 from devlint.record import Frame
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
@@ -83,7 +84,7 @@ def function_of(code: CodeType) -> FunctionNode | None:
 def frame_at(file: str, node: ast.AST, function: str = "") -> Frame:
     """The place of a node."""
     return Frame(
-        file=file,
+        file=file if file.startswith("<") else absolute(file),
         line=getattr(node, "lineno", 0),
         function=function,
         column=getattr(node, "col_offset", None),

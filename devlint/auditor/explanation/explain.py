@@ -14,7 +14,7 @@ from torch import nn
 from devlint.auditor.explanation.code import running as running_code
 from devlint.auditor.explanation.lookup import look_up
 from devlint.auditor.explanation.messages import argument_in, demand, devices_in, is_mismatch
-from devlint.auditor.explanation.operands import Operand, operands
+from devlint.auditor.explanation.operands import Operand, operands, rest
 from devlint.auditor.explanation.reasons import Reasons
 from devlint.auditor.explanation.tensors import device_of, is_managed, is_scalar, leaves, own_tensors, walk
 from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper, owner_of, path_of
@@ -227,11 +227,28 @@ class _Examination:
         for stop in self.trail.scenes:
             found = self._operands(stop)
             direct = [operand for operand in found if operand.direct]
-            devices = {operand.device for operand in direct}
-            chosen = direct if len(devices) > 1 else found
-            if len({operand.device for operand in chosen}) > 1:
+            chosen = direct if len({operand.device for operand in direct}) > 1 else found
+            devices = {operand.device for operand in chosen}
+            if len(devices) == 1 and stop is self.trail.scenes[0]:
+                other = self._other(stop, devices.pop())
+                if other is not None:
+                    yield from (*map(self._candidate, direct or found), other)
+                    return
+            if len(devices) > 1:
                 yield from map(self._candidate, chosen)
                 return
+
+    def _other(self, stop: Stop, known: str) -> Candidate | None:
+        """The one operand of which nothing is known, where the others are on one of two devices that torch names."""
+        node = self._node(stop)
+        odd = rest(node, stop.frame) if node is not None else None
+        devices = devices_in(self.text)
+        left = [name for name in devices if name != known and f"{known}:" not in name and f"{name}:" not in known]
+        if odd is None or len(devices) != 2 or len(left) != 1:
+            return None
+        text = ast.unparse(odd)
+        shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+        return Candidate(shown, left[0], "variable")
 
     def _candidate(self, operand: Operand) -> Candidate:
         value = operand.value

@@ -17,6 +17,8 @@ from devlint.flow import table
 
 _MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "type_as", "type", "numpy", "item", "tolist"})
 _SKIPPED = frozenset({"device", "dtype", "map_location"})
+_MAKERS = ("default_or_kwarg", "cpu", "data_or_default")
+"""Rules of torch's table for functions that make a tensor where they are told, or on the default device."""
 _COMMON = 8
 """So many tensors of one container are worth a word."""
 
@@ -57,10 +59,50 @@ def _visit(node: ast.AST, frame: types.FrameType, depth: int) -> Iterator[Operan
         yield from _named(node, frame, depth)
     elif isinstance(node, ast.Call):
         yield from _call(node, frame, depth)
+    elif isinstance(node, (ast.IfExp, ast.BoolOp)):
+        yield from _either(node, frame, depth)
     else:
-        deeper = depth + isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp))
+        written = isinstance(node, ast.Assign) and any(isinstance(goal, ast.Subscript) for goal in node.targets)
+        deeper = depth + (written or isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp)))
         for child in ast.iter_child_nodes(node):
             yield from _visit(child, frame, deeper)
+
+
+def rest(node: ast.AST, frame: types.FrameType) -> ast.expr | None:
+    """The operand of an operation of which nothing is known, where that is one, and all others are on one device."""
+    sides = [side for side in _sides(node, frame) if look_up(side, frame) is MISSING]
+    if len(sides) > _COMMON:
+        return None
+    unknown = [side for side in sides if not any(_visit(side, frame, 1))]
+    return unknown[0] if len(unknown) == 1 else None
+
+
+def _sides(node: ast.AST, frame: types.FrameType) -> list[ast.expr]:
+    """What an operation works on: the sides of an operator, the arguments of a function of torch, a tensor's own."""
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.AugAssign):
+        return [node.target, node.value]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Subscript):
+        return [node.value, node.slice]
+    if not isinstance(node, ast.Call):
+        return []
+    given = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg not in _SKIPPED)]
+    given = [item for one in given for item in (one.elts if isinstance(one, (ast.List, ast.Tuple)) else [one])]
+    if dotted(node.func, frame):
+        return given
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return [owner, *given] if owner is not None and look_up(node.func, frame) is MISSING else []
+
+
+def _either(node: ast.IfExp | ast.BoolOp, frame: types.FrameType, depth: int) -> Iterator[Operand]:
+    """What takes one of several values: something is known of it where they are all on one device."""
+    values = [node.body, node.orelse] if isinstance(node, ast.IfExp) else node.values
+    found = [list(_visit(value, frame, max(depth, 1))) for value in values]
+    if all(found) and len({operand.device for operands in found for operand in operands}) == 1:
+        yield from found[0]
 
 
 def _named(node: ast.Name | ast.Attribute | ast.Subscript, frame: types.FrameType, depth: int) -> Iterator[Operand]:
@@ -100,6 +142,10 @@ def _call(node: ast.Call, frame: types.FrameType, depth: int) -> Iterator[Operan
     if depth and made:
         yield Operand(node, ast.unparse(node), default_device(), direct=depth <= 1, made=made)
         return
+    placed = _placed(node, frame) if depth else ""
+    if placed:
+        yield Operand(node, ast.unparse(node), placed, direct=depth <= 1)
+        return
     called = look_up(function, frame)
     inner = depth + 1
     if isinstance(called, nn.Module):
@@ -123,13 +169,29 @@ def _target(call: ast.Call, function: ast.Attribute, frame: types.FrameType) -> 
     if function.attr in ("cpu", "numpy"):
         return "cpu"
     asked = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
-    for node in asked:
-        value = look_up(node, frame)
-        if isinstance(value, torch.Tensor):
-            return device_of(value)
-        if isinstance(value, (str, torch.device)):
-            return str(value)
-    return function.attr if function.attr in ("cuda", "xpu") and not call.args else ""
+    found = next(filter(None, (_device(node, frame) for node in asked)), "")
+    return found or (function.attr if function.attr in ("cuda", "xpu") and not call.args else "")
+
+
+def _placed(call: ast.Call, frame: types.FrameType) -> str:
+    """The device that a function of torch is told to make a tensor on, empty if it is not told or does not make one."""
+    name = dotted(call.func, frame)
+    entry = table.function(name) if name.startswith("torch") else None
+    if entry is None or entry.rule not in _MAKERS:
+        return ""
+    return next((_device(keyword.value, frame) for keyword in call.keywords if keyword.arg == "device"), "")
+
+
+def _device(node: ast.expr, frame: types.FrameType) -> str:
+    """The device that an argument names, or that of a tensor; empty if that is not known."""
+    if isinstance(node, ast.Attribute) and node.attr == "device":
+        owner = look_up(node.value, frame)
+        if isinstance(owner, torch.Tensor):
+            return device_of(owner)
+    value = look_up(node, frame)
+    if isinstance(value, torch.Tensor):
+        return device_of(value)
+    return str(value) if isinstance(value, (str, torch.device)) else ""
 
 
 def factory(node: ast.AST, frame: types.FrameType) -> str:
@@ -143,7 +205,7 @@ def factory(node: ast.AST, frame: types.FrameType) -> str:
     if entry.rule == "data_or_default" and node.args:
         given = look_up(node.args[0], frame)
         return "" if isinstance(given, torch.Tensor) else name
-    return name if entry.rule in ("default_or_kwarg", "cpu", "data_or_default") else ""
+    return name if entry.rule in _MAKERS else ""
 
 
 def default_device() -> str:

@@ -78,7 +78,9 @@ def of_name(name: str, scene: Scene, device: str, depth: int = _DEPTH) -> Origin
     function = scene.function
     if function is None:
         return Origin()
-    found = list(bindings(function, name))
+    bound = list(bindings(function, name))
+    # `x += y` leaves `x` where it is
+    found = [binding for binding in bound if not isinstance(binding.node, ast.AugAssign)] or bound
     before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= scene.line]
     # in a loop, what stands below has run in the round before
     chosen = (before or found)[-1:]

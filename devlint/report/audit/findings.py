@@ -43,7 +43,8 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
     judged = next((found for found in record.findings or () if _is_about(found, mismatch)), None)
     frame = mismatch.frame or mismatch.via
     span = code.span(frame) if frame else Span(1, 1, 1, 1)
-    parties = mismatch.parties[:_MOST_PARTIES]
+    named = [party for party in mismatch.parties if party.text]  # torch's message alone gives devices, and no names
+    parties = named[:_MOST_PARTIES]
     devices = listed(list(dict.fromkeys(party.device for party in mismatch.parties)))
     inside = f" in `{mismatch.module}`" if mismatch.module else ""
     inside += f" ({mismatch.module_class})" if mismatch.module_class else ""
@@ -55,13 +56,14 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
         message=f"the run died when tensors on {devices} met{inside}" if devices else "the run died of it",
         filename=code.name(frame.file) if frame else "?",
         span=span,
-        label=", ".join(f"`{party.text}` is on {party.device}" for party in parties[:2]),
+        label=", ".join(f"`{party.text}` is on {party.device}" for party in parties[:2]) or "they meet here",
         related=tuple(Place(code.span(origin), label, code.name(origin.file)) for origin, label in origins),
     )
     notes = [("where", "\n".join(map(_party, parties)))] if parties else []
     notes += [("via", code.place(mismatch.via))] if mismatch.via and mismatch.frame else []
     notes += [("torch", one_line(mismatch.error))]
-    notes += [("help", str(judged["help"]))] if judged and judged.get("help") else []
+    advice = judged.get("help") if judged and len(named) == len(mismatch.parties) else ""
+    notes += [("help", str(advice))] if advice else []
     return finding, notes
 
 
