@@ -184,6 +184,8 @@ class Audit:
             say("error", f"the budget {breach.name.replace('_', '-')} was broken: {breach.text}")
             console.write(sys.stderr, "".join(f"  {one_line(place)}\n" for place in breach.places))
         self._failing = not self._options.exit_zero and (bool(breaches) or _fails(record, self._config))
+        if self._failing and self._rank is not None and not ending.code:
+            say("note", _TAKEN_FOR_A_CRASH)
 
     def _others(self, patience: float) -> list[Record]:
         """The records of the run's other processes on this machine; ranks are waited for."""
@@ -231,6 +233,12 @@ class Audit:
             self._exports.write(record, self._options.quiet)
         finally:
             sys.path[:] = paths
+
+
+_TAKEN_FOR_A_CRASH = (
+    "the exit code is 1 because of what was found, not because the script failed; "
+    "a launcher such as torchrun calls that a failure, which `--exit-zero` prevents"
+)
 
 
 def header(command: tuple[str, ...] = (), simulated: bool = False) -> Record:

@@ -195,6 +195,19 @@ def test_a_second_machine_writes_a_file_of_its_own(tree) -> None:
     assert found.environment.host == socket.gethostname()
 
 
+def test_what_a_launcher_takes_for_a_crash_is_said_to_be_none(tree) -> None:
+    budgets = "[tool.devlint.audit.budgets]\nsyncs-per-step = 0\n"
+    here = tree({"script.py": "", "torch/__init__.py": "", "pyproject.toml": budgets})
+    process = start(here, 0, WORLD_SIZE="2", LOCAL_WORLD_SIZE="1")
+    _, err = process.communicate(timeout=LIMIT)
+    assert process.returncode == 1
+    assert err.splitlines()[-1].startswith("note: the exit code is 1 because of what was found")
+    # without a launcher the exit code speaks for itself
+    alone = run(here, "-m", "devlint", "audit", "script.py")
+    assert alone.code == 1
+    assert "note: the exit code" not in alone.err
+
+
 STUCK = """
     import ctypes, multiprocessing, time
     import torch
