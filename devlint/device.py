@@ -48,6 +48,8 @@ RETURN = "return "
 """How the guards begin that tell the results of a function apart."""
 
 _DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
+_PRIMARY = re.compile(r"[^\W\d][\w.]*(?:\(.*\)|\[.*\])?")
+"""Text after which an attribute can be written as it is: ``x``, ``self.layers[0]``, ``parser.parse_args(argv)``."""
 _DEEPEST_CHOICE = 4
 
 
@@ -78,9 +80,9 @@ class Device:
         if self.kind is Kind.ACCELERATOR:
             return f"`{self.type}`" if self.index is None else f"`{self.type}:{self.index}`"
         if self.kind is Kind.SYMBOL:
-            return {Role.INPUT: f"the device of `{self.text}`", Role.PLACE: "the module's device"}.get(
-                self.role or Role.DEVICE, f"`{self.text}`"
-            )
+            if self.role is Role.INPUT:
+                return f"`{self.text}.device`" if _PRIMARY.fullmatch(self.text) else f"the device of `{self.text}`"
+            return "the module's device" if self.role is Role.PLACE else f"`{self.text}`"
         if self.kind is Kind.CHOICE:
             return f"`{self.text}`" if self.text else " or ".join(sorted({str(leaf) for leaf in self.leaves()}))
         return "an unknown device"

@@ -177,7 +177,8 @@ def _opaque(frame: Frame, value: Opaque) -> Known:
         return Known("", value.near, f"is probably on {value.near}", False)
     if value.role is Role.INPUT and isinstance(value.node, ast.arg):
         place = device.symbol(value.key, value.text, Role.INPUT)
-        step = Step(value.node, f"`{value.text}` is an argument here")
+        own = value.text == value.node.arg
+        step = Step(value.node, f"`{value.text}` is an argument here" if own else "it comes from this argument")
         return Known(value.hint, place, "is wherever the caller keeps it", value.hint == "tensor", (step,))
     return Known()
 
@@ -205,8 +206,6 @@ def _with_choice(frame: Frame, place: Device, story: tuple[Step, ...]) -> tuple[
 def _on(place: Device) -> str:
     if place.role is Role.PLACE:
         return "wherever the module is put that it belongs to"
-    if place.role is Role.INPUT:
-        return f"wherever the caller keeps `{place.text}`"
     return f"on {place}"
 
 

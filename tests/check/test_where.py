@@ -99,10 +99,29 @@ def test_batches_and_modules_that_were_moved() -> None:
             out = model(x.to(args.device))
             loss = nn.functional.mse_loss(out, y)  # here
     """
-    assert told(code, "out") == ["`out` is probably on the device of `args`"]
+    assert told(code, "out") == ["`out` is probably on `args.device`"]
     (batch,) = ask(code, "y")
     assert batch.devices == ("cpu",)
     assert story(batch) == [(7, "its batches come from this loader")]
+
+
+def test_a_device_that_a_configuration_names() -> None:
+    """An argument need not be a tensor to have a device."""
+    code = """
+    def build(cfg):
+        device = torch.device(cfg.device)
+        return device, nn.Linear(2, 2).to(device)
+
+    def main(cfg, batches):
+        device, model = build(cfg)
+        for batch in batches:
+            print(batch["x"], model, device)  # here
+    """
+    assert told(code, "device") == ["`device` names `cfg.device`"]
+    assert told(code, "model") == ["`model` is a module on `cfg.device`"]
+    (batch,) = ask(code, "batch")
+    assert batch.message == "`batch` is wherever the caller keeps it"
+    assert story(batch) == [(9, "it comes from this argument")]
 
 
 def test_only_a_caller_knows() -> None:
