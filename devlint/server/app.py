@@ -21,6 +21,7 @@ from devlint.server import messages
 from devlint.server.analysis import Analysis, all_fixed, analyze, fixed, is_parse_error, suppressed, told
 from devlint.server.documents import Part, Snapshot, changed
 from devlint.server.pages import RulePages
+from devlint.server.protocol import Protocol
 
 PAUSE = 0.2
 """Seconds without a change after which a text is looked at."""
@@ -47,6 +48,7 @@ class Server(LanguageServer):
             __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Full,
             notebook_document_sync=types.NotebookDocumentSyncOptions([cells], save=True),
+            protocol_cls=Protocol,
         )
         self.finished = False
         self.pages = RulePages()

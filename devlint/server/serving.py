@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import sys
+from typing import NoReturn
 
 import click
 
 
 def run() -> int:
-    """Serve until the editor says that it is enough, or is gone: 0 or 1 then; 2 if the server cannot be started."""
+    """Serve until the editor says that it is enough, or is gone, and end the process with 0 or 1 then.
+
+    It comes back only if the server cannot be started, with 2.
+    """
     try:
         import pygls  # noqa: F401  # only whether it is there
     except ImportError:
@@ -20,17 +26,25 @@ def run() -> int:
         return 2
     if sys.stdin.isatty():
         click.echo("devlint server waits for an editor on its standard input; see docs/editor.md", err=True)
+    return _serve()
+
+
+def _serve() -> NoReturn:
     logging.basicConfig(level=logging.CRITICAL)
     from devlint.server.features import server
+    from devlint.server.protocol import Input
 
     serving = server()
     out = sys.stdout.buffer
     # whoever prints must not disturb the editor
     sys.stdout = sys.stderr
-    try:
-        serving.start_io(sys.stdin.buffer, out)
-    except KeyboardInterrupt:
-        return 130
-    finally:
+
+    def leave(code: int) -> NoReturn:
+        """End at once: neither an analysis nor a client that says no more is waited for."""
         serving.stop()
-    return 0 if serving.finished else 1
+        os._exit(code)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda found, _: leave(128 + found))
+    serving.start_io(Input(sys.stdin.buffer), out)  # type: ignore[arg-type]  # of a stream pygls wants no more
+    leave(0 if serving.finished else 1)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
@@ -16,18 +19,19 @@ import pytest
 from tests.server.client import ROOT
 
 LONG = 30
+INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32600, -32601, -32602
 
 
 class Pipes:
     """The standard streams of a server."""
 
-    def __init__(self) -> None:
+    def __init__(self, temporary: Path) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "devlint", "server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": ROOT},
+            env={**os.environ, "PYTHONPATH": ROOT, "TMPDIR": str(temporary)},
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -44,6 +48,13 @@ class Pipes:
 
     def answer(self, number: int) -> dict[str, Any]:
         """The answer to a request, whatever else is told before."""
+        return self._next(lambda message: message.get("id") == number and "method" not in message)
+
+    def told(self, method: str) -> dict[str, Any]:
+        """The next notification of a kind."""
+        return self._next(lambda message: message.get("method") == method)
+
+    def _next(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         while True:
             length = 0
             while (line := self._out.readline()).strip() or not length:
@@ -51,7 +62,7 @@ class Pipes:
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.partition(b":")[2])
             message: dict[str, Any] = json.loads(self._out.read(length))
-            if message.get("id") == number and "method" not in message:
+            if wanted(message):
                 return message
 
     def initialize(self) -> None:
@@ -66,8 +77,8 @@ class Pipes:
 
 
 @pytest.fixture
-def pipes():
-    made = Pipes()
+def pipes(tmp_path: Path):
+    made = Pipes(tmp_path)
     # whoever waits for an answer that never comes reads the end instead
     watchdog = Timer(LONG, made.process.kill)
     watchdog.start()
@@ -118,13 +129,73 @@ def test_garbage(pipes: Pipes) -> None:
     pipes.send("devlint/unknown", {}, 2)
     assert "error" in pipes.answer(2)
     pipes.send("textDocument/hover", {"textDocument": {}}, 3)
+    assert pipes.answer(3)["error"]["code"] == INVALID_PARAMS
     ask = {"textDocument": {"uri": "file:///a.py"}, "position": {"line": 1, "character": 2}}
     pipes.send("textDocument/hover", ask, 4)
     assert pipes.answer(4)["result"] is None
     pipes.send("shutdown", number=5)
     assert pipes.answer(5)["result"] is None
+    pipes.send("textDocument/hover", ask, 6)
+    assert pipes.answer(6)["error"]["code"] == INVALID_REQUEST
     pipes.send("exit")
     assert pipes.end() == (0, "")
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"Content-Length: -5\r\n\r\n{}",
+        b"Content-Length: 1000000000000000000000\r\n\r\n{}",
+        b"Content-Length: 1" + b"0" * 5000 + b"\r\n\r\n{}",
+        b"Content-Length: 2000000000\r\n\r\n{}",
+        b'Content-Length: 9\r\n\r\n{"jsonrpc": "2.0", "method": "exit"}',
+        b"{}",
+    ],
+)
+def test_the_next_message_counts_whatever_came_before(pipes: Pipes, garbage: bytes) -> None:
+    pipes.initialize()
+    pipes.write(garbage)
+    pipes.send("devlint/unknown", {}, 2)
+    assert pipes.answer(2)["error"]["code"] == METHOD_NOT_FOUND
+    assert pipes.process.stdin is not None
+    pipes.process.stdin.close()
+    assert pipes.process.wait(LONG) == 1
+
+
+@pytest.mark.parametrize(
+    "header", [b"content-length:%d\r\n\r\n", b"Content-Length: %d\n\n", b"A: b\r\nContent-Length: %d\r\n\r\n"]
+)
+def test_a_header_may_be_written_otherwise(pipes: Pipes, header: bytes) -> None:
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "devlint/unknown", "params": {}}).encode()
+    pipes.write(header % len(body) + body)
+    assert pipes.answer(1)["error"]["code"] == METHOD_NOT_FOUND
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_the_client_says_nothing(pipes: Pipes, number: signal.Signals, tmp_path: Path) -> None:
+    pipes.initialize()
+    document = {"uri": "file:///nowhere/a.py", "languageId": "python", "version": 1, "text": "import torch.cuda\nx = ("}
+    pipes.send("textDocument/didOpen", {"textDocument": document})
+    pipes.told("textDocument/publishDiagnostics")
+    assert [path.name for path in tmp_path.iterdir()] != []
+    pipes.process.send_signal(number)
+    assert pipes.process.wait(LONG) == 128 + number
+    assert [*tmp_path.iterdir()] == []  # the pages of its rules
+
+
+def test_nobody_waits_for_an_analysis_that_nobody_wants(pipes: Pipes) -> None:
+    pipes.initialize()
+    lines = "    y = y.cuda() if x else y.cpu()\n" * 20
+    text = "import torch\n" + "".join(f"def f{n}(x):\n    y = torch.ones(3)\n{lines}" for n in range(4_000))
+    document = {"uri": "file:///nowhere/a.py", "languageId": "python", "version": 1, "text": text}
+    pipes.send("textDocument/didOpen", {"textDocument": document})
+    pipes.send("shutdown", number=2)
+    pipes.answer(2)
+    started = time.monotonic()
+    pipes.send("exit")
+    assert pipes.process.wait(LONG) == 0
+    assert time.monotonic() - started < 5
 
 
 def test_without_pygls(tmp_path: Path) -> None:
