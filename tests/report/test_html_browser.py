@@ -6,6 +6,7 @@ import importlib.util
 import random
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,24 @@ def test_the_charts_draw_the_steps(cnn: Any) -> None:
     assert sum(bar["value"] for bar in parts) == pytest.approx(0.0121)
     assert {bar["what"]: bar["value"] for bar in parts}["waiting for the loader"] == 0.004
     assert complaints(cnn) == []
+
+
+_LABELS = """
+const labels = (group) => (group.items ?? []).flatMap((item) => item.items ? labels(item)
+  : group.role === "axis-label" && item.text !== undefined ? [item.text] : []);
+return labels(devlint.charts.results[0].view.scenegraph().root);
+"""
+
+
+def test_of_two_steps_there_are_two_bars_and_two_numbers(driver: Any, tmp_path: Path) -> None:
+    record = RECORDED["cnn"]
+    (process,) = record.processes
+    two = [step for step in process.timeline if step.phase == "train"][:2]
+    path = tmp_path / "short.html"
+    path.write_text(page(replace(record, processes=(replace(process, timeline=tuple(two)),)), str(tmp_path)))
+    open_page(driver, path)
+    assert {(bar["from"], bar["to"]) for bar in drawn(driver)} == {(0.5, 1.5), (1.5, 2.5)}
+    assert [text for text in driver.execute_script(_LABELS) if text and "B" not in text] == ["1", "2"]
 
 
 def test_a_bar_says_what_happened_in_its_step(cnn: Any) -> None:

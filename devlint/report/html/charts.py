@@ -27,7 +27,12 @@ def timeline_chart() -> dict[str, Any]:
                 "type": "quantitative",
                 "title": "step",
                 "scale": {"zero": False, "nice": False},
-                "axis": {"tickMinStep": 1, "format": ",d", "grid": False},
+                # of few steps Vega has ticks between them, too
+                "axis": {
+                    "tickMinStep": 1,
+                    "labelExpr": "datum.value % 1 ? '' : format(datum.value, ',d')",
+                    "grid": False,
+                },
             },
             "x2": {"field": "to"},
             "y": {

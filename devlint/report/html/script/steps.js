@@ -12,6 +12,7 @@ const MEASURES = {
   blocked: { title: "Host blocked", show: duration },
   time: { title: "Step time", show: duration },
 };
+const FEW_BARS = 300;  // of more of them the gaps would be as wide as the bars
 const PHASES = { train: "Training", eval: "Evaluation" };
 const charts = { measure: "bytes", phase: "train", results: [] };
 
@@ -60,6 +61,7 @@ function specification(values, highest) {
   const domain = KINDS.filter((name) => values.some((value) => value.what === name));
   spec.data.values = values;
   if (processes.length > 1) spec.height = 100;
+  if (values.length < FEW_BARS) spec.mark.binSpacing = 1;
   x.title = `${PHASES[charts.phase].toLowerCase()} step`;
   if (highest) y.scale = { domain: [0, highest] };
   if (highest && charts.measure === "bytes") y.axis.values = binaryTicks(highest);
