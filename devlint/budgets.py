@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -97,11 +97,17 @@ def budgets(table: Mapping[str, object]) -> dict[str, float]:
     return found
 
 
-def broken(record: Record, limits: Budgets) -> list[Breach]:
-    """The budgets that a run did not keep; one whose keeping could not be seen counts as broken."""
+def broken(record: Record, limits: Budgets, general: Collection[str] = ()) -> list[Breach]:
+    """The budgets that a run did not keep; one whose keeping could not be seen counts as broken.
+
+    Those in ``general`` were not meant for this run alone: per step, they say nothing of a run without one.
+    """
     processes = [process for process in record.processes if process.role != "loader worker"]
     found: list[Breach] = []
+    stepless = all(_stepping(process) is None for process in processes)
     for name, limit in limits.items():
+        if stepless and name in general and name in _COUNTS and _COUNTS[name].per_step:
+            continue
         found += _forbidden(record, processes, name) if name in _FORBIDDEN else _over(record, processes, name, limit)
     if limits and (failure := next((process.failure for process in processes if process.failure), "")):
         found.append(Breach("audit", f"devlint switched itself off, so that nobody knows: {failure}"))

@@ -80,6 +80,10 @@ def test_an_evaluation_has_steps_too_and_no_step_is_no_proof() -> None:
     nothing = replace(CNN, processes=(replace(process, steps=Steps()),))
     assert figures(nothing, h2d_per_step=99)["h2d_per_step"].startswith("there was no training or evaluation step")
     assert not broken(nothing, {"h2d": 94})
+    # that of all tests says nothing of one without a step; in all, it does
+    assert not broken(nothing, {"h2d_per_step": 99}, general={"h2d_per_step"})
+    assert broken(nothing, {"h2d": 1}, general={"h2d"})
+    assert broken(CNN, {"h2d_per_step": 0}, general={"h2d_per_step"})
 
 
 def test_the_rank_that_does_most_counts() -> None:

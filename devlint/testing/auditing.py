@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ class Block:
         self._item = item
         self._options = {name: arguments.pop(name) for name in list(arguments) if name in _OPTIONS}
         self._limits = _limits(item, arguments)
+        self._general = self._limits.keys() - arguments.keys()
         for name, value in self._options.items():
             if not isinstance(value, _OPTIONS[name]) or (isinstance(value, bool) and name != "simulate"):
                 pytest.fail(f"device_audit: {name}: expected {_WORDS[name]}, not {value!r}", pytrace=False)
@@ -81,14 +83,22 @@ class Block:
         if error is not None and not ended:
             if isinstance(error, Exception):
                 self._item.add_report_section("call", "device audit", run.report(quiet=True))
+                _hide_the_simulator()
             return False
-        found = broken(run.record, self._limits)
+        found = broken(run.record, self._limits, self._general)
         if found:
             self._item.add_report_section("call", "device audit", run.report())
             count = "a budget was" if len(found) == 1 else f"{len(found)} budgets were"
             text = "\n".join(str(breach) for breach in found)
             raise pytest.fail.Exception(f"device audit: {count} broken\n{text}", pytrace=False)
         return ended
+
+
+def _hide_the_simulator() -> None:
+    """Let pytest end the traceback of an operation that failed in the test, as it does where a GPU's kernel failed."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("devlint.simulator."):
+            vars(module)["__tracebackhide__"] = True
 
 
 def _limits(item: pytest.Item, arguments: dict[str, Any]) -> dict[str, float]:

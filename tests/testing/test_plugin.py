@@ -184,6 +184,8 @@ def test_budgets_are_enforced_and_other_tests_notice_nothing(suite: pytest.Pytes
     assert "Training, per step: the median of 3 steps, the first 2 left out" in broken
     died = text.partition("_ test_mismatch _")[2].partition("_ test_without_a_step _")[0]
     assert "error[DVL101] device-mismatch: the run died when tensors on cpu and cuda:0 met (Linear)" in died
+    # the traceback ends in torch, as on a GPU
+    assert "devlint/simulator" not in died
     for line in (
         "h2d_per_step: there was no training or evaluation step*",
         "device_audit: there is no budget 'syncs_per_stepp' (did you mean 'syncs_per_step'?)",
@@ -206,11 +208,12 @@ def test_with_xdist_and_budgets_of_the_configuration(suite: pytest.Pytester) -> 
                 name: f"{head}@pytest.mark.device_audit\ndef test_broken():\n    run()\n\n"
                 "@pytest.mark.device_audit(syncs_per_step=None)\nclass TestBoth:\n"
                 "    @pytest.mark.device_audit(d2h=5)\n    def test_taken_back(self):\n        run()\n\n"
+                "@pytest.mark.device_audit\ndef test_without_a_step():\n    torch.ones(1, device=DEVICE).item()\n\n"
                 "def test_plain():\n    assert DEVICE == 'cpu'\n"
             }
         )
     result = run(suite, "-p", "xdist", "-n", "1", "--dist", "loadgroup")
-    result.assert_outcomes(passed=4, failed=2)
+    result.assert_outcomes(passed=6, failed=2)
     text = "syncs_per_step: 1 wait for the device in a training step, none allowed"
     result.stdout.fnmatch_lines([text])
 
