@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -90,6 +91,14 @@ class _Program(click.Group):
         with _heard(), _in_one_line():
             return super().make_context(*arguments, **more)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; who names a file instead probably wants it checked."""
+        if args and self.get_command(ctx, args[0]) is None and os.path.exists(args[0]):
+            raise click.UsageError(f"no such command {args[0]!r} (did you mean 'devlint check {args[0]}'?)")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Read the command's options, and run it."""
         with _in_one_line():
@@ -111,7 +120,7 @@ class _Check(_Command):
         return super().parse_args(ctx, given + args[end:])
 
 
-@main.command(cls=_Check)
+@main.command(cls=_Check, short_help="Find device bugs in files and directories, without running them.")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @_selector_option("--select", "Rules to run instead of the default ones: codes, prefixes, names, or ALL.")
 @_selector_option("--ignore", "Rules not to run.")
@@ -163,6 +172,7 @@ def check(**options: Any) -> None:
 
 
 @main.command(
+    short_help="Run a training script, and see what it copies and where it waits.",
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS] [--]",
 )
@@ -204,7 +214,7 @@ def audit(**options: Any) -> None:
     sys.exit(run(Options(**options)))  # type: ignore[arg-type]  # what the script gave to sys.exit, whatever that is
 
 
-@main.command()
+@main.command(short_help="Show audited runs again, as text or in a browser; compare two.")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option(
     "--html", metavar="FILE", help="Write the report there as one page for a browser, which needs no network."
@@ -234,7 +244,7 @@ def report(
     sys.exit(show_comparison(files, output_format) if compare else show(files, quiet, Exports(html, trace)))
 
 
-@main.command()
+@main.command(short_help="Say on which device a name is, and how it came there.")
 @click.argument("places", nargs=-1, required=True, metavar="FILE:LINE[:NAME]...")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="For people, or programs.")
 def where(places: tuple[str, ...], output_format: str) -> None:
@@ -251,7 +261,7 @@ def where(places: tuple[str, ...], output_format: str) -> None:
     sys.exit(code)
 
 
-@main.command()
+@main.command(short_help="Remove the results that `check` keeps for its next run.")
 @click.option("--cache-dir", metavar="DIR", envvar="DEVLINT_CACHE_DIR", help="The directory to clean, and no other.")
 def clean(cache_dir: str | None) -> None:
     """Remove the results that `devlint check` keeps for its next run, here and in the directories below."""
@@ -262,7 +272,7 @@ def clean(cache_dir: str | None) -> None:
     sys.exit(code)
 
 
-@main.command()
+@main.command(short_help="Serve an editor, by the Language Server Protocol.")
 def server() -> None:
     """Serve an editor by the Language Server Protocol, on the standard streams.
 

@@ -22,6 +22,7 @@ from devlint.record import Record
     ("arguments", "line"),
     [
         (["chek"], "no such command 'chek'"),
+        ([__file__], f"no such command {__file__!r} (did you mean 'devlint check {__file__}'?)"),
         (["--nope"], "no such option"),
         (["check", "--nope"], "no such option"),
         (["check", "--select"], "option '--select' requires an argument"),

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from devlint.finding import named
 from devlint.report.base import Report, one_line
+from devlint.report.evidence import said
 
 
 def render(report: Report) -> Iterator[str]:
-    """Yield ``path:row:column: CODE message`` for every finding."""
+    """Yield ``path:row:column: CODE message`` for every finding, with what a run says of it in brackets."""
     if report.filed:
         yield from (one_line(f"error: {line}") for line in report.undone)
     for finding in report.findings:
         span = finding.span
         place = named(finding.filename, span.cell)
-        yield one_line(f"{place}:{span.row}:{span.column}: {finding.code} {finding.message}")
+        yield one_line(f"{place}:{span.row}:{span.column}: {finding.code} {finding.message}{said(finding, ' [', ']')}")

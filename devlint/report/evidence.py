@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from devlint.traces import CONFIRMED, Evidence
+from devlint.finding import Finding
+from devlint.traces import CONFIRMED, UNDECIDED, Evidence
 
 
 def words(evidence: Evidence) -> str:
@@ -14,6 +15,14 @@ def words(evidence: Evidence) -> str:
 
     shown = evidence.measured if evidence.verdict == CONFIRMED else None
     return ": ".join(filter(None, [evidence.verdict, evidence.note, seen(asdict(shown)) if shown is not None else ""]))
+
+
+def said(finding: Finding, before: str = "", after: str = "") -> str:
+    """The same for a finding, between two texts; empty where the run does not decide and there is no reason to name."""
+    evidence = finding.evidence
+    if evidence is None or (evidence.verdict == UNDECIDED and not evidence.note):
+        return ""
+    return f"{before}{words(evidence)}{after}"
 
 
 def as_object(evidence: Evidence) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from devlint.finding import Failure, Finding, Severity
 from devlint.report.base import Report
+from devlint.report.evidence import said
 from devlint.report.shared import clean, has_file
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -41,6 +42,7 @@ def _message(finding: Finding) -> str:
     span = finding.span
     # The log shows the message without the properties.
     text = f"{finding.filename}:{span.row}:{span.column}: {finding.code} {finding.message}"
+    text += said(finding, "\nrun: ")
     return f"{text}\nhelp: {finding.help}" if finding.help else text
 
 

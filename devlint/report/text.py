@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from devlint.finding import Finding, Severity, Span
 from devlint.report.base import Report, in_cells, one_line, plural
-from devlint.traces import UNDECIDED, VERDICTS
+from devlint.report.evidence import said
+from devlint.traces import VERDICTS
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
 BLUE, BOLD = "1;34", "1"
@@ -54,13 +55,7 @@ def render(report: Report) -> Iterator[str]:
 
 def notes_of(finding: Finding) -> list[tuple[str, str]]:
     """What stands below the code of a finding: what a run says of it, and the help."""
-    notes = [("help", finding.help)] if finding.help else []
-    evidence = finding.evidence
-    if evidence is None or (evidence.verdict == UNDECIDED and not evidence.note):
-        return notes
-    from devlint.report.evidence import words
-
-    return [("run", words(evidence)), *notes]
+    return [(name, text) for name, text in (("run", said(finding)), ("help", finding.help)) if text]
 
 
 def weighed(report: Report) -> str:

@@ -25,7 +25,8 @@ def run() -> int:
         click.echo("error: devlint server speaks to an editor on its standard streams, which are closed", err=True)
         return 2
     if sys.stdin.isatty():
-        click.echo("devlint server waits for an editor on its standard input; see docs/editor.md", err=True)
+        text = "devlint server waits for an editor on its standard input; docs/editor.md of devlint says more"
+        click.echo(text, err=True)
     return _serve()
 
 

@@ -121,6 +121,21 @@ class TestARun:
         assert "By run.json: 3 confirmed, 1 not reached, 1 contradicted.\n" in text
         assert "run:" not in check("train.py").stdout
 
+    def test_in_a_line_and_as_an_annotation(self) -> None:
+        lines = check("train.py", "--evidence", "run.json", "--output-format", "concise").stdout.splitlines()
+        assert [line.partition(" [")[2] for line in lines] == [
+            "confirmed: 16 calls, 2 per step, 192 B per step]",
+            "confirmed: 8 calls, 1 per step, 8 B per step, 7 repeated]",
+            "confirmed: 1 call, 12 B]",
+            "not reached]",
+            f"contradicted: there was {traces.ONLY_IN_PLACE}]",
+        ]
+        # what a run cannot tell of is as it is without one
+        plain = check("train.py", "--output-format", "concise").stdout
+        assert sorted(line.partition(" [")[0] for line in lines) == sorted(plain.splitlines())
+        first, *_ = check("train.py", "--evidence", "run.json", "--output-format", "github").stdout.splitlines()
+        assert "%0Arun: confirmed: 16 calls, 2 per step, 192 B per step%0Ahelp: " in first
+
     def test_as_sarif(self) -> None:
         text = check("train.py", "--evidence", "run.json", "--output-format", "sarif").stdout
         first, *_, last = consumers.sarif(text)["results"]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devlint.record import Environment, Frame, Process, Record, Steps
+from devlint.report.audit import render
 from devlint.report.compare import Both, Comparison, compare
 from devlint.report.compare import json as as_json
 from devlint.report.compare import text as as_text
@@ -231,6 +232,15 @@ def test_a_figure_that_grows_is_said_to() -> None:
     nearly = with_process(steps=Steps(train=40, step_seconds=0.0120))
     row = next(line for line in shown(of(records.cnn(), nearly)).splitlines() if "step time" in line)
     assert row.split()[-1] == "same"  # what a run differs by from the next
+
+
+def test_calls_that_cost_by_themselves_have_a_name() -> None:
+    emptied = tuple(replace(event, kind="call") if event.kind == "sync" else event for event in CNN.events)
+    found = of(records.cnn(), with_process(events=emptied))
+    row = next(line for line in shown(found).splitlines() if "costly calls" in line)
+    assert row.split() == ["costly", "calls", "0", "1", "new"]
+    text = "".join(render(with_process(events=emptied), False, 100))
+    assert "call: a call that costs by itself" in text
 
 
 # matching

@@ -39,6 +39,7 @@ _LEGEND = {
     "D2D": "between devices",
     "sync": "the host waited for the device",
     "pin": "copied to pinned memory",
+    "call": "a call that costs by itself",
 }
 
 

@@ -90,7 +90,7 @@ def _figures(found: Comparison, paint: Paint) -> Iterator[str]:
 
 
 def _flow_rows(flow: Flow) -> Iterator[_Row]:
-    yield _row(f"{flow.direction} calls", flow.calls, number)
+    yield _row("costly calls" if flow.direction == "call" else f"{flow.direction} calls", flow.calls, number)
     if any(flow.bytes):
         yield _row(f"{flow.direction} bytes", flow.bytes, size)
     if any(flow.seconds):
