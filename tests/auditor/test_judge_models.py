@@ -341,6 +341,16 @@ def test_two_ranks_on_one_device(script: Script) -> None:
     assert finding["location"]["row"] == script.at("model.to(device)").line
 
 
+def test_simulated_machines_have_devices_of_their_own(script: Script) -> None:
+    wrappers = {"wrappers": (ddp(script),)}
+    tried = two_ranks({"local_rank": 0} | wrappers, {"local_rank": 0} | wrappers)
+    assert not findings(replace(tried, simulated=True))
+    # two launchers on one machine with a GPU do share it, and so do two ranks of one launcher
+    assert only(tried)["message"] == "ranks 0 and 1 both use `cuda:0`"
+    one = two_ranks({"local_rank": 0} | wrappers, {"local_rank": 1} | wrappers)
+    assert only(replace(one, simulated=True))["message"] == "ranks 0 and 1 both use `cuda:0`"
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -32,11 +32,22 @@ def groups(record: Record) -> list[tuple[str, list[Process]]]:
 
 def shared(record: Record) -> list[tuple[str, list[Process]]]:
     """Devices that several ranks of one machine used, with those ranks."""
-    users: dict[tuple[str, str], list[Process]] = defaultdict(list)
+    users: dict[tuple[tuple[str, int], str], list[Process]] = defaultdict(list)
     for process in ranks(record):
         if process.device and not process.device.startswith("cpu"):
-            users[process.environment.host, _physical(process)].append(process)
+            users[machine(record, process), _physical(process)].append(process)
     return [(found[0].device, found) for found in users.values() if len(found) > 1]
+
+
+def machine(record: Record, process: Process) -> tuple[str, int]:
+    """On which machine a process ran: the host, and in a simulation the first rank of its launcher.
+
+    Who tries on one machine what is meant for two starts a launcher for each, which has devices of its own.
+    """
+    first = 0
+    if record.simulated and process.rank is not None and process.local_rank is not None:
+        first = process.rank - process.local_rank
+    return process.environment.host, first
 
 
 def title(process: Process) -> str:

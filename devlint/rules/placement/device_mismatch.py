@@ -169,6 +169,8 @@ def _label(site: Forward | Operation) -> str:
         return f"{shown(site.module)} and its input are on different devices"
     if site.kind in ("operands", "assignment", "index"):
         return f"`{site.operator}` needs its operands on one device"
+    if site.kind == "loss target":
+        return f"`{site.operator}` needs its input, target and weight on one device"
     return f"`{site.operator}` needs its {site.kind} on the same device"
 
 

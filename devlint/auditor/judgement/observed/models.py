@@ -13,6 +13,7 @@ from devlint.auditor.judgement.observed.measure import Found, Seen, common, meas
 from devlint.device import CPU, IMPLIED_CPU, Kind
 from devlint.measurement import Measurement
 from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, Stray, Wrapper
+from devlint.report.audit.processes import machine
 from devlint.sites import (
     Attribute,
     Forward,
@@ -233,11 +234,11 @@ def _shared(record: Record, locator: Locator) -> Iterator[Found]:
 
 def _sharing(record: Record) -> Iterator[tuple[str, list[Process]]]:
     """Ranks that use one device of one machine, and what to say of them."""
-    users: dict[tuple[str, str | None, str], list[Process]] = defaultdict(list)
+    users: dict[tuple[tuple[str, int], str | None, str], list[Process]] = defaultdict(list)
     for process in record.processes:
         own = process.environment
         if process.rank is not None and place(process.device).kind is Kind.ACCELERATOR:
-            users[(own.host, own.visible_devices, process.device)].append(process)
+            users[machine(record, process), own.visible_devices, process.device].append(process)
     for (_, _, name), processes in users.items():
         numbers = ranks(processes)
         if len(numbers) > 1:
