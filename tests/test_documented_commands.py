@@ -30,11 +30,12 @@ NOT_RUN = {
     "torchrun --nproc-per-node=8 -m devlint audit --exit-zero train.py": GPU,
     "torchrun --nproc-per-node=8 -m devlint audit --steps 50 --exit-zero --output run.json train.py --epochs 1": GPU,
     "torchrun --nnodes=2 --nproc-per-node=8 --rdzv-backend=c10d --rdzv-endpoint=node0:29500 "
-    '-m devlint audit --exit-zero --output "$(hostname).json" train.py': "needs two machines with GPUs",
-    "srun --ntasks-per-node=1 bash -c 'torchrun --nnodes=$SLURM_NNODES --nproc-per-node=8 --rdzv-backend=c10d "
+    "-m devlint audit --exit-zero --output run.json train.py": "needs two machines with GPUs",
+    "srun --ntasks-per-node=1 torchrun --nnodes=$SLURM_NNODES --nproc-per-node=8 --rdzv-backend=c10d "
     "--rdzv-endpoint=$HEAD:29500 -m devlint audit --steps 50 --exit-zero "
-    "--output runs/$SLURM_NODEID.json train.py'": SLURM,
-    'export HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)': SLURM,
+    "--output runs/$SLURM_JOB_ID.json train.py": SLURM,
+    'HEAD=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)': SLURM,
+    "devlint report runs/$SLURM_JOB_ID*.json": SLURM,
     "devlint check src --output-format rdjson | reviewdog -f=rdjson -reporter=github-pr-review": "needs reviewdog",
     "python -m pip install .": "installs: .ci/run and tests/test_packaging.py",
     "python -m pip install -c constraints.txt -e '.[test]'": "installs: .ci/run",
@@ -183,7 +184,7 @@ def sample(folder: Path, command: str) -> None:
     ranks = [block for block in blocks(TEXTS["docs/cluster.md"], "python") if command.startswith("torchrun")]
     script = ranks[0] if ranks else (ROOT / "docs" / "digits.py").read_text(encoding="utf-8")
     (folder / "train.py").write_text(script, encoding="utf-8")
-    for name in re.findall(r"[\w*/]+\.json\b", command) if "--output" not in command.split() else ():
+    for name in re.findall(r"[\w*/.]+\.json\b", command) if "--output" not in command.split() else ():
         needs_a_simulated_accelerator()
         path = folder / name.replace("*", "0")
         path.parent.mkdir(exist_ok=True)

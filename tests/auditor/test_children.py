@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -193,6 +194,28 @@ def test_a_second_machine_writes_a_file_of_its_own(tree) -> None:
     (found,) = storage.read(str(here / "out.node1.json")).processes
     assert (found.rank, found.local_rank, found.world_size) == (3, 0, 4)
     assert found.environment.host == socket.gethostname()
+
+
+def test_records_of_two_machines_make_one_report_and_those_of_two_runs_none(tree) -> None:
+    here = tree({"script.py": "", "torch/__init__.py": ""})
+
+    def machine(rank: int, run: str) -> None:
+        """The port stands for the launcher, which processes of one machine have in common."""
+        one = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "WORLD_SIZE": "2", "GROUP_RANK": str(rank)}
+        start(here, rank, MASTER_PORT=f"{run}{rank}", **one).communicate(timeout=LIMIT)
+
+    machine(0, "2950")
+    machine(1, "2950")
+    done = run(here, "-m", "devlint", "report", "out.json", "out.node1.json")
+    assert (done.code, done.err) == (0, "")
+    assert re.search(r"^  ranks +2$", done.out, re.MULTILINE)
+    (here / "out.json").rename(here / "old.json")
+    machine(0, "2951")
+    done = run(here, "-m", "devlint", "report", "old.json", "out.json", "out.node1.json")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(
+        "error: both old.json and out.json have rank 0: records of different runs make no report"
+    )
 
 
 def test_what_a_launcher_takes_for_a_crash_is_said_to_be_none(tree) -> None:

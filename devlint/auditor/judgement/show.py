@@ -31,6 +31,9 @@ def show(files: Sequence[str], quiet: bool = False, exports: Exports | None = No
     if any(record.command != records[0].command for record in records):
         say("error", "these are records of different runs, which make no report together")
         return EXIT_FAILED
+    if (twice := _twice(files, records)) is not None:
+        say("error", f"{twice}: records of different runs make no report together, but --compare lays two side by side")
+        return EXIT_FAILED
     record = merge(records)
     if record.findings is None:
         record = judged(record, Resolver())
@@ -40,6 +43,19 @@ def show(files: Sequence[str], quiet: bool = False, exports: Exports | None = No
         say("error", f"the report cannot be written: {failure}")
         return EXIT_FAILED
     return EXIT_SHOWN
+
+
+def _twice(files: Sequence[str], records: Sequence[Record]) -> str | None:
+    """Two files that have the same rank, which no run has twice; a file that is named twice is one."""
+    holder: dict[int, int] = {}
+    for number, record in enumerate(records):
+        if not files or record in records[:number]:
+            continue
+        for rank in sorted({process.rank for process in record.processes if process.rank is not None}):
+            if rank in holder:
+                return f"both {files[holder[rank]]} and {files[number]} have rank {rank}"
+            holder[rank] = number
+    return None
 
 
 def show_comparison(files: Sequence[str], output_format: str = "text") -> int:
