@@ -236,9 +236,12 @@ def symbol(key: str, text: str, role: Role = Role.DEVICE) -> Device:
 
 def choice(guard: str, then: Device, other: Device, text: str = "") -> Device:
     """``then`` where ``guard`` holds, else ``other``; collapses where there is nothing to choose."""
-    if then == other:
+    if then is other or then == other:
         return then
-    then, other = then.assume(guard, True), other.assume(guard, False)
+    if then.kind is Kind.CHOICE:
+        then = then.assume(guard, True)
+    if other.kind is Kind.CHOICE:
+        other = other.assume(guard, False)
     if other.kind is Kind.CHOICE and guard.startswith(f"{other.guard} ") and other.then == then:
         return other
     if then == other:

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from devlint.check import content
 from devlint.check.content import UNREADABLE, Seen, Stamp
+from devlint.check.definitions import Definitions
 from devlint.check.discover import Target
 from devlint.check.modules import Modules, Name, Trace
 from devlint.check.source import ParseFailure, Source, decode
 from devlint.flow import nodes
-from devlint.flow.consulted import Definition, File, is_worth_reading
+from devlint.flow.consulted import Definition, File
 from devlint.flow.index import ClassInfo
-from devlint.flow.triggers import says_where
 
 _ROOM = 5_000_000
 """So many characters of other files are kept with their trees."""
@@ -87,7 +85,7 @@ class Project:
         self._stamps: dict[str, Stamp | None] = {}
         self._consulted: dict[str, Trace] = {}
         self._names: dict[str, _Names | None] = {}
-        self._definitions: dict[str, _Definitions] = {}
+        self._definitions: dict[str, Definitions] = {}
         self._files: OrderedDict[str, ProjectFile] = OrderedDict()
         self._answers: dict[tuple[str, str, bool], _Answer] = {}
         self._behind: dict[tuple[str, str, int], tuple[tuple[str, str] | None, Trace]] = {}
@@ -252,7 +250,7 @@ class Project:
     def _attribute(self, filename: str, name: str, trace: Trace, depth: int) -> tuple[str, str] | None:
         """Who defines a name of a file's top level: the file itself, or whom it imports it from."""
         definitions = self._definitions_of(filename)
-        if not definitions.mentions(name):
+        if not definitions.may_bind(name):
             return None
         if definitions.defines(name):
             return filename, name
@@ -288,67 +286,14 @@ class Project:
         """Whether the text of a definition gives a reason to parse the file; anything else does."""
         return self._definitions_of(filename).worth(name)
 
-    def _definitions_of(self, filename: str) -> _Definitions:
+    def _definitions_of(self, filename: str) -> Definitions:
         found = self._definitions.get(filename)
         if found is None:
-            found = self._definitions[filename] = _Definitions(self._text(filename))
+            found = self._definitions[filename] = Definitions(self._text(filename))
         return found
 
 
 _NO_TREE = ast.Module([], [])
-_STAR = re.compile(r"import[\s\\]*\*")
-"""What brings names into a file that its text does not have."""
-_DEFINITION = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
-_NEXT = re.compile(r"^(?![\s#)\]}])", re.MULTILINE)
-
-
-class _Definitions:
-    """The functions and classes in the first column of a text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._worth: dict[str, bool] = {}
-
-    @cached_property
-    def _begin(self) -> dict[str, int | None]:
-        """Where the definition of each name begins; None where there are several."""
-        begin: dict[str, int | None] = {}
-        for match in _DEFINITION.finditer(self._text):
-            begin[match[1]] = None if match[1] in begin else match.start()
-        return begin
-
-    @cached_property
-    def _has_star(self) -> bool:
-        return "*" in self._text and _STAR.search(self._text) is not None
-
-    def mentions(self, name: str) -> bool:
-        """Whether the text can bind a name."""
-        return name in self._text or self._has_star
-
-    def defines(self, name: str) -> bool:
-        """Whether the text has one definition of a name."""
-        return self._begin.get(name) is not None
-
-    def worth(self, name: str) -> bool:
-        """Whether the text of a definition gives a reason to parse it; what is none, or unclear, does."""
-        if name not in self._worth:
-            code = self._code(name)
-            self._worth[name] = code is None or is_worth_reading(code, self._sayers)
-        return self._worth[name]
-
-    def _code(self, name: str) -> str | None:
-        """The lines of the only definition of a name; ``None`` if it is none, or unclear."""
-        begin = self._begin.get(name)
-        if begin is None:
-            return None
-        end = _NEXT.search(self._text, begin + 1)
-        return self._text[begin : end.start() if end else len(self._text)]
-
-    @cached_property
-    def _sayers(self) -> frozenset[str]:
-        """The functions that say where something is."""
-        codes = ((name, self._code(name) or "") for name in self._begin)
-        return frozenset(name for name, code in codes if not code.startswith("class") and says_where(code))
 
 
 def _from(folder: str, path: str) -> tuple[str, str]:

@@ -50,6 +50,11 @@ class Attributes:
         """The plain tensor attributes of a class."""
         return [name for known, name in self._known if known == owner]
 
+    @property
+    def any(self) -> bool:
+        """Whether there are any."""
+        return bool(self._known)
+
     def use(self, value: Value, node: ast.AST, label: str) -> None:
         """The attribute meets a tensor that lives where the module does.
 

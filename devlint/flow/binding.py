@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Kind
 from devlint.flow import literals, names, overrides, wrapping
-from devlint.flow.evidence import DEVICE_NAME
+from devlint.flow.evidence import is_device_name
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import part_of
 from devlint.flow.retargeting import retarget
@@ -60,7 +60,7 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
     name = target.id
     hint = frame.info.hints.get(name, "") if frame.info else ""
     if isinstance(value, Unknown):
-        hint = "device" if DEVICE_NAME.search(name) else hint
+        hint = "device" if is_device_name(name) else hint
         value = Opaque(
             f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target
         )
@@ -105,7 +105,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     if key is None:
         return
     if isinstance(value, Unknown):
-        hint = "device" if DEVICE_NAME.search(target.attr) else ""
+        hint = "device" if is_device_name(target.attr) else ""
         value = Opaque(f"{key}.{target.attr}@{target.lineno}", names.dotted(target) or target.attr, hint, node=target)
     if isinstance(value, Opaque) and value.managed:
         value = replace(value, text=names.dotted(target) or target.attr)
@@ -132,7 +132,7 @@ def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
     """A string that is given the name of a device is one."""
     place = device.parse(value.value) if isinstance(value.value, str) and isinstance(node, ast.Constant) else None
     # the name of a type, as in `device_type = "cuda"`, places nothing
-    named = DEVICE_NAME.search(name) and not name.lower().endswith("type")
+    named = is_device_name(name) and not name.lower().endswith("type")
     if place is None or not isinstance(value.value, str) or not named:
         return value
     literals.literal(frame, node, "variable")

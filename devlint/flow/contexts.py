@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device
 from devlint.flow import names
-from devlint.flow.evidence import DEVICE_NAME
+from devlint.flow.evidence import is_device_name
 from devlint.flow.values import DeviceValue, Opaque, Value
 from devlint.immutable import replace
 
@@ -63,5 +63,5 @@ def _names_device(frame: Frame, node: ast.expr) -> bool:
         value = frame.lookup(node.id)
         return isinstance(value, DeviceValue) or (isinstance(value, Opaque) and value.hint == "device")
     if isinstance(node, ast.Attribute):
-        return DEVICE_NAME.search(node.attr) is not None
+        return is_device_name(node.attr)
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and device.parse(node.value) is not None

@@ -34,9 +34,15 @@ _TENSORS_ANNOTATION = re.compile(
 )
 _OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
 _FOREIGN_ANNOTATION = re.compile(r"(?:typing\.)?(?:Optional\[)?(?:tf|tensorflow|jnp|jax|paddle|mx)\.[\w.]+\]?")
-DEVICE_NAME = re.compile(
+_DEVICE_NAME = re.compile(
     r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device", re.IGNORECASE
 )
+
+
+@functools.lru_cache(maxsize=8192)
+def is_device_name(name: str) -> bool:
+    """Whether a name says that it holds a device, or an index of one."""
+    return _DEVICE_NAME.search(name) is not None
 
 
 def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import AVAILABLE, Kind
 from devlint.flow import mentions, names, nodes, whereabouts
-from devlint.flow.evidence import DEVICE_NAME
+from devlint.flow.evidence import is_device_name
 from devlint.flow.state import availability
 from devlint.flow.values import (
     ARRAY,
@@ -109,7 +109,7 @@ def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
         # De Morgan: either of two holds unless neither does
         parts = [part.negated() for part in parts]
     whole = isinstance(node.op, ast.And)
-    if any(part == Flag("True", False) or part == Flag("False") for part in parts):
+    if any(part.key == ("False" if part.positive else "True") for part in parts):
         return Flag(str(not whole))
     different = {(part.key, part.positive): part for part in parts if part.key not in ("True", "False")}
     parts = list(different.values())
@@ -240,7 +240,7 @@ def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
 @functools.lru_cache(maxsize=4096)
 def _speaks_of_devices(name: str) -> tuple[bool, bool]:
     """Whether a name says that it is about accelerators, or about a device."""
-    return _ACCELERATED_NAME.search(name) is not None, DEVICE_NAME.search(name) is not None
+    return _ACCELERATED_NAME.search(name) is not None, is_device_name(name)
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -324,8 +324,10 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
 def rejoined(test: ast.expr, before: State, then: State, other: State) -> None:
     """The two sides of a test meet: what is ``None`` on the one and is not on the other is what it was before."""
     for node in nodes.walk(test):
-        value = before.env.get(node.id) if isinstance(node, ast.Name) else None
-        if not isinstance(node, ast.Name) or not isinstance(value, (Tensor, Opaque)) or not value.optional:
+        if not isinstance(node, ast.Name):
+            continue
+        value = before.env.get(node.id)
+        if not isinstance(value, (Tensor, Opaque)) or not value.optional:
             continue
         sides = then.env.get(node.id), other.env.get(node.id)
         if Const(None) in sides and replace(value, optional=False) in sides:

@@ -279,6 +279,15 @@ class ClassInfo(nodes.Holder):
         return changed(self.methods.values())
 
 
+def _starts(text: str) -> list[int]:
+    """Where the lines of a text begin."""
+    if "\r" in text:
+        return [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+    lengths = map(len, text.split("\n"))
+    # each line but the last is followed by the one character that ends it
+    return list(itertools.accumulate(lengths, lambda start, length: start + length + 1, initial=0))[:-1]
+
+
 class Index:
     """All definitions of a file, with the imports of its top level.
 
@@ -303,8 +312,7 @@ class Index:
         self.rebound = rebound(text)
         self._text = text
         self._triggers: list[int] = []
-        self._starts = [0]
-        self._starts.extend(match.end() for match in re.finditer(r"\r\n|\r|\n" if "\r" in text else "\n", text))
+        self._starts = _starts(text)
         self.host_functions = triggers.given(("collate_fn", "worker_init_fn"), text)
         for node in top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):

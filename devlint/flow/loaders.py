@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from devlint import device
 from devlint.device import Device
 from devlint.flow import draws, names
-from devlint.flow.evidence import DEVICE_NAME
+from devlint.flow.evidence import is_device_name
 from devlint.flow.sharing import Sharing
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import (
@@ -231,5 +231,5 @@ def _places(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
     if node.func.attr == "to" and node.args:
-        return bool(DEVICE_NAME.search(names.dotted(node.args[0]).rpartition(".")[2]))
+        return is_device_name(names.dotted(node.args[0]).rpartition(".")[2])
     return node.func.attr == "cuda"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Role
 from devlint.flow import mentions, names, table, whereabouts
-from devlint.flow.evidence import DEVICE_NAME
+from devlint.flow.evidence import is_device_name
 from devlint.flow.operations import in_graph
 from devlint.flow.values import (
     UNKNOWN,
@@ -83,11 +83,11 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
         method = base.cls.method(attr)
         if method is not None:
             if "property" in method.decorators or any(name.endswith("cached_property") for name in method.decorators):
-                return _opaque(frame, node, f"{base.oid}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
+                return _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
             return Function(method, (), base)
         if base.cls.is_module and attr == "training":
             return Opaque(f"{base.oid}.training", "self.training")
-        return _opaque(frame, node, f"{base.oid}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
+        return _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
     if isinstance(base, Module) and attr in ("weight", "bias"):
         return Tensor(frame.place_of(base), many=True, story=frame.story_of(base))
     return UNKNOWN
@@ -111,7 +111,7 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
         return _same(as_tensor(base), attr)
     if attr in ("shape", "dtype", "ndim"):
         return UNKNOWN
-    inner = _opaque(frame, node, f"{base.key}.{attr}", "device" if DEVICE_NAME.search(attr) else "")
+    inner = _opaque(frame, node, f"{base.key}.{attr}", "device" if is_device_name(attr) else "")
     if inner.hint == "device":
         return inner
     return replace(inner, role=base.role, derived=base.derived, near=base.near)

@@ -212,12 +212,14 @@ class Machine:
 
     def _inherits(self, info: ClassInfo) -> bool:
         """Whether a base of the file keeps tensors that the class has to move."""
-        return info.is_module and any(self.attributes.names(base.name) for base in info.ancestors())
+        known = self.attributes.any and info.is_module
+        return known and any(self.attributes.names(base.name) for base in info.ancestors())
 
     def _followed(self, info: ClassInfo) -> list[str]:
         """The attributes of ``self`` which are worth a method's interpretation, although it mentions no device."""
         if info.is_module:
-            return [name for known in (info, *info.ancestors()) for name in self.attributes.names(known.name)]
+            lineage = (info, *info.ancestors()) if self.attributes.any else ()
+            return [name for known in lineage for name in self.attributes.names(known.name)]
         heap = self._class_heaps.get(info, {})
         return [
             key[1] for key, held in heap.items() if key[0] == info.oid and isinstance(held, (Tensor, Module, Loader))

@@ -3,55 +3,25 @@
 from __future__ import annotations
 
 import ast
+import itertools
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeVar
 
 from devlint.flow import names
+from devlint.syntax import below
+from devlint.syntax import walk as walk
 
-_NO_CHILDREN = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "type_comment", "kind", "n", "s"})
-"""Fields that hold no expressions or statements (an ``ast.arg`` is reached through its arguments)."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 Node = TypeVar("Node", bound=ast.AST)
-_KNOWN: dict[type, tuple[str, ...]] = {ast.Constant: ()}
-
-
-def _fields(kind: type) -> tuple[str, ...]:
-    """The fields of a kind of node that lead further; none for what is no node, such as the key of ``**`` in a dict."""
-    fields = _KNOWN.get(kind)
-    if fields is None:
-        fields = _KNOWN[kind] = tuple(name for name in getattr(kind, "_fields", ()) if name not in _NO_CHILDREN)
-    return fields
-
-
-def walk(root: ast.AST) -> list[ast.AST]:
-    """``root`` and everything below it, breadth first; several times faster than :func:`ast.walk`."""
-    return _below([root], ())
 
 
 def own(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.AST]:
     """Everything in a function (or a file's top level) but what belongs to functions and classes inside it."""
-    return _below(list(root.body), _DEFINITIONS)
-
-
-def _below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.AST]:
-    """``found`` and everything below, not looking into nodes of the ``closed`` kinds."""
-    extend, append, known = found.extend, found.append, _KNOWN
-    for node in found:
-        kind = type(node)
-        if kind in closed:
-            continue
-        for name in known[kind] if kind in known else _fields(kind):
-            value = getattr(node, name, None)
-            if value is None:
-                continue
-            if type(value) is list:
-                extend(value)
-            elif isinstance(value, ast.AST):
-                append(value)
-    return [node for node in found if isinstance(node, ast.AST)]
+    return below(list(root.body), _DEFINITIONS)
 
 
 class Holder:
@@ -120,8 +90,19 @@ def holds(root: ast.AST, node: ast.AST) -> bool:
         current = left.pop()
         if current is node:
             return True
-        left.extend(child for child in ast.iter_child_nodes(current) if row is None or _spans(child, row))
+        if isinstance(current, ast.Module) and row is not None:
+            # statements stand one below the other, and few are on one row
+            last = bisect_right(current.body, row, key=_first_row)
+            left += itertools.takewhile(lambda child: _spans(child, row), reversed(current.body[:last]))
+        else:
+            left.extend(child for child in ast.iter_child_nodes(current) if row is None or _spans(child, row))
     return False
+
+
+def _first_row(statement: ast.stmt) -> int:
+    """The row where a statement begins, its decorators included."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return decorators[0].lineno if decorators else statement.lineno
 
 
 def _spans(node: ast.AST, row: int) -> bool:

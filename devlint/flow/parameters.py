@@ -7,7 +7,7 @@ import ast
 from devlint import device
 from devlint.device import Role
 from devlint.flow import literals
-from devlint.flow.evidence import DEVICE_NAME, defaults_of, is_numbers
+from devlint.flow.evidence import defaults_of, is_device_name, is_numbers
 from devlint.flow.frame import Call, Frame
 from devlint.flow.index import FunctionInfo
 from devlint.flow.values import UNKNOWN, Const, Opaque, Unknown, Value
@@ -68,7 +68,7 @@ def _argument(frame: Frame, info: FunctionInfo, parameter: ast.arg, default: ast
             literals.default(frame, info, name, default, literal)
     elif isinstance(literal, (int, float)) or is_numbers(default):
         hint = "number"
-    elif not hint and DEVICE_NAME.search(name):
+    elif not hint and is_device_name(name):
         hint = "device"
     role = Role.DEVICE if hint == "device" else Role.INPUT
     optional = isinstance(default, ast.Constant) and default.value is None

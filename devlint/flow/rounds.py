@@ -43,7 +43,7 @@ def forget(state: State, guard: str) -> None:
     for key, held in state.heap.items():
         if isinstance(held, Device) and _depends(held, guard):
             state.heap[key] = _in_any_case(held)
-        elif isinstance(held, (Sequence, Mapping)):
+        elif isinstance(held, (Sequence, Mapping)) and any(_left(value, guard) is not value for value in held.parts()):
             state.heap[key] = _content(held, guard)
 
 

@@ -115,7 +115,7 @@ class State:
         if not isinstance(value, Opaque):
             return
         key = value.key
-        stale = [place for place in self.heap if isinstance(place[0], str) and place[0].startswith(key)]
+        stale = [place for place in self.heap if type(place[0]) is str and place[0].startswith(key)]
         for place in stale:
             if len(place[0]) == len(key) or place[0][len(key)] in ".[":  # type: ignore[arg-type, index]  # a str, seen above
                 del self.heap[place]

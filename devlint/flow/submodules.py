@@ -74,13 +74,14 @@ class Submodules:
 
     def settle(self, info: ClassInfo, self_oid: int, state: State) -> None:
         """``__init__`` of a class is over: what is registered in some other way is nobody's concern."""
+        mine = [(key, kept) for key, kept in self._known.items() if key[0] == info.name]
+        if not mine:
+            return
         held = [value for key, value in state.heap.items() if key[0] == self_oid and isinstance(value, Module)]
         registered = set(_below(held, state))
         cared_for = _cares(info)
-        for key, kept in list(self._known.items()):
-            if key[0] == info.name and (
-                cared_for or kept.modules & registered or kept.name in _handed_on(info.index.tree)
-            ):
+        for key, kept in mine:
+            if cared_for or kept.modules & registered or kept.name in _handed_on(info.index.tree):
                 del self._known[key]
 
     def sites(self) -> Iterator[Attribute]:

@@ -92,16 +92,25 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule.startswith("mover"):
         return _typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
-    reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
-    if "self" not in entry.rejects_cpu:
-        reacts = [met for met in reacts if met[2] != "self" or not _may_be_on_cpu(frame, met[1])]
     kind = "accumulator" if name == "copy_" else "operands"
-    clash = meet(frame, call.node, f".{name}()", kind, operands if name == "copy_" and tensor.factory else reacts)
+    clash = len(operands) > 1 and meet(frame, call.node, f".{name}()", kind, _reacting(frame, name, operands, entry))
     result = tensor if name.endswith("_") else blend(*deciding(operands, entry))
     result = tied(result, call)
     if clash and kind != "accumulator":
         result = stranded(result)
     return shaped(call, name, result, tensor)
+
+
+def _reacting(
+    frame: Frame, name: str, operands: list[tuple[ast.AST, Value, str]], entry: table.Function
+) -> list[tuple[ast.AST, Value, str]]:
+    """The operands of a method that have to be in one place."""
+    if name == "copy_" and as_tensor(operands[0][1]).factory:
+        return operands
+    reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
+    if "self" in entry.rejects_cpu:
+        return reacts
+    return [met for met in reacts if met[2] != "self" or not _may_be_on_cpu(frame, met[1])]
 
 
 def _typed(tensor: Tensor, call: Call) -> Tensor:
@@ -163,7 +172,10 @@ def matters(frame: Frame, met: tuple[ast.AST, Value, str], entry: table.Function
 
 def _may_be_on_cpu(frame: Frame, value: Value) -> bool:
     """Whether a tensor is on the CPU, on some path or in some round, where there is an accelerator."""
-    place = frame.state.settled(as_tensor(value).device).assume(device.AVAILABLE, True)
+    place = as_tensor(value).device
+    if place.kind is not device.Kind.CHOICE:
+        return place.kind is device.Kind.CPU
+    place = frame.state.settled(place).assume(device.AVAILABLE, True)
     return any(leaf.accelerates() is False for leaf in place.leaves())
 
 

@@ -59,7 +59,7 @@ def aliases(imports: Iterable[tuple[str, str]], text: str) -> Iterator[int]:
     # what the tables of torch's names know matters without a call, too
     known = [name for name, path in imports if torch_api.matters(path) or torch_api.matters(f"{path}.")]
     yield from calls(called, text)
-    yield from _named(known, text)
+    yield from spoken_of(known, text)
 
 
 def calls(functions: Collection[str], text: str) -> Iterator[int]:
@@ -74,7 +74,7 @@ def calls(functions: Collection[str], text: str) -> Iterator[int]:
                 yield at
 
 
-def _named(words: Collection[str], text: str) -> Iterator[int]:
+def spoken_of(words: Collection[str], text: str) -> Iterator[int]:
     """Where a text speaks of some names, which are not attributes."""
     if len(words) > _FEW:
         yield from any_of(words, r"(?<![\w.])", r"\b", text)

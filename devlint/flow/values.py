@@ -213,6 +213,10 @@ class Sequence(Value):
     oid: int = 0
     head: tuple[Value, ...] = ()
 
+    def parts(self) -> tuple[Value, ...]:
+        """All that is known of what is in it."""
+        return (*(self.items or ()), *self.head, self.item)
+
     def first(self) -> tuple[Value, ...]:
         """The first items, as far as they are known and worth to be kept where the others are not."""
         return (self.head if self.items is None else self.items)[:_LONGEST_HEAD]
@@ -225,6 +229,10 @@ class Mapping(Value):
     items: tuple[tuple[object, Value], ...]
     other: Value = UNKNOWN
     oid: int = 0
+
+    def parts(self) -> tuple[Value, ...]:
+        """All that is known of what is in it."""
+        return (*(value for _, value in self.items), self.other)
 
 
 @immutable(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
+from devlint.syntax import walk
 
 Way: TypeAlias = list[tuple[ast.AST, ast.AST]]
 """The nodes that lead to one, from the outside to the inside: each, and the one in it."""
@@ -150,7 +151,7 @@ def in_format(source: SourceText, span: Span) -> bool:
 def _formats(source: SourceText) -> dict[int, list[_Places]]:
     """The f-strings that concern each row."""
     rows: dict[int, list[_Places]] = {}
-    for node in ast.walk(source.tree):
+    for node in walk(source.tree):
         if not isinstance(node, _FORMATS):
             continue
         whole = source.span(node)

@@ -1,0 +1,40 @@
+"""Walking syntax trees, several times faster than :func:`ast.walk`, and without what carries no meaning here."""
+
+from __future__ import annotations
+
+import ast
+
+_NO_CHILDREN = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "type_comment", "kind", "n", "s"})
+"""Fields that hold no expressions or statements (an ``ast.arg`` is reached through its arguments)."""
+_KNOWN: dict[type, tuple[str, ...]] = {ast.Constant: ()}
+
+
+def _fields(kind: type) -> tuple[str, ...]:
+    """The fields of a kind of node that lead further; none for what is no node, such as the key of ``**`` in a dict."""
+    fields = _KNOWN.get(kind)
+    if fields is None:
+        fields = _KNOWN[kind] = tuple(name for name in getattr(kind, "_fields", ()) if name not in _NO_CHILDREN)
+    return fields
+
+
+def walk(root: ast.AST) -> list[ast.AST]:
+    """``root`` and everything below it, breadth first; several times faster than :func:`ast.walk`."""
+    return below([root], ())
+
+
+def below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.AST]:
+    """``found`` and everything below, not looking into nodes of the ``closed`` kinds."""
+    extend, append, known = found.extend, found.append, _KNOWN
+    for node in found:
+        kind = type(node)
+        if kind in closed:
+            continue
+        for name in known[kind] if kind in known else _fields(kind):
+            value = getattr(node, name, None)
+            if value is None:
+                continue
+            if type(value) is list:
+                extend(value)
+            elif isinstance(value, ast.AST):
+                append(value)
+    return [node for node in found if isinstance(node, ast.AST)]
