@@ -104,6 +104,19 @@ def device_at_hand(scope: Scope, *receivers: str) -> str:
     return ""
 
 
+def moves_itself(source: SourceText, node: ast.AST, device: str) -> bool:
+    """Whether a device is the one of something that the function moves to CUDA: it is not where the others shall go."""
+    owner = device.removesuffix(".device")
+    calls = (part for part in ast.walk(around(source, node)) if isinstance(part, ast.Call))
+    return owner != device and any(_to_cuda(call, owner) for call in calls)
+
+
+def _to_cuda(call: ast.Call, owner: str) -> bool:
+    given = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
+    method = "to" if isinstance(given, str) and given.startswith("cuda") else "cuda"
+    return ast.unparse(call.func) == f"{owner}.{method}"
+
+
 def moves_to_cuda_by_name(function: str) -> bool:
     """Whether a function is an implementation of ``.cuda()`` and its kin: the device is then its caller's choice."""
     return _MOVER.fullmatch(function) is not None

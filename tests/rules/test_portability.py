@@ -6,6 +6,7 @@ import ast
 
 import pytest
 
+import devlint
 from devlint import device
 from devlint.check.source import Source
 from devlint.device import AVAILABLE, CPU, Device
@@ -193,6 +194,25 @@ def test_literal_gives_way_to_the_device_at_hand(role: str) -> None:
     assert report.fix is not None
     assert report.fix.applicability is Applicability.UNSAFE
     assert fixed(source, report.fix) == "x = f(args.device)  # 'cuda'\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "fixes"),
+    [
+        ("return w.to('cuda') + x", ["x.device"]),
+        # x itself, from where it was
+        ("return x.to('cuda')", []),
+        ("return x.cuda()", []),
+        # where x was is not where the others go
+        ("y = x.to('cuda:0')\n    return y + torch.ones(3, device='cuda')", []),
+        ("assert y.is_floating_point()\n    return x.cuda() + y.cuda()", []),
+    ],
+)
+def test_the_device_of_what_goes_to_cuda_is_no_device_at_hand(body: str, fixes: list[str]) -> None:
+    code = f"import torch\n\ndef f(x: torch.Tensor, y, w):\n    {body}\n"
+    found = [finding for finding in devlint.check_source(code) if finding.code in ("DVL601", "DVL602")]
+    assert found
+    assert [finding.fix.message for finding in found if finding.fix] == [f"Use `{text}`" for text in fixes]
 
 
 @pytest.mark.parametrize("role", ["torch.device", "variable", "parameter", "set_default_device", "autocast"])

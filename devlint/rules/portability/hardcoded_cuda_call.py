@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
-from devlint.rules.base import Report, Rule, SourceText
+from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
 from devlint.sites import Site, Transfer
 
@@ -82,7 +82,7 @@ class HardcodedCudaCall(Rule):
             yield _without_effect(site)
             return
         device = edits.device_at_hand(site.scope, site.value.text)
-        if _moved_later(self.source, site.node, device):
+        if edits.moves_itself(self.source, site.node, device):
             device = ""
         given, safe = _given_device(site)
         call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda({given})"
@@ -131,16 +131,6 @@ def _without_effect(site: Transfer) -> Report:
         severity=Severity.INFO,
         help="leave `.cuda()` out",
     )
-
-
-def _moved_later(source: SourceText, node: ast.AST, device: str) -> bool:
-    """Whether a device is the one of something that is moved to CUDA only further below."""
-    receiver = device.removesuffix(".device")
-    if receiver == device:
-        return False
-    row = int(getattr(node, "lineno", 0))
-    calls = (part for part in ast.walk(edits.around(source, node)) if isinstance(part, ast.Call))
-    return any(call.lineno > row and ast.unparse(call.func) == f"{receiver}.cuda" for call in calls)
 
 
 def _help(device: str) -> str:

@@ -97,6 +97,8 @@ class HardcodedCudaDevice(Rule):
             return
         mild = site.revised or site.role in _MILD or edits.in_test(self.source, site.scope)
         device = edits.device_at_hand(site.scope)
+        if edits.moves_itself(self.source, site.node, device):
+            device = ""
         yield Report(
             site.node,
             _MESSAGES[site.role].format(text=f'"{site.text}"'),
