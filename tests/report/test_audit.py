@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.record import Ending, Event, Models, Process, Record, Steady, Steps
+from devlint.record import Ending, Event, Models, Party, Process, Record, Steady, Steps
 from devlint.report.audit import render
 from devlint.report.audit.table import table
 from tests.report import records
@@ -65,6 +65,15 @@ def test_tensors_without_a_name_get_none() -> None:
     assert "``" not in text
     # what to do with which of them nobody knows
     assert "help:" not in text
+
+
+def test_a_tensor_that_was_alone_has_met_none() -> None:
+    record = records.mismatch()
+    (process,) = record.processes
+    lengths = Party(text="lengths", device="cuda:0", role="input", why="the lengths have to be on the CPU")
+    died = replace(process, mismatches=(replace(process.mismatches[0], parties=(lengths,)),))
+    text = report(replace(record, processes=(died,)), quiet=True)
+    assert "the run died of a tensor on cuda:0 that had to be elsewhere in `heads.0` (Linear)" in " ".join(text.split())
 
 
 def test_a_simulation_shows_no_time() -> None:

@@ -45,7 +45,7 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
     span = code.span(frame) if frame else Span(1, 1, 1, 1)
     named = [party for party in mismatch.parties if party.text]  # torch's message alone gives devices, and no names
     parties = named[:_MOST_PARTIES]
-    devices = listed(list(dict.fromkeys(party.device for party in mismatch.parties)))
+    devices = list(dict.fromkeys(party.device for party in mismatch.parties))
     inside = f" in `{mismatch.module}`" if mismatch.module else ""
     inside += f" ({mismatch.module_class})" if mismatch.module_class else ""
     origins = [(party.origin, _put(party)) for party in parties if party.origin and party.origin != frame]
@@ -53,7 +53,7 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
         code=str(judged["code"]) if judged else "",
         name=str(judged["name"]) if judged else "device-mismatch",
         severity=Severity.ERROR,
-        message=f"the run died when tensors on {devices} met{inside}" if devices else "the run died of it",
+        message=_died(devices, inside),
         filename=code.name(frame.file) if frame else "?",
         span=span,
         label=", ".join(f"`{party.text}` is on {party.device}" for party in parties[:2]) or "they meet here",
@@ -65,6 +65,13 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
     advice = judged.get("help") if judged and len(named) == len(mismatch.parties) else ""
     notes += [("help", str(advice))] if advice else []
     return finding, notes
+
+
+def _died(devices: list[str], inside: str) -> str:
+    if not devices:
+        return "the run died of it"
+    met = "when tensors on {} met" if len(devices) > 1 else "of a tensor on {} that had to be elsewhere"
+    return f"the run died {met.format(listed(devices))}{inside}"
 
 
 def findings(record: Record, died_of: Mismatch | None, code: Code, paint: Paint) -> Iterator[str]:
