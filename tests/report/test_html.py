@@ -141,6 +141,24 @@ def test_what_a_library_did_is_told_by_its_own_line() -> None:
     assert [file for file, _ in data["files"]] == ["finetune.py"]
 
 
+def test_a_long_expression_is_cut_where_one_sees_it() -> None:
+    record = RECORDED["cnn"]
+    sources = {file: dict(lines) for file, lines in record.sources.items()}
+    line = f"    loss.item({'x' * 90})"
+    (file,) = (file for file, lines in sources.items() if "loss.item()" in lines.get(17, ""))
+    sources[file][17] = line
+    (process,) = record.processes
+    long = tuple(
+        replace(event, frame=replace(event.frame, column=4, end_column=len(line)))
+        if event.frame is not None and event.frame.line == 17
+        else event
+        for event in process.events
+    )
+    data = Page(page(replace(record, sources=sources, processes=(replace(process, events=long),)))).data()
+    (shown,) = {row[6] for row in data["rows"] if row[2] == 17}
+    assert shown == f"loss.item({'x' * 67}..."
+
+
 def test_of_several_ranks_the_least_and_the_greatest_figure_are_there() -> None:
     data = Page(page(RECORDED["distributed"])).data()
     item = next(row for row in data["rows"] if row[6] == "loss.item()")

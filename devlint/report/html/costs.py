@@ -101,7 +101,7 @@ class _Builder:
         if row.via:  # the project's line is the same for all that a library did
             expression = self._code.line(row.via) or expression
         words = self._texts.of(quality(found, row), via)
-        return [row.kind.direction, *words, expression[:_LONGEST], *_figures(row.costs)]
+        return [row.kind.direction, *words, _cut(expression), *_figures(row.costs)]
 
 
 def _summed(group: Group) -> list[Cost]:
@@ -125,3 +125,7 @@ def _range(values: Sequence[float]) -> float | list[float]:
 
 def _short(value: float) -> float:
     return int(value) if value == int(value) else value
+
+
+def _cut(expression: str) -> str:
+    return expression if len(expression) <= _LONGEST else f"{expression[: _LONGEST - 3].rstrip()}..."
