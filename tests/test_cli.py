@@ -339,6 +339,7 @@ class TestProcess:
             assert done.stderr == b"error: the report cannot be written: No space left on device\n"
             assert done.returncode == 2
             assert subprocess.run([*command, "nope"], stderr=full, env=environment).returncode == 2
+            assert subprocess.run([*command, "--diff"], stderr=full, env=environment).returncode == 0
 
     @pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
     def test_closed_streams(self, tree) -> None:

@@ -16,6 +16,7 @@ from devlint.check.where import Answer, NoSuchNameError, read, where
 from devlint.config import Config, ConfigError
 from devlint.files import content
 from devlint.finding import named
+from devlint.streams import open_streams
 
 _IN_CELL = re.compile(r"(?P<file>.+?\.ipynb):(?:cell )?(?P<cell>\d+):(?P<row>\d+)(?::(?P<word>[^:]+))?")
 _PLACE = re.compile(r"(?P<file>.+?):(?P<row>\d+)(?::(?P<word>[^:]+))?")
@@ -34,6 +35,7 @@ class Question:
 
 def run(places: Sequence[str], output_format: str) -> int:
     """Answer every question: 0 if something is known of each, 1 if of some nothing is, 2 if one makes no sense."""
+    open_streams()
     try:
         answers = [(question, _answers(question)) for question in map(question_of, places)]
     except (ConfigError, NoSuchNameError) as error:

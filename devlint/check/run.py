@@ -29,6 +29,7 @@ from devlint.check.narrow import Narrowing, judged
 from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
 from devlint.config import Config, ConfigError, Resolver
 from devlint.finding import Failure
+from devlint.streams import open_streams
 
 if TYPE_CHECKING:
     from devlint.auditor.judgement.evidence import Run
@@ -43,7 +44,7 @@ def run(options: Options) -> int:
     """Check what the options say, print the report, and return the exit code."""
     # A syntax tree is a great many objects without cycles: a collection after every 700 of them costs an eighth.
     gc.set_threshold(*COLLECTING)
-    _open_streams()
+    open_streams()
     try:
         return _run(options)
     except ConfigError as error:
@@ -231,10 +232,12 @@ def _print(options: Options, config: Config, result: Result, stdin: dict[str, by
 
 
 def _print_diffs(options: Options, result: Result) -> None:
-    from devlint.check.fixes.output import write_diffs
+    from devlint.check.fixes.output import would_fix, write_diffs
     from devlint.report.base import wants_color
 
-    write_diffs(result, wants_color(sys.stdout), options.quiet)
+    write_diffs(result, wants_color(sys.stdout))
+    if not options.quiet:
+        _note(would_fix(result))
 
 
 def _print_report(options: Options, config: Config, result: Result, stdin: dict[str, bytes], known: int) -> None:
@@ -281,14 +284,6 @@ def _write(file: str, pieces: Iterable[str]) -> None:
         write(file, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise ConfigError(f"--output-file: {file}: {error.strerror or error}") from error
-
-
-def _open_streams() -> None:
-    """Let a file stand for the standard streams that the caller closed, where Python has None."""
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # stays open until the process ends
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # stays open until the process ends
 
 
 def _say(kind: str, text: str) -> None:

@@ -34,15 +34,18 @@ def fix_text(data: bytes, name: str, config: Config, fixing: Fixing) -> tuple[Re
     return Result([*mended.findings], [], 1, unfixed, mended.fixed, diffs), mended.data
 
 
-def write_diffs(result: Result, color: bool, quiet: bool) -> None:
-    """Print the diffs, byte by byte unless a person looks at them; how many there are goes to the standard error."""
+def write_diffs(result: Result, color: bool) -> None:
+    """Print the diffs, byte by byte unless a person looks at them."""
     looked_at = color or sys.stdout.isatty()
     for diff in result.diffs:
         click.echo(_painted(diff, Paint(color)) if looked_at else diff, nl=False, color=color)
-    if not quiet:
-        count = plural(result.fixed, "problem") if result.fixed else "nothing"
-        where = f" in {plural(len(result.diffs), 'file')}" if result.diffs else ""
-        click.echo(f"Would fix {count}{where}.", err=True)
+
+
+def would_fix(result: Result) -> str:
+    """How much the diffs would fix."""
+    count = plural(result.fixed, "problem") if result.fixed else "nothing"
+    where = f" in {plural(len(result.diffs), 'file')}" if result.diffs else ""
+    return f"Would fix {count}{where}."
 
 
 def _painted(diff: bytes, paint: Paint) -> str:
