@@ -13,6 +13,7 @@ import click
 
 from devlint import __version__
 from devlint.interrupt import dies_at_once
+from devlint.simulator import MOST_DEVICES
 
 # Heavy modules are imported inside the commands: `devlint --version` answers at once.
 
@@ -183,7 +184,7 @@ def check(**options: Any) -> None:
 @click.option("--simulate", is_flag=True, help="Run on a simulated accelerator: no GPU is needed, times are not shown.")
 @click.option(
     "--devices",
-    type=click.IntRange(1, 16),
+    type=click.IntRange(1, MOST_DEVICES),
     metavar="N",
     help="How many devices to simulate; one for each process of this machine by default.",
 )

@@ -214,14 +214,16 @@ def _severity(value: object) -> tuple[tuple[str, Severity], ...]:
 def _audit(value: object) -> tuple[tuple[str, float], ...]:
     if not isinstance(value, dict):
         raise ValueError("expected a table such as [tool.devlint.audit.budgets]")
+    from devlint.budgets import NAMES, budgets
+
     for key in value:
+        if key.replace("-", "_") in NAMES:
+            raise ValueError(f"{key} is a budget, and belongs in [tool.devlint.audit.budgets]")
         if key != "budgets":
             raise ValueError(f"unknown key {key!r}{did_you_mean(key, ['budgets'])}")
     table = value.get("budgets", {})
     if not isinstance(table, dict):
         raise ValueError("budgets: expected a table such as { h2d-per-step = 2 }")
-    from devlint.budgets import budgets
-
     return tuple(budgets(table).items())
 
 

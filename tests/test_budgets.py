@@ -137,6 +137,10 @@ def test_they_are_read_from_the_configuration(tmp_path: Path) -> None:
     file.write_text("[tool.devlint.audit.budgets]\nh2d-per-step = 2\nno_findings = false\nno-device-mismatch = true\n")
     assert dict(load(str(file)).budgets) == {"h2d_per_step": 2, "no_device_mismatch": True}
     for text, message in (
+        (
+            "[tool.devlint.audit]\nh2d-per-step = 2",
+            "h2d-per-step is a budget, and belongs in [tool.devlint.audit.budgets]",
+        ),
         ("[tool.devlint.audit.budget]", "audit: unknown key 'budget' (did you mean 'budgets'?)"),
         ("[tool.devlint]\naudit = 1", "audit: expected a table such as [tool.devlint.audit.budgets]"),
         ("[tool.devlint.audit]\nbudgets = 1", "audit: budgets: expected a table such as { h2d-per-step = 2 }"),

@@ -13,6 +13,7 @@ from devlint.auditor.running.recording import Plan, Recording, Refused
 from devlint.auditor.running.runner import describe
 from devlint.config import Resolver
 from devlint.record import Ending, Record
+from devlint.simulator import MOST_DEVICES
 
 
 class AuditError(RuntimeError):
@@ -74,6 +75,7 @@ class Audit:
         if Recording.current() is not None:
             raise AuditError("another audit is running in this process")
         self._record = None
+        self._check()
         plan = Plan(header(simulated=self._simulate or _is_simulated()), devices=self._devices, steps=self._steps)
         recording = Recording(plan)
         try:
@@ -103,6 +105,17 @@ class Audit:
         recording.end()
         self._record = judged(record, Resolver())
         return limited
+
+    def _check(self) -> None:
+        """Refuse what makes no sense, which the simulated accelerator might take for ever to notice."""
+        if not _is_count(self._devices) or self._devices > MOST_DEVICES:
+            raise AuditError(f"devices: expected a number from 1 to {MOST_DEVICES}, not {self._devices!r}")
+        if self._steps is not None and not _is_count(self._steps):
+            raise AuditError(f"steps: expected a number, 1 or more, not {self._steps!r}")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _is_simulated() -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+MOST_DEVICES = 16
+"""So many devices can be asked for."""
+
 
 def install(devices: int = 1) -> None:
     """Let this process believe that it has so many CUDA devices; to be called when torch has just been imported.

@@ -29,6 +29,7 @@ class Worker:
         self._files = files
         self._requests = requests
         self._replies = replies
+        self._pid = os.getpid()
         self._errors: list[str] = []
 
     @pytest.hookimpl(tryfirst=True)
@@ -67,6 +68,9 @@ class Worker:
 
         # Nobody knows which test comes next, so all that it has set up is torn down.
         reports = runtestprotocol(item, log=False, nextitem=None)
+        if os.getpid() != self._pid:
+            # a process that the test has forked, and whose error has brought it here, is not to answer for it
+            os._exit(1)
         for report in reports:
             report.nodeid = name
         item.session.shouldfail = item.session.shouldstop = False

@@ -11,6 +11,7 @@ from typing import IO, Any
 import pytest
 
 from devlint import testing
+from devlint.simulator import MOST_DEVICES
 from devlint.testing import concerns
 
 _PATIENCE = 30.0
@@ -108,9 +109,9 @@ def _send(stream: IO[bytes] | None, value: object) -> None:
 
 
 def _devices(session: pytest.Session) -> int:
-    """The most devices that a test asks for: there cannot be more of them later."""
+    """The most devices that a test asks for and can have: there cannot be more of them later."""
     asked = [marker.kwargs.get("devices", 1) for item in session.items for marker in item.iter_markers(testing.NAME)]
-    return max((devices for devices in asked if isinstance(devices, int)), default=1)
+    return max((number for number in asked if isinstance(number, int) and 1 <= number <= MOST_DEVICES), default=1)
 
 
 def _path() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,3 +53,18 @@ def test_without_torch_it_is_an_audit_that_is_impossible(monkeypatch: pytest.Mon
 
 def test_completion_shows_what_there_is_to_use() -> None:
     assert {"audit", "AuditError", "check_paths", "check_source"} <= set(dir(devlint))
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"devices": 0}, "devices: expected a number from 1 to 16, not 0"),
+        ({"devices": 10**9}, "devices: expected a number from 1 to 16, not 1000000000"),
+        ({"devices": True}, "devices: expected a number from 1 to 16, not True"),
+        ({"steps": 0}, "steps: expected a number, 1 or more, not 0"),
+        ({"steps": "2"}, "steps: expected a number, 1 or more, not '2'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], line: str) -> None:
+    with pytest.raises(devlint.AuditError, match=f"^{line}$"), devlint.audit(simulate=True, **options):
+        pass

@@ -97,9 +97,20 @@ def test_without_a_name():
 def test_that_ends_its_process():
     os._exit(3)
 
+@pytest.mark.device_audit
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
+def test_whose_fork_comes_back():
+    child = os.fork()
+    assert child
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
 @pytest.mark.device_audit(devices=2)
 def test_after_that():
     assert torch.cuda.device_count() == 2
+
+@pytest.mark.device_audit(devices=10**9)
+def test_with_more_devices_than_there_can_be():
+    pass
 
 @pytest.mark.device_audit
 @pytest.mark.skip(reason="not now")
@@ -165,7 +176,9 @@ def test_budgets_are_enforced_and_other_tests_notice_nothing(suite: pytest.Pytes
         "test_with_a_mistake": "FAILED",
         "test_without_a_name": "FAILED",
         "test_that_ends_its_process": "FAILED",
+        "test_whose_fork_comes_back": "PASSED",
         "test_after_that": "PASSED",
+        "test_with_more_devices_than_there_can_be": "FAILED",
         "test_skipped": "SKIPPED",
         "test_expected_to_fail": "XFAIL",
         "test_afterwards": "PASSED",
@@ -191,9 +204,10 @@ def test_budgets_are_enforced_and_other_tests_notice_nothing(suite: pytest.Pytes
         "device_audit: there is no budget 'syncs_per_stepp' (did you mean 'syncs_per_step'?)",
         "device_audit: budgets are given by name, such as h2d_per_step=2, not 2",
         "device_audit: the process with the simulated accelerator ended with code 3",
+        "device_audit: devices: expected a number from 1 to 16, not 1000000000",
     ):
         result.stdout.fnmatch_lines(line.replace("[", "[[]"))
-    assert (suite.path / "report.xml").read_text(encoding="utf-8").count("<testcase ") == 16
+    assert (suite.path / "report.xml").read_text(encoding="utf-8").count("<testcase ") == 18
 
 
 def test_with_xdist_and_budgets_of_the_configuration(suite: pytest.Pytester) -> None:
