@@ -119,7 +119,7 @@ def test_an_audit_that_failed_proves_nothing() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"h2d-per-stepp": 1}, "there is no budget 'h2d-per-stepp' (did you mean 'h2d_per_step'?)"),
+        ({"h2d-per-stepp": 1}, "there is no budget 'h2d-per-stepp' (did you mean 'h2d-per-step'?)"),
         ({"syncs": -1}, "syncs: expected a number, 0 or more"),
         ({"syncs": True}, "syncs: expected a number, 0 or more"),
         ({"syncs": "none"}, "syncs: expected a number, 0 or more"),
