@@ -6,6 +6,7 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from devlint.auditor.cells import named
 from devlint.auditor.judgement.show import judged
 from devlint.auditor.loop.steps import StepsReached
 from devlint.auditor.run import header
@@ -103,7 +104,7 @@ class Audit:
         limited = isinstance(error, StepsReached)
         record = recording.record(Ending(kind="steps") if limited else describe(error))
         recording.end()
-        self._record = judged(record, Resolver())
+        self._record = named(judged(record, Resolver()))
         return limited
 
     def _check(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 import runpy
-from types import ModuleType
+import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -112,3 +114,36 @@ def test_the_report_is_also_a_page(backend: ModuleType, monkeypatch: pytest.Monk
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(devlint.AuditError, match="needs the extra `html`"):
         run.html()
+
+
+CELL = """
+with devlint.audit() as run:
+    for batch in DataLoader(data, batch_size=1):
+        model(batch.to(device)).sum().backward()
+"""
+
+
+def test_a_cell_of_a_notebook_is_called_as_in_its_tracebacks(
+    backend: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = "/tmp/ipykernel_12/345.py"  # as ipykernel names the code of a cell; there is no such file
+    compiler = SimpleNamespace(format_code_name=lambda name: ("Cell", "In[7]") if name == file else None)
+    shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(compile=compiler))
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(linecache.cache, file, (len(CELL), None, CELL.splitlines(keepends=True), file))
+    values = {
+        "devlint": devlint,
+        "DataLoader": torch.utils.data.DataLoader,
+        "data": torch.rand(8, 4),
+        "model": torch.nn.Linear(4, 2).to(backend.NAME),
+        "device": backend.NAME,
+    }
+    exec(compile(CELL, file, "exec"), values)
+    run = values["run"]
+    assert list(run.record.sources) == ["<In[7]>"]
+    (process,) = run.record.processes
+    assert {event.frame.file for event in process.events if event.frame is not None} == {"<In[7]>"}
+    assert "  loader     <In[7]>:3: 0 workers" in run.report()
+    assert "\n<In[7]>\n     4  H2D" in run.report()
+    assert "model(batch.to(device)).sum().backward()" in run.report()
+    assert file not in run.report()
