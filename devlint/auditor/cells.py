@@ -20,10 +20,9 @@ def named(record: Record) -> Record:
 
 
 def _name(file: str) -> str:
-    shell = sys.modules.get("IPython")
-    session = shell.get_ipython() if shell is not None else None
-    name_of = getattr(getattr(session, "compile", None), "format_code_name", None)  # since IPython 7.31
-    found = name_of(file) if name_of is not None else None
+    session = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    name_of = getattr(getattr(session, "compile", None), "format_code_name", lambda _: None)  # since IPython 7.31
+    found = name_of(file)
     return f"<{found[1]}>" if found else ""
 
 
