@@ -187,6 +187,17 @@ def test_the_action_takes_several_paths_and_checks_nothing_else(runner: Runner) 
     assert found == ["a.py", "b.py"]
 
 
+def test_the_action_takes_paths_with_spaces(runner: Runner) -> None:
+    (runner.workspace / "my code").mkdir()
+    for name in ("my code/a.py", "b.py", "c.py", "$(touch hacked).py"):
+        (runner.workspace / name).write_text(BAD)
+    done = runner.run(paths="my code\nb.py c.py\n\n$(touch hacked).py", args="--select DVL102")
+    assert done.returncode == 1
+    found = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results(runner)]
+    assert found == ["%24%28touch%20hacked%29.py", "b.py", "c.py", "my%20code/a.py"]
+    assert not (runner.workspace / "hacked").exists()
+
+
 def test_a_mistake_in_the_inputs_uploads_nothing(runner: Runner) -> None:
     (runner.workspace / "a.py").write_text(BAD)
     done = runner.run(args="--selekt ALL; touch hacked")
