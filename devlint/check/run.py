@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from devlint.auditor.judgement.evidence import Run
     from devlint.check.cache.results import Cache
 
-COLLECTING = (1_000_000, 5, 5)
+COLLECTING = (5_000_000, 5, 5)
 """When garbage is looked for."""
 EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
