@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 
-_NO_CHILDREN = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "type_comment", "kind", "n", "s"})
+_NO_CHILDREN = frozenset(
+    {"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "type_comment", "kind", "n", "s", "kwd_attrs", "rest"}
+)
 """Fields that hold no expressions or statements (an ``ast.arg`` is reached through its arguments)."""
 _KNOWN: dict[type, tuple[str, ...]] = {ast.Constant: ()}
 
@@ -37,4 +39,5 @@ def below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.A
                 extend(value)
             elif isinstance(value, ast.AST):
                 append(value)
-    return [node for node in found if isinstance(node, ast.AST)]
+    # of a dict, the key of ``**`` is None, and so is the default of a parameter that has none
+    return [node for node in found if node is not None] if None in found else found

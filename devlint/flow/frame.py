@@ -13,6 +13,7 @@ from devlint.device import Device, Kind, Role, symbol
 from devlint.flow.state import CHANGED, CHILDREN, DEVICE, STORY, State
 from devlint.flow.values import (
     CONTAINERS,
+    PLACED,
     UNKNOWN,
     DeviceValue,
     Flag,
@@ -163,12 +164,16 @@ class Frame:
 
     def lookup(self, name: str) -> Value | None:
         """The value of a name: local, then closed over, then global."""
-        value = self._found(name)
-        if value is None:
-            return None
-        if type(value) is Named:
-            return self.machine.behind(value, name)
-        return self.state.seen(value) if self.state.facts or type(value) in CONTAINERS else value
+        state = self.state
+        value = state.env.get(name)
+        if value is None or self.machine.index.rebound:
+            value = self._found(name)
+            if value is None:
+                return None
+        kind = type(value)
+        if kind is Named:
+            return self.machine.behind(value, name)  # type: ignore[arg-type]  # it is a Named, seen above
+        return state.seen(value) if kind in CONTAINERS or (state.facts and kind in PLACED) else value
 
     def _found(self, name: str) -> Value | None:
         value = self.state.env.get(name)

@@ -154,7 +154,9 @@ def note_truths(frame: Frame, call: Call) -> None:
     first = call.positional[0] if call.positional else None
     if isinstance(first, Named) and _skips(call.node):
         note_test(frame, call.nodes[0], first.path)
-    for name in _SWITCHES if call.keywords else ():
+    if not call.keywords or _SWITCHES.isdisjoint(call.keywords):
+        return
+    for name in _SWITCHES:
         value = call.keywords.get(name)
         if isinstance(value, Named) and name in call.keyword_nodes:
             note_test(frame, call.keyword_nodes[name], value.path, "switch")

@@ -35,7 +35,8 @@ def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None
 
 def allow(frame: Frame, node: ast.Call) -> None:
     """A call is about to be evaluated: what it takes on the CPU alone has to be brought there."""
-    name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+    function = node.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     if name in table.host_functions():
         frame.machine.queue.allowed.update((*node.args, *(keyword.value for keyword in node.keywords)))
 
