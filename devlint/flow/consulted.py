@@ -18,6 +18,7 @@ from devlint.flow.outline import Outline
 
 _DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "DeviceContext")
 _ENTERED = re.compile(r"\benter_context\([^\n]*(?<!cuda\.)\bdevice\b(?!_type|\.type)|\bdevice\([^\n]*\)\.__enter__\(")
+_ENTERS = ("enter_context(", "__enter__(")
 _PLACES = re.compile(r"device|cuda|cpu|torch|nn\.|DataLoader|\bmps\b|\bxpu\b", re.IGNORECASE)
 """What a value says that is worth knowing elsewhere."""
 _CALLED = re.compile(r"(?<![\w.])(\w+)\(|self\.(\w+)\(")
@@ -28,7 +29,9 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def changes_default(text: str) -> bool:
     """Whether a file changes where tensors are made that nobody asks to be anywhere."""
-    return any(word in text for word in _DEFAULT_DEVICE) or ("enter" in text and _ENTERED.search(text) is not None)
+    if any(word in text for word in _DEFAULT_DEVICE):
+        return True
+    return any(word in text for word in _ENTERS) and _ENTERED.search(text) is not None
 
 
 def is_worth_reading(code: str, sayers: frozenset[str]) -> bool:
