@@ -18,8 +18,8 @@ from devlint.files import content
 from devlint.finding import named
 from devlint.streams import open_streams
 
-_IN_CELL = re.compile(r"(?P<file>.+?\.ipynb):(?:cell )?(?P<cell>\d+):(?P<row>\d+)(?::(?P<word>[^:]+))?")
-_PLACE = re.compile(r"(?P<file>.+?):(?P<row>\d+)(?::(?P<word>[^:]+))?")
+_IN_CELL = re.compile(r"(?P<file>.+?\.ipynb):(?:cell )?(?P<cell>\d{1,9}):(?P<row>\d{1,9})(?::(?P<word>[^:]+))?")
+_PLACE = re.compile(r"(?P<file>.+?):(?P<row>\d{1,9})(?::(?P<word>[^:]+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def question_of(place: str) -> Question:
         expected = "FILE:CELL:LINE or FILE:CELL:LINE:NAME" if notebook else "FILE:LINE or FILE:LINE:NAME"
         raise ConfigError(f"expected {expected}, not {place!r}")
     word = (match["word"] or "").strip()
-    column = int(word) if word.isdecimal() else 0
+    column = int(word) if word.isdecimal() and len(word) < 10 else 0
     if word and not column and not all(part.isidentifier() for part in word.lstrip(".").split(".")):
         raise ConfigError(f"{place}: {word!r} is not a name such as `x` or `self.weight`")
     cell = int(match["cell"]) if notebook else 0

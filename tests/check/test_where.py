@@ -289,6 +289,9 @@ def test_the_command_in_a_notebook(tree) -> None:
     assert (answer["cell"], answer["devices"]) == (4, ["cuda"])
 
 
+NINES = "9" * 5_000  # more digits than Python makes a number of
+
+
 @pytest.mark.parametrize(
     ("place", "line"),
     [
@@ -299,6 +302,16 @@ def test_the_command_in_a_notebook(tree) -> None:
         ("a.ipynb:2:1", "error: a.ipynb:cell 2: it holds no Python code\n"),
         ("a.ipynb:3:1", "error: a.ipynb:cell 3:1:1: '(' was never closed\n"),
         ("b.ipynb:3:1", "error: b.ipynb: not a notebook: the file is empty\n"),
+        pytest.param(
+            f"a.ipynb:1:{NINES}",
+            f"error: expected FILE:CELL:LINE or FILE:CELL:LINE:NAME, not 'a.ipynb:1:{NINES}'\n",
+            id="row",
+        ),
+        pytest.param(
+            f"a.ipynb:1:1:{NINES}",
+            f"error: a.ipynb:1:1:{NINES}: '{NINES}' is not a name such as `x` or `self.weight`\n",
+            id="column",
+        ),
     ],
 )
 def test_what_makes_no_sense_in_a_notebook_is_one_line(tree, place: str, line: str) -> None:
