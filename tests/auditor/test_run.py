@@ -48,6 +48,7 @@ class TestRefusals:
             (["nope.py"], "nope.py: No such file or directory"),
             (["."], ".: is a directory without a __main__.py"),
             (["script.py/x"], "script.py/x: Not a directory"),
+            (["a.ipynb"], "a.ipynb: is a notebook; in its cells, `with devlint.audit() as run:` does the same"),
             (["-m", "nope"], "there is no module named 'nope'"),
             (["-m", ".nope"], "there is no module named '.nope'"),
             (["--devices", "2", "script.py"], "--devices says how many devices to simulate, and needs --simulate"),
@@ -60,7 +61,7 @@ class TestRefusals:
         ],
     )
     def test_one_line_and_the_script_does_not_run(self, arguments: list[str], line: str, tree) -> None:
-        here = tree({"script.py": "open('ran', 'w')"})
+        here = tree({"script.py": "open('ran', 'w')", "a.ipynb": "open('ran', 'w')"})
         result = invoke("audit", *arguments)
         assert result.stderr == f"error: {line}\n"
         assert result.exit_code == 2

@@ -46,6 +46,9 @@ class Script:
             if not top or importlib.util.find_spec(top) is None:
                 raise ScriptError(f"there is no module named {self.target!r}")
             return
+        if self.target.endswith(".ipynb"):
+            hint = "in its cells, `with devlint.audit() as run:` does the same"
+            raise ScriptError(f"{self.target}: is a notebook; {hint}")
         try:
             if os.path.isdir(self.target):
                 if not os.path.exists(os.path.join(self.target, "__main__.py")):

@@ -18,7 +18,7 @@ EXIT_CLEAN, EXIT_FAILED = 0, 2
 def clean(chosen: str | None) -> int:
     """Remove the cache in a directory, or else all that are in use here and below; returns the exit code."""
     try:
-        found = [os.path.abspath(chosen)] if chosen is not None else list(dict.fromkeys(_in_use(os.getcwd())))
+        found = [os.path.abspath(chosen)] if chosen else list(dict.fromkeys(_in_use(os.getcwd())))
     except (ConfigError, OSError) as error:
         click.echo(one_line(f"error: {error}"), err=True)
         return EXIT_FAILED

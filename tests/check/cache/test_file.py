@@ -314,6 +314,11 @@ class TestClean:
         assert self.clean() == (0, "Removed kept\n")
         assert not os.path.exists("kept")
 
+    def test_no_name_is_no_choice(self, tree, run: Run) -> None:
+        tree({"a.py": BAD})
+        run("a.py", "--cache-dir", "", code=1)
+        assert self.clean("--cache-dir", "") == (0, f"Removed {place.DIRECTORY}\n")
+
     def test_nothing_of_anybody_else(self, tree, run: Run) -> None:
         tree({"a.py": BAD, "theirs/.gitignore": "*.log\n", "theirs/results.txt": ""})
         run("a.py", "--cache-dir", "theirs", code=1)
