@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import bisect
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from devlint.flow import dedicated, evidence, hooks, names, nodes, triggers
 from devlint.flow.changes import changed, moves_inputs, places
@@ -16,6 +16,10 @@ from devlint.flow.constructors import Constructors
 from devlint.flow.outline import Outline, joint, rebound, top_level
 from devlint.flow.registering import has_state, is_module_path, registers
 from devlint.flow.values import identity
+from devlint.syntax import line_starts, survey
+
+if TYPE_CHECKING:
+    from devlint.flow.parameters import Slot
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -39,14 +43,16 @@ class FunctionInfo(nodes.Holder):
     index: Index
     shim: bool = False
     """Whether it is defined for the sake of another version of torch."""
+    slots: list[Slot] | None = None
+    """What is known of its parameters, once somebody has called it."""
 
     @property
     def name(self) -> str:
         """The function's own name."""
         return self.node.name
 
-    def _all(self) -> list[ast.AST]:
-        return nodes.walk(self.node)
+    def _all(self) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
+        return survey(self.node)
 
     @cached_property
     def own(self) -> list[ast.AST]:
@@ -162,14 +168,16 @@ class ClassInfo(nodes.Holder):
         """The identity of ``self`` in the methods."""
         return -identity()
 
-    def _all(self) -> list[ast.AST]:
+    def _all(self) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
         found: list[ast.AST] = [self.node]
+        kinds: dict[type, list[ast.AST]] = {ast.ClassDef: [self.node]}
         for item in ast.iter_child_nodes(self.node):
-            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                found += self.index.function(item, self).nodes
-            else:
-                found += nodes.walk(item)
-        return found
+            defined = isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))
+            inside, of_kind = self.index.function(item, self).surveyed if defined else survey(item)  # type: ignore[arg-type]  # a function, then
+            found += inside
+            for kind, some in of_kind.items():
+                kinds.setdefault(kind, []).extend(some)
+        return found, kinds
 
     def parents(self) -> Iterator[ClassInfo]:
         """The bases that the file defines, or another file of the project."""
@@ -279,15 +287,6 @@ class ClassInfo(nodes.Holder):
         return changed(self.methods.values())
 
 
-def _starts(text: str) -> list[int]:
-    """Where the lines of a text begin."""
-    if "\r" in text:
-        return [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
-    lengths = map(len, text.split("\n"))
-    # each line but the last is followed by the one character that ends it
-    return list(itertools.accumulate(lengths, lambda start, length: start + length + 1, initial=0))[:-1]
-
-
 class Index:
     """All definitions of a file, with the imports of its top level.
 
@@ -312,7 +311,7 @@ class Index:
         self.rebound = rebound(text)
         self._text = text
         self._triggers: list[int] = []
-        self._starts = _starts(text)
+        self._starts = line_starts(text)
         self.host_functions = triggers.given(("collate_fn", "worker_init_fn"), text)
         for node in top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -27,28 +27,22 @@ def own(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.A
 class Holder:
     """What contains nodes, all of which are looked through again and again."""
 
-    def _all(self) -> list[ast.AST]:
+    def _all(self) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
         raise NotImplementedError
 
     @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """Every node of the definition."""
+    def surveyed(self) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
+        """Every node of the definition, and those of each kind."""
         return self._all()
 
-    @cached_property
-    def _kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
-        kinds: dict[type[ast.AST], list[ast.AST]] = {}
-        for node in self.nodes:
-            kind = type(node)
-            if kind in kinds:
-                kinds[kind].append(node)
-            else:
-                kinds[kind] = [node]
-        return kinds
+    @property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the definition."""
+        return self.surveyed[0]
 
     def of(self, kind: type[Node]) -> list[Node]:
         """The nodes of one kind, in their order."""
-        return self._kinds.get(kind, [])  # type: ignore[return-value]  # they are kept by their types
+        return self.surveyed[1].get(kind, [])  # type: ignore[return-value]  # they are kept by their types
 
     @property
     def calls(self) -> list[ast.Call]:

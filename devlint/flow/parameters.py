@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from devlint import device
-from devlint.device import Role
+from devlint.device import Kind, Role
 from devlint.flow import literals
 from devlint.flow.evidence import defaults_of, is_device_name, is_numbers
 from devlint.flow.frame import Call, Frame
@@ -13,32 +14,62 @@ from devlint.flow.index import FunctionInfo
 from devlint.flow.values import UNKNOWN, Const, Opaque, Unknown, Value
 
 
+@dataclass(slots=True)
+class Slot:
+    """A parameter: what of its value is the same for all calls."""
+
+    name: str
+    node: ast.arg
+    default: ast.expr | None
+    constant: Const | None
+    """The default, where that is a constant."""
+    computed: bool
+    """Whether the default has to be evaluated."""
+    number: bool
+    """Whether the function's own text says that it is a number."""
+    unknown: Opaque | None
+    """What it holds where no call gives it, unless that has to be said somewhere."""
+
+
+def _slots(info: FunctionInfo) -> list[Slot]:
+    """The parameters of a function, the positional ones first."""
+    if info.slots is None:
+        defaults = defaults_of(info.node.args)
+        info.slots = [_slot(info, parameter, defaults.get(parameter.arg)) for parameter in info.parameters]
+    return info.slots
+
+
+def _slot(info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Slot:
+    constant = Const(default.value) if isinstance(default, ast.Constant) else None
+    computed = isinstance(default, (ast.Call, ast.Attribute, ast.Name))
+    number = info.hints.get(parameter.arg) == "number"
+    unknown = None if _named_accelerator(default) else _unknown(info, parameter, default)
+    return Slot(parameter.arg, parameter, default, constant, computed, number, unknown)
+
+
 def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
     """Bind the parameters: to what the call passes, else to their defaults, else to what has only an identity."""
     arguments = info.node.args
-    taken = [*arguments.posonlyargs, *arguments.args]
+    slots = _slots(info)
     env = frame.state.env
-    static = "staticmethod" in info.decorators
-    if info.owner is not None and taken and not static:
-        env[taken[0].arg] = bound if bound is not None else _self_for(frame, info)
-        taken = taken[1:]
-    defaults = defaults_of(arguments)
-    positional = call.positional if call else ()
-    for position, parameter in enumerate((*taken, *arguments.kwonlyargs)):
-        name = parameter.arg
-        value: Value | None = None
-        if call is not None and not (call.open or call.starred):
-            value = positional[position] if position < min(len(positional), len(taken)) else call.keywords.get(name)
-            if value is None and isinstance(defaults.get(name), ast.Constant):
-                value = Const(defaults[name].value)  # type: ignore[attr-defined]  # an ast.Constant, seen above
+    count = len(arguments.posonlyargs) + len(arguments.args)
+    if info.owner is not None and count and "staticmethod" not in info.decorators:
+        env[slots[0].name] = bound if bound is not None else _self_for(frame, info)
+        slots, count = slots[1:], count - 1
+    told = call is not None and not (call.open or call.starred)
+    positional = call.positional if call is not None and told else ()
+    keywords = call.keywords if call is not None and told else {}
+    given = min(len(positional), count)
+    for position, slot in enumerate(slots):
+        value: Value | None = positional[position] if position < given else keywords.get(slot.name)
+        if value is None and told:
+            value = slot.constant
+        if value is None and call is not None and slot.computed and slot.default is not None:
+            value = _default(frame, slot.default)
         # the function's own word that it takes numbers outweighs what its caller seems to pass
-        number = isinstance(value, Opaque) and info.hints.get(name) == "number"
-        default = defaults.get(name)
-        if value is None and call is not None and isinstance(default, (ast.Call, ast.Attribute, ast.Name)):
-            value = _default(frame, default)
-        if value is None or number or isinstance(value, Unknown):
-            value = _argument(frame, info, parameter, defaults.get(name))
-        env[name] = value
+        if value is None or (slot.number and isinstance(value, Opaque)) or isinstance(value, Unknown):
+            value = slot.unknown or _argument(frame, info, slot)
+        env[slot.name] = value
     for rest in (arguments.vararg, arguments.kwarg):
         if rest is not None:
             env[rest.arg] = Opaque(f"{info.qualname}:{rest.arg}", rest.arg, "", Role.INPUT, rest)
@@ -58,14 +89,27 @@ def _self_for(frame: Frame, info: FunctionInfo) -> Value:
     return frame.machine.self_value(info.owner)
 
 
-def _argument(frame: Frame, info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Value:
+def _named_accelerator(default: ast.expr | None) -> str:
+    """The accelerator that a default names, empty where it names none."""
+    literal = default.value if isinstance(default, ast.Constant) else None
+    place = device.parse(literal) if isinstance(literal, str) else None
+    return literal if isinstance(literal, str) and place is not None and place.kind is Kind.ACCELERATOR else ""
+
+
+def _argument(frame: Frame, info: FunctionInfo, slot: Slot) -> Opaque:
+    """An argument of which nothing is known, where the default names an accelerator."""
+    if slot.default is not None:
+        literals.default(frame, info, slot.name, slot.default, _named_accelerator(slot.default))
+    return _unknown(info, slot.node, slot.default)
+
+
+def _unknown(info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Opaque:
+    """An argument of which only the identity is known, and what its name, its default and the function show."""
     name = parameter.arg
     hint = info.hints.get(name, "")
     literal = default.value if isinstance(default, ast.Constant) else None
-    if isinstance(literal, str) and (place := device.parse(literal)) is not None:
+    if isinstance(literal, str) and device.parse(literal) is not None:
         hint = "device"
-        if place.kind is device.Kind.ACCELERATOR and default is not None:
-            literals.default(frame, info, name, default, literal)
     elif isinstance(literal, (int, float)) or is_numbers(default):
         hint = "number"
     elif not hint and is_device_name(name):
