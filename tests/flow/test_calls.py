@@ -346,9 +346,12 @@ def test_a_long_file_takes_time_in_proportion() -> None:
         body = "\ndef f{n}(x, device):\n    y = torch.ones(4)\n    y = y.to(device)\n    return x + y\n"
         text = script("".join(body.format(n=n) for n in range(functions)))
         tree = ast.parse(text)
-        begin = time.process_time()
-        list(analyze(tree, text))
-        return time.process_time() - begin
+        times = []
+        for _ in range(3):  # the least of some runs: what else the machine does falls on one of them
+            begin = time.process_time()
+            list(analyze(tree, text))
+            times.append(time.process_time() - begin)
+        return min(times)
 
     cost(10)
     assert cost(400) < 20 * max(cost(50), 0.01)
