@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+from collections import defaultdict
 
 _NO_CHILDREN = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "type_comment", "kind", "n", "s", "kwd_attrs", "rest"}
@@ -46,27 +47,12 @@ def below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.A
 
 
 def survey(root: ast.AST) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
-    """What :func:`walk` finds, and the same by kind: in one go, since both are wanted of every definition."""
-    found: list[ast.AST] = [root]
-    extend, append, known = found.extend, found.append, _KNOWN
-    kinds: dict[type, list[ast.AST]] = {}
+    """What :func:`walk` finds, and the same by kind."""
+    found = walk(root)
+    kinds: dict[type, list[ast.AST]] = defaultdict(list)
     for node in found:
-        kind = type(node)
-        if kind in kinds:
-            kinds[kind].append(node)
-        else:
-            kinds[kind] = [node]
-        for name in known[kind] if kind in known else _fields(kind):
-            value = getattr(node, name, None)
-            if value is None:
-                continue
-            if type(value) is list:
-                extend(value)
-            elif isinstance(value, ast.AST):
-                append(value)
-    if kinds.pop(type(None), None) is not None:
-        found = [node for node in found if node is not None]
-    return found, kinds
+        kinds[type(node)].append(node)
+    return found, dict(kinds)
 
 
 def line_starts(text: str) -> list[int]:
