@@ -84,9 +84,8 @@ def budgets(table: Mapping[str, object]) -> dict[str, float]:
     for key, value in table.items():
         name = key.replace("-", "_")
         if name not in NAMES:
-            spelled = (
-                [each.replace("_", "-") for each in NAMES] if "-" in key else list(NAMES)
-            )  # as in TOML, or in Python
+            # as in TOML, or in Python
+            spelled = [each.replace("_", "-") if "-" in key else each for each in NAMES]
             raise BudgetError(f"there is no budget {key!r}{did_you_mean(key, spelled)}")
         if name in _FORBIDDEN:
             if not isinstance(value, bool):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections import defaultdict
 
 _NO_CHILDREN = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "type_comment", "kind", "n", "s", "kwd_attrs", "rest"}
@@ -44,15 +43,6 @@ def below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.A
                 append(value)
     # of a dict, the key of ``**`` is None, and so is the default of a parameter that has none
     return [node for node in found if node is not None] if None in found else found
-
-
-def survey(root: ast.AST) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
-    """What :func:`walk` finds, and the same by kind."""
-    found = walk(root)
-    kinds: dict[type, list[ast.AST]] = defaultdict(list)
-    for node in found:
-        kinds[type(node)].append(node)
-    return found, dict(kinds)
 
 
 def line_starts(text: str) -> list[int]:

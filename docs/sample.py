@@ -27,14 +27,19 @@ SIZE = "1160,1930"
 _OF_THE_MACHINE = re.compile(r"^  (torch|system|started) .*$", re.MULTILINE)
 
 
+def environment(**more: str) -> dict[str, str]:
+    """That of a command whose output a page shows, with more variables."""
+    plain = {"COLUMNS": "100", "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    kept = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
+    return {**kept, **plain, **more}
+
+
 def report(*options: str) -> str:
     """What the audit prints."""
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    environment.pop("FORCE_COLOR", None)
     done = subprocess.run(
         [sys.executable, "-m", "devlint", *COMMAND[:-1], *options, COMMAND[-1]],
         cwd=ROOT,
-        env=environment,
+        env=environment(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         encoding="utf-8",

@@ -9,14 +9,14 @@ diff block is a change that the reader makes to the script. It takes git, and a 
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from docs.sample import ROOT, environment
+
 PAGES = (ROOT / "docs" / "getting-started.md", ROOT / "docs" / "adopting.md")
 BLOCK = re.compile(r"^```(console|diff)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SCRIPT = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -26,15 +26,10 @@ _COMMIT = "git -c user.name=t -c user.email=t@example.org commit --quiet -m x"
 
 def execute(command: str, folder: Path) -> str:
     """What a command prints in a directory, on both streams."""
-    environment = {
-        **os.environ, "COLUMNS": "100", "NO_COLOR": "1", "OMP_NUM_THREADS": "1", "PYTHON": sys.executable,
-        "PYTHONPATH": str(ROOT), "TMPDIR": str(folder),
-    }  # fmt: skip
-    environment.pop("FORCE_COLOR", None)
     done = subprocess.run(
         ["sh", "-c", f'devlint() {{ "$PYTHON" -m devlint "$@"; }}\n{command}'],
         cwd=folder,
-        env=environment,
+        env=environment(PYTHON=sys.executable, TMPDIR=str(folder)),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",

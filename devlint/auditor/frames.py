@@ -126,7 +126,7 @@ class Frames:
         if name.startswith("<") and not name.startswith(_TYPED):
             # not remembered, as such code may be generated anew in every step
             return _INTERNAL
-        kind = _PROJECT if name.startswith("<") else self._kind(os.path.normcase(absolute(name)))
+        kind = _PROJECT if name.startswith("<") else self._kind(os.path.normcase(_absolute(name)))
         self._alive.append(code)
         self._kinds[id(code)] = kind
         return kind
@@ -165,7 +165,7 @@ def _resolve(spot: Spot | None) -> Frame | None:
 def _frame(spot: Spot) -> Frame:
     code, instruction = spot
     name = code.co_filename
-    file = name if name.startswith("<") else absolute(name)
+    file = file_of(name)
     function = getattr(code, "co_qualname", code.co_name)
     if sys.version_info >= (3, 11):
         positions = list(code.co_positions())[instruction // 2] if instruction >= 0 else (None,) * 4
@@ -182,8 +182,13 @@ def _frame(spot: Spot) -> Frame:
     return Frame(file=file, line=line, function=function)
 
 
-def absolute(name: str) -> str:
-    """The file that a code object names: the script may have changed the directory since."""
+def file_of(name: str) -> str:
+    """The file that a code object names; what was typed into Python has no file, and keeps its name."""
+    return name if name.startswith("<") else _absolute(name)
+
+
+def _absolute(name: str) -> str:
+    """The script may have changed the directory since."""
     return os.path.normpath(os.path.join(_STARTED_IN, name))
 
 
@@ -201,7 +206,7 @@ def _directories(roots: Iterable[str]) -> list[tuple[str, int]]:
 
 def _spellings(directory: str) -> set[str]:
     """A directory as it was named, and as it is without symbolic links."""
-    named = {absolute(directory), os.path.realpath(directory)}
+    named = {_absolute(directory), os.path.realpath(directory)}
     return {os.path.join(os.path.normcase(path), "") for path in named}
 
 

@@ -167,7 +167,7 @@ class Frame:
         state = self.state
         value = state.env.get(name)
         if value is None or self.machine.index.rebound:
-            value = self._found(name)
+            value = self._found(name, value)
             if value is None:
                 return None
         kind = type(value)
@@ -175,8 +175,8 @@ class Frame:
             return self.machine.behind(value, name)  # type: ignore[arg-type]  # it is a Named, seen above
         return state.seen(value) if kind in CONTAINERS or (state.facts and kind in PLACED) else value
 
-    def _found(self, name: str) -> Value | None:
-        value = self.state.env.get(name)
+    def _found(self, name: str, value: Value | None) -> Value | None:
+        """What a name means of which the frame itself holds ``value``."""
         if self.info is not None and name in self.machine.index.rebound and (value is None or name in self.info.shared):
             # a function inside of this one assigns it, or some function, nobody knows when
             return UNKNOWN

@@ -16,7 +16,7 @@ from devlint.flow.constructors import Constructors
 from devlint.flow.outline import Outline, joint, rebound, top_level
 from devlint.flow.registering import has_state, is_module_path, registers
 from devlint.flow.values import identity
-from devlint.syntax import line_starts, survey
+from devlint.syntax import line_starts
 
 if TYPE_CHECKING:
     from devlint.flow.parameters import Slot
@@ -51,8 +51,8 @@ class FunctionInfo(nodes.Holder):
         """The function's own name."""
         return self.node.name
 
-    def _all(self) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
-        return survey(self.node)
+    def _all(self) -> list[ast.AST]:
+        return nodes.walk(self.node)
 
     @cached_property
     def own(self) -> list[ast.AST]:
@@ -168,16 +168,14 @@ class ClassInfo(nodes.Holder):
         """The identity of ``self`` in the methods."""
         return -identity()
 
-    def _all(self) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
+    def _all(self) -> list[ast.AST]:
         found: list[ast.AST] = [self.node]
-        kinds: dict[type, list[ast.AST]] = {ast.ClassDef: [self.node]}
         for item in ast.iter_child_nodes(self.node):
-            defined = isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef))
-            inside, of_kind = self.index.function(item, self).surveyed if defined else survey(item)  # type: ignore[arg-type]  # a function, then
-            found += inside
-            for kind, some in of_kind.items():
-                kinds.setdefault(kind, []).extend(some)
-        return found, kinds
+            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                found += self.index.function(item, self).nodes
+            else:
+                found += nodes.walk(item)
+        return found
 
     def parents(self) -> Iterator[ClassInfo]:
         """The bases that the file defines, or another file of the project."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeVar
@@ -27,22 +28,24 @@ def own(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.A
 class Holder:
     """What contains nodes, all of which are looked through again and again."""
 
-    def _all(self) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
+    def _all(self) -> list[ast.AST]:
         raise NotImplementedError
 
     @cached_property
-    def surveyed(self) -> tuple[list[ast.AST], dict[type, list[ast.AST]]]:
-        """Every node of the definition, and those of each kind."""
-        return self._all()
-
-    @property
     def nodes(self) -> list[ast.AST]:
         """Every node of the definition."""
-        return self.surveyed[0]
+        return self._all()
+
+    @cached_property
+    def _kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
+        kinds: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        for node in self.nodes:
+            kinds[type(node)].append(node)
+        return kinds
 
     def of(self, kind: type[Node]) -> list[Node]:
         """The nodes of one kind, in their order."""
-        return self.surveyed[1].get(kind, [])  # type: ignore[return-value]  # they are kept by their types
+        return self._kinds.get(kind, [])  # type: ignore[return-value]  # they are kept by their types
 
     @property
     def calls(self) -> list[ast.Call]:

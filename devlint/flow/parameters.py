@@ -19,16 +19,17 @@ class Slot:
     """A parameter: what of its value is the same for all calls."""
 
     name: str
-    node: ast.arg
     default: ast.expr | None
     constant: Const | None
     """The default, where that is a constant."""
-    computed: bool
-    """Whether the default has to be evaluated."""
+    computed: ast.expr | None
+    """The default, where it has to be evaluated."""
+    accelerator: str
+    """The accelerator that the default names, empty where it names none."""
     number: bool
     """Whether the function's own text says that it is a number."""
-    unknown: Opaque | None
-    """What it holds where no call gives it, unless that has to be said somewhere."""
+    unknown: Opaque
+    """What it holds where nothing is known of what a call gives."""
 
 
 def _slots(info: FunctionInfo) -> list[Slot]:
@@ -41,10 +42,10 @@ def _slots(info: FunctionInfo) -> list[Slot]:
 
 def _slot(info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Slot:
     constant = Const(default.value) if isinstance(default, ast.Constant) else None
-    computed = isinstance(default, (ast.Call, ast.Attribute, ast.Name))
+    computed = default if isinstance(default, (ast.Call, ast.Attribute, ast.Name)) else None
     number = info.hints.get(parameter.arg) == "number"
-    unknown = None if _named_accelerator(default) else _unknown(info, parameter, default)
-    return Slot(parameter.arg, parameter, default, constant, computed, number, unknown)
+    unknown = _unknown(info, parameter, default)
+    return Slot(parameter.arg, default, constant, computed, _accelerator(default), number, unknown)
 
 
 def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
@@ -64,11 +65,13 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
         value: Value | None = positional[position] if position < given else keywords.get(slot.name)
         if value is None and told:
             value = slot.constant
-        if value is None and call is not None and slot.computed and slot.default is not None:
-            value = _default(frame, slot.default)
+        if value is None and call is not None and slot.computed is not None:
+            value = _default(frame, slot.computed)
         # the function's own word that it takes numbers outweighs what its caller seems to pass
         if value is None or (slot.number and isinstance(value, Opaque)) or isinstance(value, Unknown):
-            value = slot.unknown or _argument(frame, info, slot)
+            value = slot.unknown
+            if slot.accelerator and slot.default is not None:
+                literals.default(frame, info, slot.name, slot.default, slot.accelerator)
         env[slot.name] = value
     for rest in (arguments.vararg, arguments.kwarg):
         if rest is not None:
@@ -89,18 +92,11 @@ def _self_for(frame: Frame, info: FunctionInfo) -> Value:
     return frame.machine.self_value(info.owner)
 
 
-def _named_accelerator(default: ast.expr | None) -> str:
+def _accelerator(default: ast.expr | None) -> str:
     """The accelerator that a default names, empty where it names none."""
     literal = default.value if isinstance(default, ast.Constant) else None
     place = device.parse(literal) if isinstance(literal, str) else None
     return literal if isinstance(literal, str) and place is not None and place.kind is Kind.ACCELERATOR else ""
-
-
-def _argument(frame: Frame, info: FunctionInfo, slot: Slot) -> Opaque:
-    """An argument of which nothing is known, where the default names an accelerator."""
-    if slot.default is not None:
-        literals.default(frame, info, slot.name, slot.default, _named_accelerator(slot.default))
-    return _unknown(info, slot.node, slot.default)
 
 
 def _unknown(info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Opaque:

@@ -104,11 +104,12 @@ def device_at_hand(scope: Scope, *receivers: str) -> str:
     return ""
 
 
-def moves_itself(source: SourceText, node: ast.AST, device: str) -> bool:
-    """Whether a device is the one of something that the function moves to CUDA: it is not where the others shall go."""
+def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope, *receivers: str) -> str:
+    """The device at hand to say in the place of CUDA: not that of something which the function itself moves there."""
+    device = device_at_hand(scope, *receivers)
     owner = device.removesuffix(".device")
     calls = (part for part in ast.walk(around(source, node)) if isinstance(part, ast.Call))
-    return owner != device and any(_to_cuda(call, owner) for call in calls)
+    return "" if owner != device and any(_to_cuda(call, owner) for call in calls) else device
 
 
 def _to_cuda(call: ast.Call, owner: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
 
-from devlint.auditor.frames import absolute
+from devlint.auditor.frames import file_of
 from devlint.record import Frame
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
@@ -84,7 +84,7 @@ def function_of(code: CodeType) -> FunctionNode | None:
 def frame_at(file: str, node: ast.AST, function: str = "") -> Frame:
     """The place of a node."""
     return Frame(
-        file=file if file.startswith("<") else absolute(file),
+        file=file_of(file),
         line=getattr(node, "lineno", 0),
         function=function,
         column=getattr(node, "col_offset", None),

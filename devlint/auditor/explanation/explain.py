@@ -21,6 +21,7 @@ from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper, o
 from devlint.auditor.frames import Frames
 from devlint.auditor.modules.held import Held, home
 from devlint.auditor.recorder.transfers import describe
+from devlint.flow.names import spelled
 from devlint.record import Mismatch, Party
 
 Role = Literal["input", "parameter", "buffer", "attribute", "variable"]
@@ -246,9 +247,7 @@ class _Examination:
         left = [name for name in devices if name != known and f"{known}:" not in name and f"{name}:" not in known]
         if odd is None or len(devices) != 2 or len(left) != 1:
             return None
-        text = ast.unparse(odd)
-        shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-        return Candidate(shown, left[0], "variable")
+        return Candidate(spelled(odd), left[0], "variable")
 
     def _candidate(self, operand: Operand) -> Candidate:
         value = operand.value

@@ -96,9 +96,7 @@ class HardcodedCudaDevice(Rule):
         if site.scope.guarded or site.scope.handler or edits.is_about_cuda(self.source, site.scope):
             return
         mild = site.revised or site.role in _MILD or edits.in_test(self.source, site.scope)
-        device = edits.device_at_hand(site.scope)
-        if edits.moves_itself(self.source, site.node, device):
-            device = ""
+        device = edits.device_instead_of_cuda(self.source, site.node, site.scope)
         yield Report(
             site.node,
             _MESSAGES[site.role].format(text=f'"{site.text}"'),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import os
 import runpy
 import sys
+import tempfile
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -126,7 +128,8 @@ with devlint.audit() as run:
 def test_a_cell_of_a_notebook_is_called_as_in_its_tracebacks(
     backend: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = "/tmp/ipykernel_12/345.py"  # as ipykernel names the code of a cell; there is no such file
+    # as ipykernel names the code of a cell; there is no such file
+    file = os.path.join(tempfile.gettempdir(), "ipykernel_12", "345.py")
     compiler = SimpleNamespace(format_code_name=lambda name: ("Cell", "In[7]") if name == file else None)
     shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(compile=compiler))
     monkeypatch.setitem(sys.modules, "IPython", shell)
