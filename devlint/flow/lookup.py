@@ -33,6 +33,11 @@ _PYTHON_ATTRIBUTES = frozenset(
     {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
 )
 _DETACHED = frozenset({"data", "grad"})
+_NOT_BROUGHT = frozenset(
+    """callable chr classmethod delattr dir divmod frozenset globals issubclass locals memoryview object ord property
+    setattr staticmethod vars""".split()
+)
+"""Python's own functions that nobody defines anew; to know that no star does takes all files behind it."""
 _SAME_ATTRIBUTES = _DETACHED | {"T", "mT", "H", "mH", "real", "imag"}
 
 
@@ -123,6 +128,8 @@ def _opaque(frame: Frame, node: ast.Attribute, key: str, hint: str) -> Opaque:
 
 def by_star(frame: Frame, name: str) -> Value:
     """What a star brings in under a name: of the project, or one of torch's names, which have one meaning."""
+    if name in _NOT_BROUGHT or name.startswith("__"):
+        return UNKNOWN
     brought = frame.machine.imports.star(name) if frame.machine.imports is not None else None
     if brought is not None:
         return brought

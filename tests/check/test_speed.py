@@ -141,6 +141,15 @@ def test_a_name_is_looked_for_only_in_files_that_may_have_it(tree, parsed: Count
     assert parsed == {"use.py": 1, "__init__.py": 1, "helpers.py": 1}
 
 
+def test_names_of_pythons_own_are_not_looked_for_behind_stars(tree, parsed: Counter[str]) -> None:
+    use = "import torch\nfrom helpers import *\n\nscale = torch.ones(3)\nprint(__name__, globals())\n"
+    tree({"helpers.py": "globals = __name__ = size = 3\n", "use.py": use, "other.py": f"{use}print(size)\n"})
+    checked("use.py")
+    assert parsed == {"use.py": 1}
+    checked("other.py")
+    assert parsed == {"use.py": 1, "other.py": 1, "helpers.py": 1}
+
+
 def test_values_are_compared_and_replaced_as_those_of_frozen_dataclasses() -> None:
     from devlint.device import CPU, UNKNOWN
     from devlint.flow.values import Const, Tensor
