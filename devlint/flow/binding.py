@@ -64,7 +64,10 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
         value = Opaque(
             f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target
         )
-        frame.state.forget(value)
+        bound = frame.machine.bound
+        if value.key in bound:
+            frame.state.forget(value)
+        bound.add(value.key)
     elif isinstance(value, Opaque) and not value.hint and (hint or value.near.known or value.managed):
         value = replace(value, hint=hint, text=name)
     elif isinstance(value, Const):

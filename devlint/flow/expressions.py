@@ -282,7 +282,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     outer = frame.conditions
-    asking.keep(frame, node.test)
+    named = asking.keep(frame, node.test)
     evaluate_test(frame, node.test)
     flag = guards.condition(frame, node.test)
     frame.conditions = outer
@@ -303,7 +303,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     leads.either(frame, node, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     frame.machine.choosing.select(frame, node, flag, first, second)
-    guards.rejoined(node.test, before, then_state, other_state)
+    guards.rejoined(named, before, then_state, other_state)
     flag = whereabouts.decides(flag)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)

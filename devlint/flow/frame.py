@@ -69,7 +69,7 @@ class Call:
 
     def values(self) -> tuple[Value, ...]:
         """All arguments."""
-        return (*self.positional, *self.keywords.values())
+        return (*self.positional, *self.keywords.values()) if self.keywords else self.positional
 
 
 @dataclass(slots=True)

@@ -23,10 +23,17 @@ def grown(frame: Frame, call: Call, info: FunctionInfo | None = None, owner: Val
     if isinstance(owner, Instance):
         given += [value for place, value in heap.items() if place[0] == owner.oid and isinstance(value, Module)]
     modules = [value for value in given if isinstance(value, Module)]
-    if not modules or (info is not None and not _gives(frame.machine.index, info)):
+    if not modules or (info is not None and not _is_giving(frame.machine.index, info)):
         return
     for value in modules:
         heap[(value.oid, CHANGED)] = True
+
+
+def _is_giving(index: Index, info: FunctionInfo) -> bool:
+    """The same of each call of a function."""
+    if info.gives is None:
+        info.gives = _gives(index, info)
+    return info.gives
 
 
 def _gives(index: Index, info: FunctionInfo, depth: int = 0) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -321,17 +322,15 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
         _refine_tensor(frame, test)
 
 
-def rejoined(test: ast.expr, before: State, then: State, other: State) -> None:
-    """The two sides of a test meet: what is ``None`` on the one and is not on the other is what it was before."""
-    for node in nodes.walk(test):
-        if not isinstance(node, ast.Name):
-            continue
-        value = before.env.get(node.id)
+def rejoined(named: Iterable[str], before: State, then: State, other: State) -> None:
+    """The sides of a test of some names meet: what is ``None`` on one, and not on the other, is what it was before."""
+    for name in named:
+        value = before.env.get(name)
         if not isinstance(value, (Tensor, Opaque)) or not value.optional:
             continue
-        sides = then.env.get(node.id), other.env.get(node.id)
+        sides = then.env.get(name), other.env.get(name)
         if Const(None) in sides and replace(value, optional=False) in sides:
-            then.env[node.id] = other.env[node.id] = value
+            then.env[name] = other.env[name] = value
 
 
 def _refine_none(frame: Frame, name: str, none: bool) -> None:

@@ -45,6 +45,8 @@ class FunctionInfo(nodes.Holder):
     """Whether it is defined for the sake of another version of torch."""
     slots: list[Slot] | None = None
     """What is known of its parameters, once somebody has called it."""
+    gives: bool | None = None
+    """Whether it makes modules, or puts something into one, once somebody has asked."""
 
     @property
     def name(self) -> str:

@@ -95,9 +95,11 @@ class Machine:
         self.default_device: object = None
         self.shims: set[str] = set()
         self._spelled: dict[ast.AST, str] = {}
-        self.asked: dict[ast.expr, frozenset[str] | None] = {}
+        self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
         """What :func:`asking.keep` knows of tests."""
         self._rounds: dict[ast.AST, Rounds] = {}
+        self.bound: set[str] = set()
+        """The keys of what names were bound to; of any other, no heap can have anything yet."""
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
         self._global_devices: list[str] | None = None

@@ -80,26 +80,53 @@ def code(node: ast.AST) -> str:
 
 
 def _plain(node: ast.AST) -> str:
-    """The code of what consists of names, constants, subscripts and calls alone; empty for anything else."""
+    """The code of what needs no parentheses; empty for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     render = _PLAIN.get(type(node))
     return render(node) if render is not None else ""
 
 
+def _tight(node: ast.expr) -> str:
+    """The same of what has a part taken out of it, or is called."""
+    return "" if isinstance(node, (ast.Constant, ast.BinOp, ast.UnaryOp)) else _plain(node)
+
+
 def _attribute(node: ast.Attribute) -> str:
-    value = "" if isinstance(node.value, ast.Constant) else _plain(node.value)
+    value = _tight(node.value)
     return value and f"{value}.{node.attr}"
 
 
 def _constant(node: ast.Constant) -> str:
     if node.value is ...:
         return "..."
-    return repr(node.value) if type(node.value) is int or node.value is None or type(node.value) is bool else ""
+    if node.kind is None and (node.value is None or type(node.value) in (int, bool, str)):
+        return repr(node.value)
+    return ""
+
+
+def _operation(node: ast.BinOp) -> str:
+    operator = OPERATORS.get(type(node.op))
+    if operator is None or isinstance(node.left, ast.BinOp) or isinstance(node.right, ast.BinOp):
+        return ""
+    left, right = _plain(node.left), _plain(node.right)
+    return left and right and f"{left} {operator} {right}"
+
+
+def _negative(node: ast.UnaryOp) -> str:
+    value = "" if isinstance(node.operand, ast.BinOp) or not isinstance(node.op, ast.USub) else _plain(node.operand)
+    return value and f"-{value}"
+
+
+def _slice(node: ast.Slice) -> str:
+    lower = "" if node.lower is None else _plain(node.lower)
+    upper = "" if node.upper is None else _plain(node.upper)
+    whole = (lower or node.lower is None) and (upper or node.upper is None) and node.step is None
+    return f"{lower}:{upper}" if whole else ""
 
 
 def _subscript(node: ast.Subscript) -> str:
-    value = "" if isinstance(node.value, ast.Constant) else _plain(node.value)
+    value = _tight(node.value)
     if not isinstance(node.slice, ast.Tuple):
         inside = _plain(node.slice)
     else:
@@ -108,7 +135,7 @@ def _subscript(node: ast.Subscript) -> str:
 
 
 def _call(node: ast.Call) -> str:
-    function = "" if isinstance(node.func, ast.Constant) else _plain(node.func)
+    function = _tight(node.func)
     if not node.args and not node.keywords:
         return function and f"{function}()"
     named = [(f"{keyword.arg}=" if keyword.arg else "**", _plain(keyword.value)) for keyword in node.keywords]
@@ -121,11 +148,19 @@ def _row(nodes: list[ast.expr]) -> str:
     return ", ".join(parts) if all(parts) else ""
 
 
+OPERATORS: dict[type, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+}  # fmt: skip
+"""The operators that bind less tightly than a minus sign."""
 _PLAIN: dict[type, Callable[..., str]] = {
     ast.Attribute: _attribute,
-    ast.Constant: _constant,
-    ast.Subscript: _subscript,
+    ast.BinOp: _operation,
     ast.Call: _call,
+    ast.Constant: _constant,
+    ast.Slice: _slice,
+    ast.Subscript: _subscript,
+    ast.UnaryOp: _negative,
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import itertools
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeVar
@@ -14,6 +13,8 @@ from devlint.flow import names
 from devlint.syntax import below
 from devlint.syntax import walk as walk
 
+_KEPT = (ast.Assign, ast.Attribute, ast.Call, ast.Nonlocal, ast.Subscript, ast.Yield, ast.YieldFrom, ast.keyword)
+"""The kinds of nodes that somebody asks a definition for."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -38,14 +39,16 @@ class Holder:
 
     @cached_property
     def _kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
-        kinds: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        kinds: dict[type[ast.AST], list[ast.AST]] = {kind: [] for kind in _KEPT}
         for node in self.nodes:
-            kinds[type(node)].append(node)
+            same = kinds.get(type(node))
+            if same is not None:
+                same.append(node)
         return kinds
 
     def of(self, kind: type[Node]) -> list[Node]:
-        """The nodes of one kind, in their order."""
-        return self._kinds.get(kind, [])  # type: ignore[return-value]  # they are kept by their types
+        """The nodes of one of the kinds that are kept, in their order."""
+        return self._kinds[kind]  # type: ignore[return-value]  # they are kept by their types
 
     @property
     def calls(self) -> list[ast.Call]:
@@ -87,22 +90,30 @@ def holds(root: ast.AST, node: ast.AST) -> bool:
         current = left.pop()
         if current is node:
             return True
-        if isinstance(current, ast.Module) and row is not None:
-            # statements stand one below the other, and few are on one row
-            last = bisect_right(current.body, row, key=_first_row)
-            left += itertools.takewhile(lambda child: _spans(child, row), reversed(current.body[:last]))
-        else:
-            left.extend(child for child in ast.iter_child_nodes(current) if row is None or _spans(child, row))
+        for name in current._fields:
+            part = getattr(current, name, None)
+            if isinstance(part, list):
+                left += _on_row(part, row)
+            elif isinstance(part, ast.AST) and _spans(part, row):
+                left.append(part)
     return False
 
 
-def _first_row(statement: ast.stmt) -> int:
-    """The row where a statement begins, its decorators included."""
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return decorators[0].lineno if decorators else statement.lineno
+def _on_row(parts: list[ast.AST], row: int | None) -> list[ast.AST]:
+    """Those of the parts of a node that have something on a row."""
+    if parts and isinstance(parts[0], ast.stmt) and row is not None:
+        # statements stand one below the other, and few are on one row
+        last = bisect_right(parts, row, key=_first_row)
+        return [*itertools.takewhile(lambda part: _spans(part, row), reversed(parts[:last]))]
+    return [part for part in parts if isinstance(part, ast.AST) and _spans(part, row)]
 
 
-def _spans(node: ast.AST, row: int) -> bool:
-    """Whether a row is one of a node's, its decorators included; so it is of nodes that stand in no row."""
-    rows = [getattr(part, "lineno", row) for part in (node, *getattr(node, "decorator_list", ()))]
-    return min(rows) <= row <= (getattr(node, "end_lineno", None) or row)
+def _first_row(node: ast.AST) -> int:
+    """The row where a node begins, its decorators included; 0 if it stands in none."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return decorators[0].lineno if decorators else getattr(node, "lineno", 0)
+
+
+def _spans(node: ast.AST, row: int | None) -> bool:
+    """Whether a row is one of a node's; so it is of nodes that stand in no row, and where none is meant."""
+    return row is None or (_first_row(node) <= row <= (getattr(node, "end_lineno", None) or row))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow import names
 from devlint.flow.attributes import lives_with_inputs
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Value, as_tensor
 from devlint.immutable import replace
@@ -207,7 +208,6 @@ def symbol(node: ast.AST) -> str:
 
 
 _SYMBOLS: dict[type, str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
-    ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.LShift: "<<", ast.RShift: ">>",
+    **names.OPERATORS, ast.Pow: "**", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+    ast.GtE: ">=",
 }  # fmt: skip

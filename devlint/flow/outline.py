@@ -10,6 +10,11 @@ from devlint.flow import names, nodes
 from devlint.immutable import immutable
 
 _BLOCKS = ("body", "orelse", "finalbody")
+_TRIES: tuple[type[ast.stmt], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
+_PASSED = (ast.If, ast.With, *_TRIES)
+"""Statements whose blocks belong to the body that they stand in."""
+_COMPOUND = (*_PASSED, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While, ast.Match)
+"""Statements with blocks, but for definitions."""
 _REBINDING = ("global ", "global\t", "nonlocal ", "nonlocal\t")
 """How the statements begin, which a text is searched for much faster than for their lines."""
 
@@ -55,7 +60,7 @@ class Outline:
 def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
     """A statement and those in its blocks, but for what runs only where the file is the script."""
     yield node
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or _is_main(node):
+    if not isinstance(node, _COMPOUND) or _is_main(node):
         return
     parts = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
     for part in parts:
@@ -110,8 +115,8 @@ def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a body, those under ``if``, ``try`` and ``with`` included."""
     for node in body:
         yield node
-        for name in ("body", "orelse", "finalbody"):
-            if isinstance(node, (ast.If, ast.Try, ast.With)):
+        if isinstance(node, _PASSED):
+            for name in _BLOCKS:
                 yield from top_level(getattr(node, name, []))
-        for handler in getattr(node, "handlers", ()):
-            yield from top_level(handler.body)
+            for handler in getattr(node, "handlers", ()):
+                yield from top_level(handler.body)

@@ -190,7 +190,7 @@ def merge(then: State, other: State, guard: str) -> State:
 def _identical(first: dict[HeapKey, object], second: dict[HeapKey, object]) -> bool:
     """Whether two copies of a heap were left alone."""
     alike = len(first) == len(second) and all(map(operator.is_, first.values(), second.values()))
-    return alike and all(map(operator.eq, first, second))
+    return alike and all(map(operator.is_, first, second))
 
 
 def _join_heaps(heap: dict[HeapKey, object], other: dict[HeapKey, object], guard: str) -> None:

@@ -201,7 +201,7 @@ def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
 
 
 def _if(frame: Frame, node: ast.If) -> None:
-    asking.keep(frame, node.test)
+    named = asking.keep(frame, node.test)
     flag = guards.condition(frame, node.test)
     frame.checking = not node.orelse and isinstance(node.body[-1], ast.Raise)
     syncs.tested(frame, node.test, evaluate_test(frame, node.test))
@@ -230,7 +230,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     leads.branches(frame, node, before, then, other)
     parting.branches(frame, node, before, then, other)
     unplaced.branches(frame, node, then, other)
-    guards.rejoined(node.test, before, then, other)
+    guards.rejoined(named, before, then, other)
     flag = whereabouts.decides(flag)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(first, second, flag.key)

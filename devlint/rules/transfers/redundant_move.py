@@ -14,6 +14,7 @@ from devlint.rules.blocks import function_at, idle_statement, removal
 from devlint.rules.edits import short
 from devlint.rules.transfers.chains import without_last
 from devlint.sites import Site, Transfer
+from devlint.syntax import walk
 from devlint.traces import Traces
 
 _PLACED = re.compile(r"\b(?:created|moved)\b")
@@ -124,9 +125,11 @@ class RedundantMove(Rule):
         if not _PLACED.search(story[-1].label) or function_at(self.source, first) is not here:
             return False
         begin = self.source.span(first)
+        if last <= begin:
+            return False
         rows = range(begin.end_row + 1, last.row)
-        between = (part for part in ast.walk(here or self.source.tree) if isinstance(part, ast.Name))
-        return begin < last and not any(part.id == node.id and part.lineno in rows for part in between)
+        between = (part for part in walk(here or self.source.tree) if isinstance(part, ast.Name))
+        return not any(part.id == node.id and part.lineno in rows for part in between)
 
     def _again(self, site: Transfer) -> Report:
         text = short(site.value.text, "the value")
