@@ -54,13 +54,15 @@ class File:
         self.tree = tree
         self.text = text
         self._matters: dict[str, bool] = {}
+        self._index: ConsultedIndex | None = None
 
-    @cached_property
+    @property
     def index(self) -> ConsultedIndex:
         """Its definitions, under keys of their own."""
-        index = ConsultedIndex(self.tree, self.text, f"{ELSEWHERE}{self.filename}:", self.class_behind)
-        index.outline = self.outline
-        return index
+        if self._index is None:
+            self._index = ConsultedIndex(self.tree, self.text, f"{ELSEWHERE}{self.filename}:", self.class_behind)
+            self._index.outline = self.outline
+        return self._index
 
     @cached_property
     def outline(self) -> Outline:
@@ -79,18 +81,18 @@ class File:
     @property
     def in_use(self) -> bool:
         """Whether somebody may know its definitions."""
-        return "index" in self.__dict__
+        return self._index is not None
 
     def dissolve(self) -> None:
         """Let go of its definitions, which know each other and it."""
-        if self.in_use:
-            dissolving.definitions(self.index)
-            self.__dict__.clear()
+        if self._index is not None:
+            dissolving.definitions(self._index)
+            self._index = None
 
     def forget(self) -> None:
         """Others were dissolved: what it knows of their definitions is to be asked again."""
-        if self.in_use:
-            dissolving.others(self.index)
+        if self._index is not None:
+            dissolving.others(self._index)
 
     def class_(self, name: str) -> ClassInfo | None:
         """The class of that name, if nothing else can be meant by it."""

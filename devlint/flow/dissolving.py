@@ -20,15 +20,15 @@ def machine(host: Machine) -> None:
     definitions(host.index)
     for one in (host, *guests):
         for frame in one.kept:
-            vars(frame).clear()
-        vars(one).clear()
+            _empty(frame)
+        _empty(one)
 
 
 def definitions(index: Index) -> None:
     """Take the definitions of a file apart, of which nobody else knows any."""
     for info in (*index.functions.values(), *index.classes.values()):
-        vars(info).clear()
-    vars(index).clear()
+        _empty(info)
+    _empty(index)
 
 
 def others(index: Index) -> None:
@@ -36,3 +36,7 @@ def others(index: Index) -> None:
     index.outside_known.clear()
     for info in index.classes.values():
         info.inherited.clear()
+
+
+def _empty(one: object) -> None:
+    vars(one).clear()

@@ -28,7 +28,7 @@ _OBJECTS = frozenset(
         "monitored_barrier",
     )
 )
-CALLS = _OBJECTS | {_INIT, _BARRIER}
+CALLS: frozenset[str] = _OBJECTS | {_INIT, _BARRIER}
 """The functions of ``torch.distributed`` that are looked at."""
 _RANK = re.compile(r"rank|gpu", re.IGNORECASE)
 _NAMED = re.compile(r"__name__\s*==")

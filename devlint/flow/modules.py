@@ -309,7 +309,7 @@ def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: lis
         if module.has_state:
             return UNKNOWN if module.spread else Tensor(place, many=True, story=frame.story_of(module), grad="graph")
         return blend(*inputs) if inputs else UNKNOWN
-    many = None if module.path.endswith("Loss") else True
+    many: bool | None = None if module.path.endswith("Loss") else True
     if not module.has_state:
         result = blend(*inputs) if inputs else Tensor(device.UNKNOWN)
         rank = result.rank if _KEEPS_RANK.match(module.path) else None

@@ -23,7 +23,7 @@ def sites(index: Index) -> Iterator[Override]:
     for info in index.classes.values():
         if _MOVES.isdisjoint(info.methods) or not info.is_module or info.method("_apply") is not None:
             continue
-        for name in _MOVES & info.methods.keys():
+        for name in _MOVES.intersection(info.methods):
             method = info.methods[name]
             moves = _inherited(method)
             besides = _besides(info, method)

@@ -217,7 +217,7 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
         return Sequence(None, item(replace(result, rank=tensor.rank)) if name == "unbind" else part)
     if name in ("item", "tolist"):
         return UNKNOWN
-    if name in ("squeeze", "squeeze_", "unsqueeze", "index_select", *_SHAPED_AS):
+    if name in ("squeeze", "squeeze_", "unsqueeze", "index_select") or name in _SHAPED_AS:
         return _reshaped(call, name, result, tensor)
     if name in _ALWAYS_MANY:
         many = True if name != "view" or call.positional else result.many

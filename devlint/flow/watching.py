@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from typing import Any
 
 from devlint.flow.consulted import Project
-from devlint.flow.frame import Frame
+from devlint.flow.frame import Call, Frame
 from devlint.flow.index import FunctionInfo
 from devlint.flow.machine import Machine
+from devlint.flow.state import State
+from devlint.flow.values import Value
 from devlint.flow.watch import Watch, Watched
 
 
@@ -36,8 +37,11 @@ class _Watching(Machine):
                 self._run_alone(max(around, key=lambda info: info.node.lineno))
         return self.seen
 
-    def _frame(self, info: FunctionInfo, *given: Any, **named: Any) -> Frame:
-        frame = super()._frame(info, *given, **named)
+    def _frame(
+        self, info: FunctionInfo, state: State, closure: tuple[Frame, ...], inlined: bool, call: Call | None = None,
+        bound: Value | None = None, caller: Frame | None = None,
+    ) -> Frame:  # fmt: skip
+        frame = super()._frame(info, state, closure, inlined, call, bound, caller)
         for parameter in info.parameters:
             self.seen.note(frame, parameter, frame.state.env[parameter.arg])
         return frame

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 import pytest
 
@@ -22,6 +21,7 @@ from devlint.device import (
     symbol,
 )
 from devlint.finding import Applicability, Finding, Severity
+from devlint.immutable import replace
 from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.device_mismatch import DeviceMismatch
 from devlint.rules.placement.forward_factory import ForwardFactory

@@ -10,10 +10,11 @@ import ast
 import itertools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from devlint.device import EACH, LOOP, RETURN, Device, Kind, Role
 from devlint.finding import Severity
+from devlint.immutable import replace
 from devlint.sites import LEADS, Forward, Operand, Operation, Scope
 
 MODULE = "module"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os.path
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 from devlint import device
 from devlint.auditor.judgement.locate import Location
 from devlint.device import CPU, UNKNOWN, Device, Kind
+from devlint.immutable import replace
 from devlint.measurement import Measurement
 from devlint.record import Event, Frame, Phase, Process, Record
 from devlint.sites import Site
