@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from devlint import __version__
+from devlint.compiled import is_compiled
 from devlint.interrupt import dies_at_once
 from devlint.simulator import MOST_DEVICES
 
@@ -107,7 +108,7 @@ class _Program(click.Group):
 
 
 @click.group(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.version_option(__version__, message="%(prog)s %(version)s" + (" (compiled)" if is_compiled() else ""))
 def main() -> None:
     """Find PyTorch device bugs: tensors on the wrong device, dropped moves, hidden copies and syncs."""
 

@@ -22,8 +22,10 @@ else:
         return dataclass(slots=slots, unsafe_hash=frozen)
 
 
-__all__ = ["immutable", "replace"]
+__all__ = ["UNCHANGED", "immutable", "replace"]
 
+UNCHANGED = object()
+"""What a compiled class is given for a field that stays as it is."""
 
 _copiers: dict[type, Callable[[Any], Any]] = {}
 
@@ -41,7 +43,10 @@ def replace(value: T, **changes: object) -> T:
 
 
 def _copier(kind: type) -> Callable[[Any], Any]:
-    """What copies the values of a class, field by field, in code made for it."""
+    """What copies the values of a class, field by field, in code made for it; a compiled class has its own."""
+    if hasattr(kind, "replaced_"):
+        own: Callable[[Any], Any] = kind.replaced_
+        return own
     copied = "".join(f"    twin.{field.name} = value.{field.name}\n" for field in fields(kind))
     code = f"def copy(value):\n    twin = new(kind)\n{copied}    return twin\n"
     names: dict[str, Any] = {"new": object.__new__, "kind": kind}

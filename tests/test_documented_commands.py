@@ -38,6 +38,8 @@ NOT_RUN = {
     "devlint report runs/$SLURM_JOB_ID*.json": SLURM,
     "devlint check src --output-format rdjson | reviewdog -f=rdjson -reporter=github-pr-review": "needs reviewdog",
     "python -m pip install .": "installs: .ci/run and tests/test_packaging.py",
+    "HATCH_BUILD_HOOK_ENABLE_CUSTOM=1 python -m pip install .": "installs: tests/compiling/test_compiled.py",
+    "HATCH_BUILD_HOOK_ENABLE_CUSTOM=1 python -m pip wheel --no-deps .": "tests/compiling/test_compiled.py",
     "python -m pip install -c constraints.txt -e '.[test]'": "installs: .ci/run",
     "python -m pip install 'devlint[html]'": "installs",
     "python -m pip install 'devlint[server]'": "installs",

@@ -1,0 +1,1 @@
+"""The compiled devlint does what the sources say."""

@@ -1,0 +1,90 @@
+"""Properties that are computed once, and objects that can be emptied, where there is no ``__dict__`` for that."""
+
+from __future__ import annotations
+
+import ast
+
+EMPTIED = frozenset({"Frame", "Machine", "Holder", "FunctionInfo", "ClassInfo", "Index"})
+"""The classes whose objects :mod:`devlint.flow.dissolving` empties."""
+
+
+def keep(node: ast.ClassDef) -> None:
+    """Make a property with a place of its own of each ``cached_property`` of a class."""
+    body: list[ast.stmt] = []
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and any(map(_is_cached, item.decorator_list)):
+            if len(item.decorator_list) > 1 or item.returns is None:
+                raise ValueError(f"{node.name}.{item.name}: one decorator and a type are what a kept property has")
+            body += _property(item, ast.unparse(item.returns))
+        else:
+            body.append(item)
+    node.body = body
+
+
+def _is_cached(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Name) and decorator.id == "cached_property"
+
+
+def _property(item: ast.FunctionDef, kind: str) -> list[ast.stmt]:
+    name = item.name
+    item.name, item.decorator_list = f"make_{name}_", []
+    return [
+        item,
+        *ast.parse(
+            f"""
+kept_{name}_: {kind}
+@property
+def {name}(self) -> {kind}:
+    try:
+        return self.kept_{name}_
+    except AttributeError:
+        pass
+    self.kept_{name}_ = made = self.make_{name}_()
+    return made
+@{name}.setter
+def {name}(self, made: {kind}) -> None:
+    self.kept_{name}_ = made
+"""
+        ).body,
+    ]
+
+
+def empty(node: ast.ClassDef) -> None:
+    """Give a class a method that deletes the attributes of an object, and say so to mypyc."""
+    if node.name not in EMPTIED:
+        return
+    methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+    declared = {
+        item.target.id: item.value
+        for item in node.body
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    }
+    stored = (part for item in node.body if isinstance(item, ast.FunctionDef) for part in ast.walk(item))
+    found = dict.fromkeys([*declared, *(part.attr for part in stored if _is_stored(part))])
+    attributes = [name for name in found if name not in methods and declared.get(name) is None]
+    inherited = any(isinstance(base, (ast.Name, ast.Attribute)) and _last(base) in EMPTIED for base in node.bases)
+    node.body += ast.parse(
+        f"""
+__deletable__ = {attributes!r}
+def dissolve_(self) -> None:
+    for name in {attributes!r}:
+        try:
+            delattr(self, name)
+        except AttributeError:
+            pass
+    {"super().dissolve_()" if inherited else ""}
+"""
+    ).body
+
+
+def _is_stored(part: ast.AST) -> bool:
+    return (
+        isinstance(part, ast.Attribute)
+        and isinstance(part.ctx, ast.Store)
+        and isinstance(part.value, ast.Name)
+        and part.value.id == "self"
+    )
+
+
+def _last(base: ast.Name | ast.Attribute) -> str:
+    return base.id if isinstance(base, ast.Name) else base.attr

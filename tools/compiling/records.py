@@ -1,0 +1,153 @@
+"""Dataclasses as plain classes, whose fields mypyc keeps in a C structure.
+
+A dataclass writes its methods when the program runs, where no compiler sees them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+DECORATORS = frozenset({"dataclass", "immutable"})
+UNCHANGED = "UNCHANGED"
+"""What stands in ``replaced_`` for a field that stays as it is."""
+_KNOWN = frozenset({"frozen", "slots", "eq"})
+_OPTIONS = frozenset({"default", "default_factory", "kw_only", "compare", "hash", "repr"})
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a record: its name, and code for its type and its default."""
+
+    name: str
+    annotation: str
+    default: str | None
+    factory: str | None
+    keyword_only: bool
+    compared: bool
+    hashed: bool
+
+    @property
+    def parameter(self) -> str:
+        """The parameter that gives it a value."""
+        if self.factory is not None:
+            return f"{self.name}: {self.annotation} | None = None"
+        return f"{self.name}: {self.annotation}" + ("" if self.default is None else f" = {self.default}")
+
+    @property
+    def value(self) -> str:
+        """What the parameter says."""
+        return self.name if self.factory is None else f"{self.factory}() if {self.name} is None else {self.name}"
+
+    def argument(self, value: str) -> str:
+        """A value for it in a call."""
+        return f"{self.name}={value}" if self.keyword_only else value
+
+
+class Records:
+    """The dataclasses of several modules, each with the fields of its bases."""
+
+    def __init__(self, trees: Iterable[ast.Module]) -> None:
+        classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        self._decorators = {node: decorator for node in classes for decorator in [_decorator(node)] if decorator}
+        self._named: dict[str, list[ast.ClassDef]] = defaultdict(list)
+        for node in self._decorators:
+            self._named[node.name].append(node)
+        self._fields = {node: self._all(node) for node in self._decorators}
+
+    def _all(self, node: ast.ClassDef) -> list[Field]:
+        bases = [self._named.get(ast.unparse(base), []) for base in node.bases]
+        if any(len(found) > 1 for found in bases):
+            raise ValueError(f"{node.name} inherits from a name that several records have")
+        # what the type of a base's field is called may be unknown where the class stands
+        inherited = [replace(field, annotation="Any") for found in bases for base in found for field in self._all(base)]
+        return [*inherited, *(_field(item) for item in node.body if isinstance(item, ast.AnnAssign))]
+
+    def rewrite(self, node: ast.ClassDef) -> list[ast.stmt]:
+        """Make a plain class of a dataclass, if it is one; what is to stand before it: the defaults of its fields."""
+        if node not in self._decorators:
+            return []
+        decorator, fields = self._decorators[node], self._fields[node]
+        node.decorator_list = [other for other in node.decorator_list if other is not decorator]
+        defaults: dict[str, str] = {}
+        for at, field in enumerate(fields):
+            if field.default is not None and not isinstance(ast.parse(field.default, mode="eval").body, ast.Constant):
+                # inside of the class, a name that it uses may mean a field
+                defaults[f"{node.name}_{field.name}_"] = field.default
+                fields[at] = replace(field, default=f"{node.name}_{field.name}_")
+        methods = ast.parse("\n".join(_methods(node.name, fields, _options(decorator)))).body
+        node.body = [*map(_declared, node.body), *methods]
+        return ast.parse("\n".join(f"{name}: Final = {default}" for name, default in defaults.items())).body
+
+
+def _decorator(node: ast.ClassDef) -> ast.Call | ast.Name | None:
+    for decorator in node.decorator_list:
+        name = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(name, ast.Name) and name.id in DECORATORS and isinstance(decorator, (ast.Call, ast.Name)):
+            return decorator
+    return None
+
+
+def _options(decorator: ast.Call | ast.Name) -> dict[str, bool]:
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    options = {keyword.arg or "**": ast.literal_eval(keyword.value) for keyword in keywords}
+    if not options.keys() <= _KNOWN:
+        raise ValueError(f"what a dataclass does with {', '.join(sorted(options.keys() - _KNOWN))} is not known here")
+    return options
+
+
+def _field(item: ast.AnnAssign) -> Field:
+    value, given = item.value, dict[str, str]()
+    if "ClassVar" in ast.unparse(item.annotation):
+        raise ValueError(f"{ast.unparse(item)}: what belongs to the class is not known here")
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "field":
+        given = {keyword.arg or "**": ast.unparse(keyword.value) for keyword in value.keywords}
+        if not given.keys() <= _OPTIONS:
+            raise ValueError(f"what a field does with {', '.join(sorted(given.keys() - _OPTIONS))} is not known here")
+    elif value is not None:
+        given = {"default": ast.unparse(value)}
+    compared = given.get("compare") != "False"
+    return Field(
+        ast.unparse(item.target), ast.unparse(item.annotation), given.get("default"), given.get("default_factory"),
+        given.get("kw_only") == "True", compared, compared and given.get("hash") != "False",
+    )  # fmt: skip
+
+
+def _declared(item: ast.stmt) -> ast.stmt:
+    """A field without its default, which ``__init__`` gives it; anything else as it is."""
+    return ast.AnnAssign(item.target, item.annotation, None, 1) if isinstance(item, ast.AnnAssign) else item
+
+
+def _methods(name: str, fields: list[Field], options: dict[str, bool]) -> Iterable[str]:
+    ordered = [field for field in fields if not field.keyword_only]
+    keywords = [field for field in fields if field.keyword_only]
+    parameters = [field.parameter for field in ordered]
+    parameters += ["*", *(field.parameter for field in keywords)] if keywords else []
+    yield f"def __init__(self, {', '.join(parameters)}) -> None:"
+    yield from [f"    self.{field.name} = {field.value}" for field in fields] or ["    pass"]
+    if options.get("eq", True):
+        yield from _comparison(name, [field.name for field in fields if field.compared])
+        if options.get("frozen", False):
+            hashed = "".join(f"self.{field.name}, " for field in fields if field.hashed)
+            yield "def __hash__(self) -> int:"
+            yield f"    return hash(({hashed}))"
+    chosen = (f"self.{field.name} if {field.name} is {UNCHANGED} else {field.name}" for field in fields)
+    arguments = [field.argument(value) for field, value in zip(fields, chosen, strict=True)]
+    arguments.sort(key=lambda argument: any(argument.startswith(f"{field.name}=") for field in keywords))
+    given = "".join(f", {field.name}: Any = {UNCHANGED}" for field in fields)
+    yield f"def replaced_(self{', *' if fields else ''}{given}) -> {name}:"
+    yield f"    return {name}({', '.join(arguments)})"
+
+
+def _comparison(name: str, compared: list[str]) -> Iterable[str]:
+    """What compares field by field, as a dataclass does: what is the same is equal."""
+    tests = " and ".join(f"(self.{field} is that.{field} or self.{field} == that.{field})" for field in compared)
+    yield "def __eq__(self, that: object) -> bool:"
+    yield "    if self is that:"
+    yield "        return True"
+    yield f"    if type(that) is not {name}:"
+    yield "        return False"
+    yield f"    assert isinstance(that, {name})"
+    yield f"    return {tests or 'True'}"
