@@ -6,9 +6,9 @@ import re
 from functools import cached_property
 
 from devlint.flow.consulted import is_worth_reading
-from devlint.flow.triggers import says_where, spoken_of
+from devlint.flow.triggers import each, says_where, spoken_of
 
-_STAR = re.compile(r"import[\s\\]*\*")
+_STAR = re.compile(r"[\s\\]*\*")
 """What brings names into a file that its text does not have."""
 _USES = frozenset("([.")
 """What follows directly on a name that is used; on one that is bound only after one of the next words."""
@@ -16,8 +16,8 @@ _BINDERS = ("def", "class", "import", "type")
 _QUOTES = ('"', "'", "`")
 _PROMPTS = (">>>", "...")
 """How the lines of an example begin that stands in a documentation."""
-_DEFINITION = re.compile(r"^(?:async +def|def|class) +(\w+)", re.MULTILINE)
-_NEXT = re.compile(r"^(?![\s#)\]}])", re.MULTILINE)
+_DEFINITION = re.compile(r"\n(?:async +def|def|class) +(\w+)")
+_NEXT = re.compile(r"\n(?![\s#)\]}])")
 
 
 class Definitions:
@@ -31,13 +31,14 @@ class Definitions:
     def _begin(self) -> dict[str, int | None]:
         """Where the definition of each name begins; None where there are several."""
         begin: dict[str, int | None] = {}
-        for match in _DEFINITION.finditer(self._text):
+        for match in _DEFINITION.finditer(f"\n{self._text}"):
             begin[match[1]] = None if match[1] in begin else match.start()
         return begin
 
     @cached_property
     def _has_star(self) -> bool:
-        return "*" in self._text and _STAR.search(self._text) is not None
+        end = len("import")
+        return any(_STAR.match(self._text, at + end) for at in each(self._text, "import"))
 
     def may_bind(self, name: str) -> bool:
         """Whether the text gives a reason to parse the file in search of what binds a name."""
@@ -59,8 +60,8 @@ class Definitions:
         begin = self._begin.get(name)
         if begin is None:
             return None
-        end = _NEXT.search(self._text, begin + 1)
-        return self._text[begin : end.start() if end else len(self._text)]
+        end = _NEXT.search(self._text, begin)
+        return self._text[begin : end.end() if end else len(self._text)]
 
     @cached_property
     def _sayers(self) -> frozenset[str]:

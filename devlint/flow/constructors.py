@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -23,14 +23,13 @@ class Constructors:
     def _called(self) -> frozenset[str]:
         return frozenset(_CALL.findall(self._bodies))
 
-    @cached_property
-    def _elsewhere(self) -> Counter[str]:
-        return _mentions(self._text) - _mentions(self._bodies)
-
     def alone_call(self, method: str) -> bool:
         """Whether the file calls a method in its constructors, and speaks of it nowhere else."""
-        return method in self._called and not self._elsewhere[method]
+        return method in self._called and _mentions(self._text, method) <= _mentions(self._bodies, method)
 
 
-def _mentions(text: str) -> Counter[str]:
-    return Counter(by_others or by_itself for by_others, by_itself in _MENTION.findall(text))
+def _mentions(text: str, name: str) -> int:
+    """How often a text has an attribute of that name."""
+    lines = (line for line in text.split("\n") if name in line)
+    found = itertools.chain.from_iterable(map(_MENTION.findall, lines))
+    return sum(name in either for either in found)

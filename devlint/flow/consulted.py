@@ -69,11 +69,6 @@ class File:
         """What it binds at its top level."""
         return Outline(self.tree)
 
-    @cached_property
-    def changes_default(self) -> bool:
-        """Whether it changes where tensors are made that nobody asks to be anywhere."""
-        return changes_default(self.text)
-
     def class_behind(self, path: str) -> ClassInfo | None:
         """The class that the file means by a dotted name, where another file of the project defines it."""
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 
 _NEED_CUDA = frozenset(
@@ -11,14 +10,6 @@ _NEED_CUDA = frozenset(
     transformer_engine_torch triton""".split()
 )
 """Libraries for the accelerators that `torch.cuda` stands for, by the names that are imported."""
-_PARTS = ("cupy", "flash_attn", "pycuda", "pynvml", "tensorrt", "transformer_engine", "triton")
-"""Each of them has one of these in it, and a text is searched for those much faster."""
-_SPOKEN_OF = re.compile(rf"^\s*(?:import|from)\s+(?:{'|'.join(sorted(_NEED_CUDA))})\b", re.MULTILINE)
-
-
-def speaks(text: str) -> bool:
-    """Whether a file imports such a library anywhere."""
-    return any(word in text for word in _PARTS) and _SPOKEN_OF.search(text) is not None
 
 
 def needs_cuda(nodes: Iterable[ast.AST]) -> bool:

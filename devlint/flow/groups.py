@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint.flow.values import Const, Value
-from devlint.flow.wrapping import chooses
+from devlint.flow.wrapping import CHOSEN
 from devlint.sites import Group, Scope, Step
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _OBJECTS = frozenset(
 CALLS: frozenset[str] = _OBJECTS | {_INIT, _BARRIER}
 """The functions of ``torch.distributed`` that are looked at."""
 _RANK = re.compile(r"rank|gpu", re.IGNORECASE)
-_NAMED = re.compile(r"__name__\s*==")
 _ENTRY = re.compile(r"""^if\s+__name__\s*==|mp\.spawn\(|multiprocessing\.spawn\(""", re.MULTILINE)
 
 
@@ -47,8 +46,8 @@ class Groups:
     """The process groups of a file."""
 
     def __init__(self, text: str) -> None:
-        self._chosen = chooses(text)
-        self._entry = ("spawn(" in text or _NAMED.search(text) is not None) and _ENTRY.search(text) is not None
+        self._text = text
+        self._chosen = False
         self._made: dict[ast.AST, _Made] = {}
         self._ranked: dict[FunctionInfo | None, ast.AST] = {}
         self._waits: Step | None = None
@@ -74,9 +73,10 @@ class Groups:
 
     def sites(self) -> Iterator[Group]:
         """A site for each process group whose processes choose no device, as far as the file shows."""
-        if self._chosen:
+        if not self._made or self._chosen or CHOSEN.search(self._text):
             return
+        entry = _ENTRY.search(self._text) is not None
         for made in self._made.values():
             named = self._ranked.get(made.info)
-            whole = self._entry or made.info is None
+            whole = entry or made.info is None
             yield Group(made.node, made.scope, made.backend, named, self._waits, whole)

@@ -413,8 +413,7 @@ def decorate(frame: Frame, info: FunctionInfo) -> None:
     if any(_SKIP.search(name) for name in decorators):
         frame.state.accelerated = True
         frame.state.facts.setdefault(AVAILABLE, True)
-    index = frame.machine.index
-    if index.dedicates and (index.dedicated or info.dedicated):
+    if frame.machine.index.dedicated or info.dedicated:
         frame.state.accelerated = True
     if info.name.startswith("test_") or (info.owner is not None and info.owner.name.startswith("Test")):
         frame.test = True

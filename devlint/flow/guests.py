@@ -62,7 +62,7 @@ class Guest(Machine):
         self.attributes, self.submodules = Attributes(), Submodules(watching=False)
         self.selections = Selections(index, "")
         self.imports = Imports(self, file.filename, project, family)
-        self.profiled, self.renames, self.default_changed = frozenset[str](), False, file.changes_default
+        self.profiled = frozenset[str]()
         self._file = file
         self._known: dict[str, Value | None] = {}
 

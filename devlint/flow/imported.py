@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from devlint.flow.consulted import Definition, File, Project
 from devlint.flow.crossing import named_in, scrubbed
 from devlint.flow.index import ClassInfo, Index
 from devlint.flow.outline import joint
+from devlint.flow.triggers import called_of
 from devlint.flow.values import (
     Class,
     DeviceValue,
@@ -98,8 +98,7 @@ class Imports:
                 continue
             spelled = {name: path}
             if not found.name:
-                parts = re.findall(rf"(?<![\w.]){name}\.(\w+)\(", text)
-                spelled = {f"{name}.{part}": f"{path}.{part}" for part in parts}
+                spelled = {f"{name}.{part}": f"{path}.{part}" for part in called_of(name, text)}
             for call, meant in spelled.items():
                 if self._says_something(meant):
                     yield call

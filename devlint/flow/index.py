@@ -102,7 +102,7 @@ class FunctionInfo(nodes.Holder):
     @cached_property
     def dedicated(self) -> bool:
         """Whether it imports what needs CUDA."""
-        return dedicated.needs_cuda(self.nodes)
+        return dedicated.needs_cuda((*self.of(ast.Import), *self.of(ast.ImportFrom)))
 
     @cached_property
     def initialises(self) -> bool:
@@ -304,15 +304,13 @@ class Index:
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
-        self.dedicates = dedicated.speaks(text)
-        self.dedicated = self.dedicates and dedicated.needs_cuda(tree.body)
+        self.dedicated = dedicated.needs_cuda(tree.body)
         self._star = False
         self.star_modules: list[str] = []
         self.rebound = rebound(text)
         self._text = text
         self._triggers: list[int] = []
         self._starts = line_starts(text)
-        self.host_functions = triggers.given(("collate_fn", "worker_init_fn"), text)
         for node in top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(names.imported(node))
@@ -373,6 +371,11 @@ class Index:
     def mentions(self, word: str) -> bool:
         """Whether the file has a word in it."""
         return word in self._text
+
+    @cached_property
+    def host_functions(self) -> set[str]:
+        """The functions that work where batches are made."""
+        return triggers.given(("collate_fn", "worker_init_fn"), self._text)
 
     @cached_property
     def hooked(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from devlint import device
 from devlint.device import AVAILABLE, Role
@@ -63,8 +64,6 @@ class Machine:
     def __init__(self, tree: ast.Module, text: str, test: bool = False, project: Project | None = None) -> None:
         self._adopt(Index(tree, text), tree, text, test)
         self.profiled = mentions.profiled(text)
-        self.renames = "rename_privateuse1_backend" in text
-        self.default_changed = changes_default(text)
         self.imports: Imports | None = None
         self.loaders = Loaders(text)
         self.samples = Samples(text)
@@ -110,6 +109,16 @@ class Machine:
         self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
         self.kept = [self._top]
         """The frames that are known to what is defined in them."""
+
+    @cached_property
+    def renames(self) -> bool:
+        """Whether the file gives a name of its own to a device."""
+        return self.index.mentions("rename_privateuse1_backend")
+
+    @cached_property
+    def default_changed(self) -> bool:
+        """Whether the file changes where tensors are made that nobody asks to be anywhere."""
+        return changes_default(self.text_of_file)
 
     @property
     def globals(self) -> dict[str, Value]:

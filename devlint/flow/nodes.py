@@ -13,7 +13,10 @@ from devlint.flow import names
 from devlint.syntax import below
 from devlint.syntax import walk as walk
 
-_KEPT = (ast.Assign, ast.Attribute, ast.Call, ast.Nonlocal, ast.Subscript, ast.Yield, ast.YieldFrom, ast.keyword)
+_KEPT = (
+    *(ast.Assign, ast.Attribute, ast.Call, ast.Import, ast.ImportFrom, ast.Nonlocal, ast.Subscript, ast.Yield),
+    *(ast.YieldFrom, ast.keyword),
+)
 """The kinds of nodes that somebody asks a definition for."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 

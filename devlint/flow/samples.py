@@ -22,7 +22,6 @@ _METHODS = ("__getitem__", "__getitems__")
 _TRANSFORMS = frozenset({"transform", "target_transform", "transforms", "pre_transform", "batch_transform"})
 _HOOKS = ("collate_fn", "worker_init_fn")
 _SPAWNS = re.compile(r"""set_start_method\(\s*(?:method\s*=\s*)?["'](?:spawn|forkserver)["']""")
-_SAMPLERS_OF = re.compile(r"Dataset|DataLoader")
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,8 @@ class Samples:
     """The code of a file that makes samples and batches, and the loaders that run it."""
 
     def __init__(self, text: str) -> None:
-        self._wanted = _SAMPLERS_OF.search(text) is not None
-        self._spawned = _SPAWNS.search(text) is not None
+        self._text = text
+        self._wanted = "Dataset" in text or "DataLoader" in text
         self._placed: dict[ast.AST, _Placed] = {}
         self._makers: dict[tuple[object, ...], _Maker] = {}
         self._transforms: set[ast.AST] = set()
@@ -132,7 +131,7 @@ class Samples:
     def _context(self, call: Call) -> str:
         """How the workers start: "fork" unless said otherwise, empty where that cannot be told."""
         if "multiprocessing_context" not in call.keyword_nodes:
-            return "spawn" if self._spawned else "fork"
+            return "spawn" if _SPAWNS.search(self._text) else "fork"
         node = call.keyword_nodes["multiprocessing_context"]
         named = [
             part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)

@@ -1,7 +1,8 @@
 """What a definition must mention before the interpreter enters it unasked.
 
 Every file is searched for these words, so they are searched one by one: for a plain string, Python skips through a text
-several times as fast as an expression with many alternatives does.
+many times as fast as an expression does that has alternatives, or begins with a condition.  What is called is found by
+its parenthesis, of which there are few.
 """
 
 from __future__ import annotations
@@ -14,43 +15,44 @@ from collections.abc import Collection, Iterable, Iterator
 from devlint import torch_api
 
 _ANYWHERE = (
-    *("cuda", "device", ".to(", ".cpu(", "type_as(", "xpu(", "DataLoader", "DataParallel", "data_parallel"),
-    *("load_url", "state_dict_from_url", "register_buffer", "empty_cache", "gc.collect", ".backward(", "Sampler("),
-    *("random_split(", "init_process_group", "_VISIBLE_", ".numpy(", "pin_memory(", "pack_padded_sequence("),
-    *("Tensor(", "_window(", "square_subsequent_mask", "current_accelerator", ")("),
+    *("cuda", "device", "DataLoader", "DataParallel", "data_parallel", "load_url", "state_dict_from_url"),
+    *("register_buffer", "empty_cache", "gc.collect", "init_process_group", "_VISIBLE_", "square_subsequent_mask"),
+    "current_accelerator",
 )
 """Words that matter wherever they stand."""
-_WHOLE = (
-    *("load(", "zeros(", "ones(", "full(", "empty(", "eye(", "arange(", "range(", "linspace(", "logspace(", "rand("),
-    *("randn(", "randint(", "randperm(", "tensor(", "as_tensor(", "from_numpy(", "tril_indices(", "triu_indices("),
+_ENDS = (
+    *(".to", ".cpu", "type_as", "xpu", ".backward", "Sampler", "random_split", ".numpy", "pin_memory"),
+    *("pack_padded_sequence", "Tensor", "_window", ")"),
 )
-"""Calls that matter where nothing stands before the name."""
+"""How what is called ends where that is all that matters."""
+_FACTORIES = (
+    *("zeros", "ones", "full", "empty", "eye", "arange", "linspace", "logspace", "rand", "randn", "randint"),
+    *("randperm", "tensor", "as_tensor", "from_numpy", "tril_indices", "triu_indices"),
+)
+_NAMES = ("load", "range", *_FACTORIES)
+"""Functions and methods that matter where they are called by just this name."""
 _FEW = 40
 """So many names are found fastest by one expression that holds them all."""
-_WHERE = re.compile(
-    r"""device|cuda|\.(?:to|cpu|type_as|xpu|mps|pin_memory)\(|DataLoader\(|Parallel\(|\.load\(|Tensor\(
-    |(?<![\w])(?:zeros|ones|full|empty|eye|arange|linspace|logspace|rand|randn|randint|randperm|tensor|as_tensor
-    |from_numpy|tril_indices|triu_indices)\(""",
-    re.VERBOSE,
-)
-"""What says where something is, or makes what somebody has to move."""
-_CONTAINER = re.compile(r"self\.\w+ *(?::[^=\n]+)?= *[\[({]")
-"""An attribute that is given a list, a tuple or a dict."""
+_PLACING = (".to", ".cpu", ".type_as", ".xpu", ".mps", ".pin_memory", "DataLoader", "Parallel", ".load", "Tensor")
+"""How what is called ends that says where something is."""
+_LITERAL = re.compile(r"= *[\[({]")
+_ATTRIBUTE = re.compile(r"self\.\w+ *(?::[^=]+)?\Z")
+"""What is before the sign, with an annotation perhaps."""
+_CALLED = re.compile(r"(\w+)\(")
 
 
 def places(text: str) -> Iterator[int]:
     """Where a text mentions something that matters, in no particular order."""
     for word in _ANYWHERE:
-        yield from _each(text, word)
-    for word in _WHOLE:
-        yield from (at for at in _each(text, word) if not at or not _continues(text[at - 1]))
-    yield from (match.start() for match in _CONTAINER.finditer(text))
+        yield from each(text, word)
+    yield from _called(text, _ENDS, _NAMES)
+    yield from _filled(text)
     yield from (match.start() for match in _names_of_torch().finditer(text))
 
 
 def says_where(text: str) -> bool:
     """Whether code says where something is, or makes a tensor."""
-    return _WHERE.search(text) is not None
+    return "device" in text or "cuda" in text or any(True for _ in _called(text, _PLACING, _FACTORIES))
 
 
 def aliases(imports: Iterable[tuple[str, str]], text: str) -> Iterator[int]:
@@ -69,9 +71,15 @@ def calls(functions: Collection[str], text: str) -> Iterator[int]:
         found = re.finditer(r"(?<![\w.])([\w.]+)\(", text)
         yield from (match.start() for match in found if match[1] in known)
     for name in functions if len(functions) <= _FEW else ():
-        for at in _each(text, f"{name}("):
-            if not at or not (text[at - 1] == "." or _continues(text[at - 1])):
-                yield at
+        yield from _begun(text, f"{name}(")
+
+
+def called_of(module: str, text: str) -> Iterator[str]:
+    """What a text calls of a module, which has one name there."""
+    for at in _begun(text, f"{module}."):
+        match = _CALLED.match(text, at + len(module) + 1)
+        if match is not None:
+            yield match[1]
 
 
 def spoken_of(words: Collection[str], text: str) -> Iterator[int]:
@@ -80,9 +88,8 @@ def spoken_of(words: Collection[str], text: str) -> Iterator[int]:
         yield from any_of(words, r"(?<![\w.])", r"\b", text)
     for word in words if len(words) <= _FEW else ():
         end = len(word)
-        for at in _each(text, word):
-            begins = not at or not (text[at - 1] == "." or _continues(text[at - 1]))
-            if begins and not _continues(text[at + end : at + end + 1]):
+        for at in _begun(text, word):
+            if not _continues(text[at + end : at + end + 1]):
                 yield at
 
 
@@ -110,11 +117,44 @@ def _matters(text: str) -> bool:
     return next(places(text), None) is not None
 
 
-def _each(text: str, word: str) -> Iterator[int]:
+def each(text: str, word: str) -> Iterator[int]:
+    """Where a text has a word in it, be it a part of another."""
     at = text.find(word)
     while at >= 0:
         yield at
         at = text.find(word, at + len(word))
+
+
+def _begun(text: str, word: str) -> Iterator[int]:
+    """Where a word stands that is neither an attribute nor the end of another word."""
+    for at in each(text, word):
+        if not at or not (text[at - 1] == "." or _continues(text[at - 1])):
+            yield at
+
+
+def _called(text: str, ends: tuple[str, ...], names: tuple[str, ...]) -> Iterator[int]:
+    """Where a text calls what ends in a certain way, or has just one of some names: the places of the parentheses."""
+    either = (*ends, *names)
+    at = -1
+    for before in text.split("(")[:-1]:
+        at += len(before) + 1
+        if before.endswith(either) and (before.endswith(ends) or _ends_with_name(before, names)):
+            yield at
+
+
+def _ends_with_name(text: str, names: tuple[str, ...]) -> bool:
+    return any(text.endswith(name) and not _continues(text[-len(name) - 1 : -len(name)]) for name in names)
+
+
+def _filled(text: str) -> Iterator[int]:
+    """Where a text gives an attribute a list, a tuple or a dict."""
+    for match in _LITERAL.finditer(text):
+        at = match.start()
+        # nothing is read twice, however long a line is
+        begin = text.rfind("=", 0, at) + 1
+        target = _ATTRIBUTE.search(text, max(begin, text.rfind("\n", begin, at) + 1), at)
+        if target is not None:
+            yield target.start()
 
 
 def _continues(character: str) -> bool:
@@ -128,6 +168,7 @@ def _names_of_torch() -> re.Pattern[str]:
 
     They all begin with a dot, so that an expression for all of them has little to look at.
     """
-    plain = re.compile("|".join(map(re.escape, (*_ANYWHERE, *_WHOLE))))
-    words = (word for word in sorted(torch_api.words()) if not plain.search(f"{word}("))
+    enough = (*_ENDS, *_NAMES)
+    rest = (word for word in sorted(torch_api.words()) if not word.endswith(enough))
+    words = [word for word in rest if not any(part in word for part in _ANYWHERE)]
     return re.compile(rf"\.(?:{'|'.join(map(re.escape, words))})(?!\w)")

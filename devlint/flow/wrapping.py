@@ -35,12 +35,6 @@ _MAKES_DISTRIBUTED = re.compile(r"(?:^|_)DDP(?:_|$)|^(?:smart|wrap|prepare|make|
 _SCRIPT = re.compile(r"""^if\s+__name__\s*==\s*["']__main__["']""", re.MULTILINE)
 CHOSEN = re.compile(r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\(")
 """How a process says which device is its own."""
-_CHOOSES = ("set_device", "CUDA_VISIBLE_DEVICES", "cuda.device(", "accelerator.device_index(")
-
-
-def chooses(text: str) -> bool:
-    """Whether a process says which device is its own."""
-    return any(word in text for word in _CHOOSES) and CHOSEN.search(text) is not None
 
 
 def wrap(frame: Frame, call: Call, path: str) -> Value:
