@@ -3,10 +3,12 @@
 The peers are installed from the package index, each into an environment of its own. All tools of a part are measured
 in turns, with `ast.parse` among them, and their figures are kept in tests/benchmarks/figures/ until they are measured
 again; `python -m docs.generate` writes them into docs/speed.md. TorchFix and torch-preflight need half an hour each for
-transformers, and minutes for every eighth file of it. Parts and tools can be chosen:
+transformers, and minutes for every eighth file of it. `compiled` is the same devlint, compiled with mypyc
+(docs/compiled.md): it is built once, in a minute, which needs a C compiler, and again if the sources have changed.
+Parts and tools can be chosen:
 
     python -m tests.benchmarks --only timm small            # all tools, on these
-    python -m tests.benchmarks --tools devlint ruff         # these, on everything
+    python -m tests.benchmarks --tools devlint compiled     # these, on everything
     python -m tests.benchmarks --only transformers --tools torchfix --rounds 1
 """
 
@@ -21,14 +23,15 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+from tests.benchmarks.compiled import build
 from tests.benchmarks.corpora import CURVE, PROJECTS, SMALL, Corpus, collection, corpus, eighth
-from tests.benchmarks.kept import AST, COLD, PARTS, Row, save
+from tests.benchmarks.kept import AST, CHANGED, COLD, COMPILED, PARTS, Row, save
 from tests.benchmarks.measure import CommandFailedError, Summary
 from tests.benchmarks.tools import PEERS, Tool, install, tools, torch_for_types
 from tests.ecosystem.errors import EcosystemError
 from tests.ecosystem.wheels import default_cache
 
-GROUPS = ("libcst", "devlint", *PEERS)
+GROUPS = ("libcst", "devlint", "compiled", *PEERS)
 ENOUGH = 60.0
 """CPU seconds after which a tool need not take another turn: what disturbs it evens out."""
 
@@ -38,9 +41,7 @@ def main() -> int:
     options = _options()
     options.cache.mkdir(parents=True, exist_ok=True)
     try:
-        for peer in PEERS:
-            if peer in options.tools:
-                install(peer, options.cache / "environments")
+        complete = _installed(options)
         # Copies of their own: several runs may be at it.
         with tempfile.TemporaryDirectory(dir=options.cache) as scratch:
             for part in options.only:
@@ -48,7 +49,24 @@ def main() -> int:
     except (CommandFailedError, EcosystemError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    return 0
+    return 0 if complete else 2
+
+
+def _installed(options: argparse.Namespace) -> bool:
+    """Whether all chosen tools are there; a machine without a C compiler measures the others."""
+    environments = options.cache / "environments"
+    for peer in PEERS:
+        if peer in options.tools:
+            install(peer, environments)
+    if "compiled" not in options.tools:
+        return True
+    try:
+        build(environments)
+    except CommandFailedError as error:
+        print(f"error: {error}; the rest is measured", file=sys.stderr)
+        options.tools = [tool for tool in options.tools if tool != "compiled"]
+        return False
+    return True
 
 
 def _options() -> argparse.Namespace:
@@ -63,7 +81,9 @@ def _options() -> argparse.Namespace:
     add("--peers-jobs", type=int, default=1, metavar="N", help="processes of TorchFix and torch-preflight (1)")
     add("--cache", type=Path, default=default_cache().with_name("devlint-benchmarks"), metavar="DIR",
         help="where the environments and the copies lie (%(default)s)")  # fmt: skip
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.cache = Path(os.path.abspath(options.cache))  # the tools are run elsewhere
+    return options
 
 
 def _measure(part: str, options: argparse.Namespace, scratch: Path) -> None:
@@ -77,8 +97,8 @@ def _measure(part: str, options: argparse.Namespace, scratch: Path) -> None:
 def _has_part(tool: Tool, part: str) -> bool:
     """Whether a tool takes part: the curve is about one process that reads, and of one file nothing can be shared."""
     if part == "curve":
-        return tool.group == "libcst" or tool.name == COLD
-    return part != "small" or not (tool.each is not None or "processes" in tool.name)
+        return tool.group == "libcst" or tool.name in (COLD, COMPILED.format(COLD))
+    return part != "small" or not (tool.name.endswith(CHANGED) or "processes" in tool.name)
 
 
 def _corpora(part: str, scratch: Path) -> list[Corpus]:
@@ -101,11 +121,13 @@ def _in_turns(chosen: Sequence[Tool], read: Corpus, rounds: int, kept: Path) -> 
             if sum(run.cpu_seconds for run in before.runs) > ENOUGH:
                 continue
             if tool.each is not None:
-                tool.each(read)
-            found[tool.name] = after = Summary((*before.runs, tool.cost(read, kept)))
-            last = after.runs[-1]
+                tool.each(tool, read, kept)
+            last = tool.cost(read, kept)
+            if tool.after is not None:
+                tool.after()
+            found[tool.name] = Summary((*before.runs, last))
             print(
-                f"{read.name:20} {tool.name:28} {last.cpu_seconds:9.2f} CPU s {last.seconds:9.2f} s"
+                f"{read.name:20} {tool.name:52} {last.cpu_seconds:9.2f} CPU s {last.seconds:9.2f} s"
                 f" {last.peak_bytes >> 20:6} MiB",
                 file=sys.stderr,
             )

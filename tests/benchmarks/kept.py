@@ -12,6 +12,8 @@ AST, LIBCST = "`ast.parse`", "`libcst.parse_module`"
 COLD, SEVERAL = "devlint, cold, 1 process", "devlint, cold, {} processes"
 ALONE = "devlint, {} processes with a processor each"
 WARM, CHANGED = "devlint, nothing changed", "devlint, one file changed"
+COMPILED = "compiled {}"
+"""The name of what the compiled devlint does, made of the plain one's."""
 PARTS = ("timm", "ultralytics", "transformers", "eighth", "small", "curve")
 
 

@@ -1,4 +1,4 @@
-"""How several processes share the work: ``python -m tests.benchmarks.shares PATH JOBS`` prints CPU seconds as JSON.
+"""How several processes share the work: ``python tests/benchmarks/shares.py PATH JOBS`` prints CPU seconds as JSON.
 
 The first number is of the process that hands out the files, the others are of those that check them. On a machine
 with nothing else to do, the first and the largest of the others together are the time that goes by.

@@ -8,14 +8,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import devlint
-from tests.benchmarks.corpora import Corpus
-from tests.benchmarks.kept import ALONE, AST, CHANGED, COLD, LIBCST, SEVERAL, WARM
+from tests.benchmarks import compiled
+from tests.benchmarks.corpora import TWO_LINES, Corpus
+from tests.benchmarks.kept import ALONE, AST, CHANGED, COLD, COMPILED, LIBCST, SEVERAL, WARM
 from tests.benchmarks.measure import CommandFailedError, Cost, cost
 
 HERE = Path(__file__).resolve().parent
@@ -30,7 +31,8 @@ _FOUND = (0, 1)
 class Tool:
     """Something that reads a corpus; ``command`` gets the corpus and a directory for what is kept between runs.
 
-    ``before`` is done once, and ``each`` time, without being measured.
+    ``before`` is done once, ``each`` and ``after`` time by time, without being measured; the last one fails if it was
+    something else that was measured.
     """
 
     name: str
@@ -39,13 +41,24 @@ class Tool:
     command: Callable[[Corpus, Path], Sequence[str]]
     variables: dict[str, str] = field(default_factory=dict)
     before: Callable[[Tool, Corpus, Path], object] | None = None
-    each: Callable[[Corpus], object] | None = None
+    each: Callable[[Tool, Corpus, Path], object] | None = None
+    after: Callable[[], object] | None = None
 
     def cost(self, corpus: Corpus, kept: Path) -> Cost:
         """One run over a corpus."""
-        return cost(
-            self.command(corpus, kept), kept, {**_environment(kept.parent / "compiled"), **self.variables}, _FOUND
-        )
+        return cost(self.command(corpus, kept), kept, self._environment(kept), _FOUND)
+
+    def _environment(self, kept: Path) -> dict[str, str]:
+        """As installed: Python's bytecode is written once, and nothing of this machine's set-up is obeyed."""
+        gone = {"PYTHONDONTWRITEBYTECODE", "DEVLINT_NO_CACHE", "DEVLINT_CACHE_DIR", "PRE_COMMIT", "FORCE_COLOR"}
+        inherited = {name: value for name, value in os.environ.items() if name not in gone}
+        return {
+            **inherited,
+            "PYTHONPATH": str(REPOSITORY),
+            "PYTHONPYCACHEPREFIX": str(kept.parent / "bytecode"),
+            "NO_COLOR": "1",
+            **self.variables,
+        }
 
 
 class Shares(Tool):
@@ -53,9 +66,8 @@ class Shares(Tool):
 
     def cost(self, corpus: Corpus, kept: Path) -> Cost:
         """The CPU seconds of all processes; those of the first and the busiest of the others are what goes by."""
-        environment = _environment(kept.parent / "compiled")
         done = subprocess.run(
-            self.command(corpus, kept), cwd=REPOSITORY, env=environment, capture_output=True, text=True
+            self.command(corpus, kept), cwd=kept, env=self._environment(kept), capture_output=True, text=True
         )
         if done.returncode:
             raise CommandFailedError(done.stderr.strip())
@@ -63,21 +75,10 @@ class Shares(Tool):
         return Cost(first + sum(others), 0, first + max(others))
 
 
-def _environment(compiled: Path) -> dict[str, str]:
-    """As installed: Python's bytecode is compiled once, and nothing of this machine's set-up is obeyed."""
-    gone = {"PYTHONDONTWRITEBYTECODE", "DEVLINT_NO_CACHE", "DEVLINT_CACHE_DIR", "PRE_COMMIT", "FORCE_COLOR"}
-    inherited = {name: value for name, value in os.environ.items() if name not in gone}
-    return {
-        **inherited,
-        "PYTHONPATH": str(REPOSITORY),
-        "PYTHONPYCACHEPREFIX": str(compiled),
-        "NO_COLOR": "1",
-    }
-
-
 def tools(environments: Path, jobs: int, peers_jobs: int = 1) -> list[Tool]:
     """All that can be measured, in the order of the tables; ``peers_jobs`` processes for the slow peers."""
-    return [*_parsers(), *_devlint(jobs), *_ruff(environments), *_others(environments, peers_jobs)]
+    ours = [*_devlint(jobs), *_compiled(jobs, environments)]
+    return [*_parsers(), *ours, *_ruff(environments), *_others(environments, peers_jobs)]
 
 
 def _parsers() -> list[Tool]:
@@ -93,33 +94,44 @@ def _parsers() -> list[Tool]:
     ]
 
 
-def _devlint(jobs: int) -> list[Tool]:
+def _devlint(jobs: int, folder: str = "devlint") -> list[Tool]:
+    """devlint in all ways in which it is run; its cache lies in a folder of that name."""
     base = [sys.executable, "-m", "devlint", "check", "--isolated"]
 
     def cold(count: int, corpus: Corpus, _: Path) -> Sequence[str]:
         return [*base, "--no-cache", "-j", str(count), str(corpus.path)]
 
     def warm(corpus: Corpus, kept: Path) -> Sequence[str]:
-        return [*base, "--cache-dir", str(kept / "devlint"), "-j", "1", str(corpus.path)]
+        return [*base, "--cache-dir", str(kept / folder), "-j", "1", str(corpus.path)]
 
-    def change(corpus: Corpus) -> None:
-        with open(corpus.changed, "a", encoding="utf-8") as stream:
-            stream.write("# one more line\n")
+    def share(corpus: Corpus, _: Path) -> Sequence[str]:
+        # not with -m, which would find the devlint of the directory that it runs in
+        return [sys.executable, str(HERE / "shares.py"), str(corpus.path), str(jobs)]
 
     made = partial(Tool, group="devlint", release=f"devlint {devlint.__version__}")
-    found = [made(COLD, command=partial(cold, 1))]
+    found = [made(COLD, command=partial(cold, 1), before=_begun)]
     if jobs > 1:
-        found.append(made(SEVERAL.format(jobs), command=partial(cold, jobs)))
-        share = [sys.executable, "-m", "tests.benchmarks.shares"]
-        found.append(
-            Shares(
-                ALONE.format(jobs), "devlint", f"devlint {devlint.__version__}",
-                lambda corpus, _: [*share, str(corpus.path), str(jobs)],
-            )
-        )  # fmt: skip
-    found.append(made(WARM, command=warm, before=_twice))
-    found.append(made(CHANGED, command=warm, before=_twice, each=change))
+        found.append(made(SEVERAL.format(jobs), command=partial(cold, jobs), before=_begun))
+        found.append(Shares(ALONE.format(jobs), "devlint", found[0].release, share, before=_begun))
+    found.append(made(WARM, command=warm, each=_twice))
+    found.append(made(CHANGED, command=warm, each=_changed))
     return found
+
+
+def _compiled(jobs: int, environments: Path) -> list[Tool]:
+    """The same, compiled."""
+    folder = compiled.place(environments)
+    return [
+        replace(
+            tool,
+            name=COMPILED.format(tool.name),
+            group="compiled",
+            release=f"{tool.release}, mypyc {compiled.mypyc()}",
+            variables=compiled.variables(folder),
+            after=partial(compiled.prove, folder),
+        )
+        for tool in _devlint(jobs, "compiled")
+    ]
 
 
 def _ruff(environments: Path) -> list[Tool]:
@@ -132,7 +144,7 @@ def _ruff(environments: Path) -> list[Tool]:
         return [program, "check", "--isolated", "--silent", "--cache-dir", str(kept / "ruff"), str(corpus.path)]
 
     made = partial(Tool, group="ruff", release=f"ruff {PEERS['ruff']}", variables={"RAYON_NUM_THREADS": "1"})
-    return [made("ruff, cold", command=cold), made("ruff, nothing changed", command=warm, before=_twice)]
+    return [made("ruff, cold", command=cold), made("ruff, nothing changed", command=warm, each=_twice)]
 
 
 def _others(environments: Path, jobs: int) -> list[Tool]:
@@ -183,6 +195,19 @@ def install(name: str, environments: Path) -> None:
 def torch_for_types() -> str:
     """The torch whose types a type checker finds, empty if there is none."""
     return version("torch").partition("+")[0] if importlib.util.find_spec("torch") else ""
+
+
+def _begun(tool: Tool, _: Corpus, kept: Path) -> None:
+    """Let Python write its bytecode."""
+    (kept / "begun.py").write_text(TWO_LINES, encoding="utf-8")
+    tool.cost(Corpus("", kept / "begun.py", 1, 2), kept)
+
+
+def _changed(tool: Tool, corpus: Corpus, kept: Path) -> None:
+    """Change a file that the cache knows, and no other: tools that were measured before may have changed some."""
+    _twice(tool, corpus, kept)
+    with open(corpus.changed, "a", encoding="utf-8") as stream:
+        stream.write("# one more line\n")
 
 
 def _twice(tool: Tool, corpus: Corpus, kept: Path) -> None:
