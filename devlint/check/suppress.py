@@ -14,8 +14,8 @@ from devlint.config import did_you_mean
 from devlint.finding import Applicability, Edit, Finding, Fix, Span
 from devlint.selection import PARSE_ERROR, UNUSED_SUPPRESSION, UnknownSelectorError, codes_of, rules
 
-_MENTIONS = ("devlint:", "noqa")
-_OURS = ("devlint:", "dvl")
+_MENTIONS = (b"devlint:", b"noqa")
+_OURS = (b"devlint:", b"dvl")
 PRAGMA = re.compile(r"#\s*devlint:\s*(?P<word>[\w-]*)\s*(?P<list>\[[^\]#]*\]?)?\s*(?P<rest>[^#]*)")
 _NOQA = re.compile(r"#\s*noqa(?![\w-])(?:\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*))?", re.IGNORECASE)
 _SKIPPED = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT})
@@ -189,7 +189,7 @@ def suppressions(text: str, has_findings: bool) -> Suppressions:
     """Read a file's suppression comments; ``has_findings`` says whether a blank ``# noqa`` can matter at all."""
     found = Suppressions()
     # Tokens are dear, comments for us are rare: most files are done here.
-    lowered = text.lower()
+    lowered = text.encode(errors="replace").lower()
     if not any(word in lowered for word in (_MENTIONS if has_findings else _OURS)):
         return found
     lines = split_lines(text)

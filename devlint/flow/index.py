@@ -342,7 +342,7 @@ class Index:
         }
         called -= {"forward", "to", "cuda", "cpu"}
         self._trigger(triggers.calls(named, self._text))
-        self._trigger(triggers.any_of(called, r"self\.", r"\(", self._text))
+        self._trigger(triggers.calls_of_self(called, self._text))
 
     def trigger_calls(self, called: Iterable[str]) -> None:
         """What calls one of these functions of other files is worth entering, too."""

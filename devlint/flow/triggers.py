@@ -70,8 +70,19 @@ def calls(functions: Collection[str], text: str) -> Iterator[int]:
         known = frozenset(functions)
         found = re.finditer(r"(?<![\w.])([\w.]+)\(", text)
         yield from (match.start() for match in found if match[1] in known)
-    for name in functions if len(functions) <= _FEW else ():
-        yield from _begun(text, f"{name}(")
+    elif functions:
+        names = tuple(functions)
+        for at, before in _parentheses(text):
+            if before.endswith(names) and any(_is_begun(before, name) for name in names):
+                yield at
+
+
+def calls_of_self(methods: Collection[str], text: str) -> Iterator[int]:
+    """Where a text calls one of some methods of ``self``."""
+    for at, before in _parentheses(text) if methods else ():
+        _, of_self, name = before.rpartition("self.")
+        if of_self and name in methods:
+            yield at
 
 
 def called_of(module: str, text: str) -> Iterator[str]:
@@ -85,7 +96,9 @@ def called_of(module: str, text: str) -> Iterator[str]:
 def spoken_of(words: Collection[str], text: str) -> Iterator[int]:
     """Where a text speaks of some names, which are not attributes."""
     if len(words) > _FEW:
-        yield from any_of(words, r"(?<![\w.])", r"\b", text)
+        # one by one at every place would take the time of the text for each of them
+        known = frozenset(words)
+        yield from (match.start() for match in re.finditer(r"(?<![\w.])(\w+)\b", text) if match[1] in known)
     for word in words if len(words) <= _FEW else ():
         end = len(word)
         for at in _begun(text, word):
@@ -97,19 +110,6 @@ def given(keywords: Iterable[str], text: str) -> set[str]:
     """The names, ``self`` left out, that a text gives as one of some keyword arguments."""
     found = (re.findall(rf"{word}\s*=\s*(?:self\.)?(\w+)", text) for word in keywords if word in text)
     return set(itertools.chain.from_iterable(found))
-
-
-def any_of(words: Collection[str], before: str, after: str, text: str) -> Iterator[int]:
-    """Where one of some names stands in a text, between two expressions."""
-    if not words:
-        return
-    if len(words) > _FEW:
-        # one by one at every place would take the time of the text for each of them
-        known = frozenset(words)
-        yield from (match.start() for match in re.finditer(rf"{before}(\w+){after}", text) if match[1] in known)
-    else:
-        listed = "|".join(map(re.escape, sorted(words)))
-        yield from (match.start() for match in re.finditer(rf"{before}(?:{listed}){after}", text))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -135,15 +135,27 @@ def _begun(text: str, word: str) -> Iterator[int]:
 def _called(text: str, ends: tuple[str, ...], names: tuple[str, ...]) -> Iterator[int]:
     """Where a text calls what ends in a certain way, or has just one of some names: the places of the parentheses."""
     either = (*ends, *names)
-    at = -1
-    for before in text.split("(")[:-1]:
-        at += len(before) + 1
+    for at, before in _parentheses(text):
         if before.endswith(either) and (before.endswith(ends) or _ends_with_name(before, names)):
             yield at
 
 
+def _parentheses(text: str) -> Iterator[tuple[int, str]]:
+    """Where parentheses open, and what is between each and the one before."""
+    at = -1
+    for before in text.split("(")[:-1]:
+        at += len(before) + 1
+        yield at, before
+
+
 def _ends_with_name(text: str, names: tuple[str, ...]) -> bool:
     return any(text.endswith(name) and not _continues(text[-len(name) - 1 : -len(name)]) for name in names)
+
+
+def _is_begun(text: str, name: str) -> bool:
+    """Whether a text ends with a name that is neither an attribute nor the end of another name."""
+    before = text[-len(name) - 1 : -len(name)]
+    return text.endswith(name) and before != "." and not _continues(before)
 
 
 def _filled(text: str) -> Iterator[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from devlint import torch_api
 from devlint.check.definitions import Definitions
 from devlint.flow.constructors import Constructors
 from devlint.flow.outline import rebound
-from devlint.flow.triggers import called_of, places, says_where
+from devlint.flow.triggers import called_of, calls, calls_of_self, places, says_where, spoken_of
 
 _ODD = ("\n", "\n", "\r\n", "\r", "\f", " ", "\t", "\u00a0", "\u2028", "\\\n", "\u00e9", "\U0001f917", "_", "1", "\x1c")
 """Line ends, spaces, and what goes on with a name, or does not."""
@@ -41,6 +42,10 @@ _CALLS = [f"{name}(" for name in ("load", "range", *_FACTORIES)]
 _CODE = _texts(*_ANYWHERE, *_CALLS, "range", ".is_available", ".mps(")
 
 
+def _rows_of(text: str, places: Iterable[int]) -> set[int]:
+    return {text.count("\n", 0, at) for at in places}
+
+
 def _rows(text: str) -> set[int]:
     """The rows with something that matters, by an expression for each row."""
     return {row for row, line in enumerate(text.split("\n")) if _MATTERS.search(line)}
@@ -49,7 +54,7 @@ def _rows(text: str) -> set[int]:
 @given(st.one_of(_CODE, _texts("self.x", "self.x:", "self.x = [", "=[", "= {")))
 @settings(max_examples=400)
 def test_what_matters_is_found_in_its_row(text: str) -> None:
-    assert {text.count("\n", 0, at) for at in places(text)} == _rows(text)
+    assert _rows_of(text, places(text)) == _rows(text)
 
 
 @given(_CODE)
@@ -61,12 +66,31 @@ def test_what_says_where_something_is_is_found(text: str) -> None:
 @pytest.mark.parametrize("word", [*_ANYWHERE, *_CALLS])
 def test_each_word_matters_by_itself(word: str) -> None:
     assert _rows(f"\n{word}") == {1}
-    assert {word.count("\n", 0, at) for at in places(word)} == {0}
+    assert _rows_of(word, places(word)) == {0}
 
 
 @given(_texts("a", "b", "a.", "b(", "a.b(", ".a.b("))
 def test_what_is_called_of_a_module(text: str) -> None:
     assert [*called_of("a", text)] == re.findall(r"(?<![\w.])a\.(\w+)\(", text)
+
+
+@given(_texts("a", "b(", "a.b(", "aa(", ".a("), st.booleans())
+def test_where_functions_are_called(text: str, many: bool) -> None:
+    functions = ["a", "b", "a.b", *(f"c{number}" for number in range(50 if many else 1))]
+    found = re.finditer(rf"(?<![\w.])(?:{'|'.join(functions)})\(", text)
+    assert _rows_of(text, calls(functions, text)) == _rows_of(text, (match.start() for match in found))
+
+
+@given(_texts("a", "b", "ab", ".a"), st.booleans())
+def test_where_names_are_spoken_of(text: str, many: bool) -> None:
+    names = ["a", "b", *(f"c{number}" for number in range(50 if many else 1))]
+    assert {*spoken_of(names, text)} == {match.start() for match in re.finditer(r"(?<![\w.])[ab]\b", text)}
+
+
+@given(_texts("self.a(", "self.", "a(", "self.aa(", "self.self.b("))
+def test_where_methods_of_self_are_called(text: str) -> None:
+    found = re.finditer(r"self\.(?:a|b)\(", text)
+    assert _rows_of(text, calls_of_self({"a", "b"}, text)) == _rows_of(text, (match.start() for match in found))
 
 
 @given(_texts("global", "nonlocal", "global x", "nonlocal x, y"))
