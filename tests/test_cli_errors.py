@@ -60,7 +60,7 @@ def test_a_slip_of_the_pen() -> None:
 def test_the_help_is_no_error() -> None:
     for arguments in ([], ["--help"], ["check", "-h"], ["audit", "-h"]):
         result = CliRunner().invoke(main, arguments)
-        assert "Usage: " in result.output
+        assert "Usage: " in result.output, (arguments, result)
         assert "error: " not in result.output
 
 

@@ -33,10 +33,10 @@ def rewrite(code: str, name: str = "devlint/flow/made.py") -> str:
 
 def both(code: str, name: str = "devlint/flow/made.py") -> tuple[dict[str, Any], dict[str, Any]]:
     """What a module defines, as it is written and as it is compiled."""
-    plain: dict[str, Any] = {"__name__": "made"}
-    sys.modules.setdefault("made", sys)  # dataclasses look for the module of a class
+    # dataclasses look for the module of a class, which has to be one that was imported
+    plain: dict[str, Any] = {"__name__": __name__}
     exec(HEADER + code, plain)
-    other: dict[str, Any] = {"__name__": "made"}
+    other: dict[str, Any] = {"__name__": __name__}
     exec(rewrite(code, name), other)
     return plain, other
 
