@@ -129,3 +129,25 @@ def test_code_that_nests_deeply_does_not_end_it(compiled: Path, tmp_path: Path, 
     found, wanted = (run(*command, folder=folder) for folder in (compiled, ROOT))
     assert (found.returncode, found.stdout, found.stderr) == (wanted.returncode, wanted.stdout, wanted.stderr)
     assert found.returncode in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("variables", "line"),
+    [({"CC": "no-compiler"}, "No such file or directory: 'no-compiler'"), ({"CC": "false"}, "Command '['false', ")],
+)
+def test_a_build_that_fails_says_why_in_one_line(tmp_path: Path, variables: dict[str, str], line: str) -> None:
+    done = run("-m", "tools.compiling", str(tmp_path / "made"), folder=ROOT, **variables)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: devlint cannot be compiled: ")
+    assert line in done.stderr
+    assert len(done.stderr) < 300
+    assert done.stderr.count("\n") == 1
+
+
+def test_nothing_that_is_there_is_compiled_into(tmp_path: Path) -> None:
+    (tmp_path / "devlint").mkdir()
+    done = run("-m", "tools.compiling", str(tmp_path), folder=ROOT)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "exists" in done.stderr
+    assert list((tmp_path / "devlint").iterdir()) == []

@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tools.compiling.build import build
+from tools.compiling.build import CompilingError, build
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: python -m tools.compiling FOLDER")
-    build(Path(sys.argv[1]).resolve())
+    try:
+        build(Path(sys.argv[1]).resolve())
+    except (CompilingError, FileExistsError) as error:
+        sys.exit(f"error: {error}")

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 from tools.compiling.rewriting import rewrite
@@ -17,6 +18,7 @@ _OPTIMIZATION = "1"
 _MYPY = """
 [mypy]
 ignore_missing_imports = True
+# the sources are checked by the tests; what is rewritten tells mypy a little less
 ignore_errors = True
 
 [mypy-devlint.simulator.*,devlint.auditor.*,devlint.server.*,devlint.testing.*,devlint.report.*]
@@ -24,19 +26,36 @@ follow_imports = skip
 """
 
 
+class CompilingError(Exception):
+    """Why there is no compiled devlint, in one line."""
+
+
 def build(folder: Path, root: Path = ROOT) -> list[Path]:
-    """Compile devlint in a new ``folder``, and tell the files of the compiled modules there."""
+    """Compile devlint in a new ``folder``, and tell the files of the compiled modules there.
+
+    Raises CompilingError where the compiler, Python's headers, mypy or setuptools are missing.
+    """
     shutil.copytree(root / "devlint", folder / "devlint", ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyd"))
     paths = modules(folder)
     rewrite(folder, paths)
     (folder / "mypy.ini").write_text(_MYPY, encoding="utf-8")
     names = [path.relative_to(folder).as_posix() for path in paths]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-m", "tools.compiling.build", *names], cwd=folder, env=environment, check=True)
+    command = [sys.executable, "-m", "tools.compiling.build", *names]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise CompilingError(f"devlint cannot be compiled: {_reason(done.stdout, done.stderr)}")
     for path in paths:
         shutil.copyfile(root / path.relative_to(folder), path)
     shutil.rmtree(folder / "build")
     return sorted(path for path in folder.rglob("*") if path.suffix in (".so", ".pyd"))
+
+
+def _reason(*said: str) -> str:
+    """The line of a build's output that says why it failed: that of a compiler, or the last one."""
+    lines = [line.strip() for text in said for line in text.splitlines() if line.strip()] or ["no reason given"]
+    reason = next((line for line in lines if " error: " in line), lines[-1].partition("Error: ")[2] or lines[-1])
+    return textwrap.shorten(reason, 200, placeholder=" ...")
 
 
 def _compile(names: list[str]) -> None:
