@@ -167,7 +167,11 @@ class Device:
             return self
         if self.guard == guard or _follows(self.guard, guard, truth):
             return (_then(self) if truth else _other(self)).assume(guard, truth)
-        return choice(self.guard, _then(self).assume(guard, truth), _other(self).assume(guard, truth), self.text)
+        then, other = _then(self).assume(guard, truth), _other(self).assume(guard, truth)
+        if then is self.then and other is self.other and self.guard not in (then.guard, other.guard):
+            # most conditions are those of other choices
+            return self
+        return choice(self.guard, then, other, self.text)
 
     def guards(self) -> tuple[str, ...]:
         """The conditions on which it hangs, from the outside to the inside."""

@@ -51,6 +51,8 @@ _AVAILABLE_NAME = re.compile(
     re.IGNORECASE,
 )
 _CPU_NAME = re.compile(r"^(?:use_|force_)?cpu(?:_only)?$", re.IGNORECASE)
+_BACKENDS = frozenset({"gpu", "nccl"})
+"""Words that stand for accelerators, and are none that torch knows."""
 _SKIP = re.compile(r"skip|require|slow|nightly|gpu|cuda|accelerator|withCUDA|onlyCUDA", re.IGNORECASE)
 
 
@@ -258,16 +260,21 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 
 def names_accelerator(node: ast.expr) -> bool:
     """Whether a literal (or each of several) names an accelerator."""
-    if not isinstance(node, (ast.Constant, ast.Attribute, ast.Tuple, ast.List, ast.Set)):
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and _is_accelerator(node.value)
+    if isinstance(node, ast.Attribute):
+        return _MEMBER.fullmatch(node.attr) is not None
+    if not isinstance(node, (ast.Tuple, ast.List, ast.Set)):
         return False
-    options = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
-    texts = [option.value for option in options if isinstance(option, ast.Constant) and isinstance(option.value, str)]
-    places = [device.parse(text.rstrip(":")) for text in texts]
-    if any(text in ("gpu", "nccl") for text in texts):
-        return True
-    if all(isinstance(option, ast.Attribute) and _MEMBER.fullmatch(option.attr) for option in options):
-        return bool(options)
-    return bool(places) and all(place is not None and place.kind is Kind.ACCELERATOR for place in places)
+    if all(isinstance(option, ast.Attribute) and _MEMBER.fullmatch(option.attr) for option in node.elts):
+        return bool(node.elts)
+    texts = [option.value for option in node.elts if isinstance(option, ast.Constant) and isinstance(option.value, str)]
+    return not _BACKENDS.isdisjoint(texts) or (bool(texts) and all(map(_is_accelerator, texts)))
+
+
+def _is_accelerator(text: str) -> bool:
+    place = device.parse(text.rstrip(":"))
+    return text in _BACKENDS or (place is not None and place.kind is Kind.ACCELERATOR)
 
 
 def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:

@@ -96,8 +96,10 @@ def is_of(key: str, guard: str) -> bool:
 
 
 def _depends(place: Device, guard: str) -> bool:
+    if place.kind is not Kind.CHOICE:
+        return False
     item = guard.replace(LOOP, EACH, 1)
-    return place.kind is Kind.CHOICE and any(is_of(known, guard) or known == item for known in place.guards())
+    return any(is_of(known, guard) or known == item for known in place.guards())
 
 
 class Rounds:
@@ -134,9 +136,14 @@ class Rounds:
         return left and not any(isinstance(node, ast.Continue) for node in self.inside)
 
     @cached_property
+    def attributes(self) -> frozenset[str]:
+        """The names of the attributes that the loop speaks of."""
+        return frozenset(node.attr for node in self.inside if isinstance(node, ast.Attribute))
+
+    @property
     def trains(self) -> bool:
         """Whether something goes backward in it."""
-        return any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in self.inside)
+        return "backward" in self.attributes
 
     def _changed(self) -> Iterator[tuple[str, bool]]:
         """Each name that is assigned or written to, and whether it is written to."""

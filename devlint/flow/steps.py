@@ -10,6 +10,7 @@ from devlint.flow.values import Loader, Value
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
+    from devlint.flow.rounds import Rounds
 
 _TRAINS = frozenset({"backward", "zero_grad"})
 _ITSELF = frozenset({"self", "self.forward"})
@@ -20,16 +21,17 @@ def is_step_loop(frame: Frame, node: ast.AST, iterated: Value) -> bool:
     """Whether a loop runs training or evaluation steps."""
     if isinstance(iterated, Loader):
         return True
-    inside = frame.machine.rounds(node).inside
-    if any(isinstance(inner, ast.Attribute) and inner.attr in _TRAINS for inner in inside):
+    rounds = frame.machine.rounds(node)
+    if not rounds.attributes.isdisjoint(_TRAINS):
         return True
-    return isinstance(node, (ast.For, ast.AsyncFor)) and _evaluates(frame, node, inside)
+    return isinstance(node, (ast.For, ast.AsyncFor)) and _evaluates(frame, node, rounds)
 
 
-def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, inside: list[ast.AST]) -> bool:
+def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, rounds: Rounds) -> bool:
     """Whether each round moves what it got, and calls a network with that."""
-    if not any(isinstance(node, ast.Attribute) and node.attr in _MOVES for node in inside):
+    if rounds.attributes.isdisjoint(_MOVES):
         return False
+    inside = rounds.inside
     got = {node.id for node in nodes.walk(loop.target) if isinstance(node, ast.Name)}
     moved: set[str] = set()
     statements = [node for node in inside if isinstance(node, ast.Assign)]
