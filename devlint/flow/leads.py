@@ -120,11 +120,8 @@ def _moves_after(frame: Frame, node: ast.AST, name: str) -> bool:
     """Whether the function moves what ``name`` stands for, whichever it is, further down."""
     line = getattr(node, "end_lineno", 0)
     return any(
-        isinstance(later, ast.Attribute)
-        and later.attr in MOVERS
-        and later.lineno > line
-        and names.dotted(later.value) == name
-        for later in (frame.info.nodes if frame.info is not None else ())
+        later.attr in MOVERS and later.lineno > line and names.dotted(later.value) == name
+        for later in (frame.info.attributes if frame.info is not None else ())
     )
 
 
