@@ -63,8 +63,8 @@ def _curve() -> str:
     head = [
         "### Time against lines",
         "",
-        "Files drawn from six projects; a larger collection holds the smaller ones. The time for 1,000 lines leaves",
-        "out what every run begins with: that is what two lines cost.",
+        "Files drawn from six projects; a larger collection holds the smaller ones. *ms for 1,000 more* is what the",
+        "lines cost that the collection has more than the one above it.",
         "",
         f"| lines | `ast.parse`, CPU s | `libcst.parse_module` | {' | '.join(map(_measured_of, _VARIANTS))} |",
         f"|---:|---:|---:|{'---:|---:|---:|' * len(_VARIANTS)}",
@@ -73,23 +73,25 @@ def _curve() -> str:
 
 
 def _measured_of(variant: str) -> str:
-    return f"{variant.format('devlint, cold')} | ms for 1,000 lines | peak MiB"
+    return f"{variant.format('devlint, cold')} | ms for 1,000 more | peak MiB"
 
 
 def _points(rows: Sequence[Row]) -> Iterator[str]:
+    slopes = _slopes(rows)
     for corpus in dict.fromkeys(row.corpus for row in rows):
         of = {row.tool: row for row in rows if row.corpus == corpus}
         parsed = [_seconds(of[tool].cpu_seconds) if tool in of else "" for tool in (AST, LIBCST)]
         ours = [of.get(variant.format(COLD)) for variant in _VARIANTS]
         if any(ours):
             lines = f"{next(filter(None, ours)).lines:,}"
-            yield f"| {' | '.join([lines, *parsed, *(cell for row in ours for cell in _point(row))])} |"
+            yield f"| {' | '.join([lines, *parsed, *(cell for row in ours for cell in _point(row, slopes))])} |"
 
 
-def _point(row: Row | None) -> Sequence[str]:
+def _point(row: Row | None, slopes: Mapping[Row, float]) -> Sequence[str]:
     if row is None:
         return "", "", ""
-    return _seconds(row.cpu_seconds), f"{1e6 * _slope(row):.0f}", f"{row.peak_bytes / 2**20:.0f}"
+    slope = f"{1e6 * slopes[row]:.0f}" if row in slopes else ""
+    return _seconds(row.cpu_seconds), slope, f"{row.peak_bytes / 2**20:.0f}"
 
 
 Promise: TypeAlias = tuple[str, float, str]
@@ -123,16 +125,25 @@ def _of_all(variant: str) -> Iterator[Promise]:
     small = _by_tool("small").get(variant.format(COLD))
     if small is not None:
         yield "two lines: devlint, cold, wall s", small.seconds, f"at most {LITTLE}"
-    slopes = [_slope(row) for row in load("curve") if row.tool == variant.format(COLD)]
-    if slopes:
-        steepest = max(slopes) / min(slopes)
-        yield "time for a line: the most of the curve, times the least", steepest, f"less than {STEEPEST}"
+    slopes = [slope for row, slope in _slopes(load("curve")).items() if row.tool == variant.format(COLD)]
+    if len(slopes) > 1:
+        yield (
+            "time for one more line: the most of the curve, times the least",
+            max(slopes) / min(slopes),
+            f"less than {STEEPEST}",
+        )
 
 
-def _slope(row: Row) -> float:
-    """CPU seconds for a line, without what every run begins with: that is what two lines cost."""
-    beginning = _by_tool("small").get(row.tool)
-    return (row.cpu_seconds - (beginning.cpu_seconds if beginning is not None else 0)) / row.lines
+def _slopes(rows: Sequence[Row]) -> dict[Row, float]:
+    """CPU seconds for each line that a collection has more than the next smaller one."""
+    found: dict[Row, float] = {}
+    before: dict[str, Row] = {}
+    for row in sorted(rows, key=lambda row: row.lines):
+        smaller = before.get(row.tool)
+        if smaller is not None:
+            found[row] = (row.cpu_seconds - smaller.cpu_seconds) / (row.lines - smaller.lines)
+        before[row.tool] = row
+    return found
 
 
 def _by_tool(part: str) -> dict[str, Row]:

@@ -70,16 +70,20 @@ def test_what_is_wanted_is_held_against_the_compiled_devlint() -> None:
 
 
 def test_the_curve_tells_how_evenly_time_grows() -> None:
-    points = [row(COLD, cpu, corpus=str(lines), lines=lines) for lines, cpu in ((10_000, 1.0), (100_000, 13.0))]
-    kept.save("curve", points, [])
-    assert "| 100,000 |  |  | 13.0 | 130 | 1 |  |  |  |" in page.tables()
-    assert "| time for a line: the most of the curve, times the least |  | 1.30 | less than 1.5 |" in page.tables()
-    # what every run begins with grows with nothing, and each devlint has its own beginning
-    compiled = COMPILED.format(COLD)
-    kept.save("small", [row(COLD, 0.2), row(compiled, 0.4)], [])
-    kept.save("curve", [row(compiled, 0.9, corpus="10000", lines=10_000)], [])
-    assert "| 10,000 |  |  | 1.00 | 80 | 1 | 0.90 | 50 | 1 |" in page.tables()
-    assert "| time for a line: the most of the curve, times the least | 1.00 | 1.60 | less than 1.5 |" in page.tables()
+    def points(tool: str, *seconds: float) -> list[kept.Row]:
+        sizes = zip((10_000, 30_000, 100_000), seconds, strict=True)
+        return [row(tool, cpu, corpus=str(lines), lines=lines) for lines, cpu in sizes]
+
+    kept.save("curve", points(COLD, 1.0, 2.0, 9.0), [])
+    assert "| 10,000 |  |  | 1.00 |  | 1 |  |  |  |" in page.tables()
+    assert "| 30,000 |  |  | 2.00 | 50 | 1 |  |  |  |" in page.tables()
+    assert "| 100,000 |  |  | 9.00 | 100 | 1 |  |  |  |" in page.tables()
+    promise = "| time for one more line: the most of the curve, times the least |"
+    assert f"{promise}  | 2.00 | less than 1.5 |" in page.tables()
+    # what a run begins with costs the same everywhere, and each devlint has a curve of its own
+    kept.save("curve", points(COMPILED.format(COLD), 5.0, 5.4, 7.85), [])
+    assert "| 30,000 |  |  | 2.00 | 50 | 1 | 5.40 | 20 | 1 |" in page.tables()
+    assert f"{promise} 1.75 | 2.00 | less than 1.5 |" in page.tables()
 
 
 def test_nothing_measured_is_no_table() -> None:
