@@ -50,9 +50,10 @@ def run(targets: Sequence[Target], jobs: int, task: Task) -> Iterator[Outcome]:
 
 
 def _load() -> None:
-    """Load once what every worker needs, before it is a copy of this process: that took each of them half a second."""
-    import libcst  # noqa: F401  # by whoever writes a fix, which in much code somebody will
+    """Load once what every worker needs, before it is a copy of this process.
 
+    LibCST is not among it: loading it takes longer than all of this, and few files have anything to fix.
+    """
     import devlint.check.context
     import devlint.check.project
     import devlint.check.suppress
