@@ -145,6 +145,16 @@ def test_a_build_that_fails_says_why_in_one_line(tmp_path: Path, variables: dict
     assert done.stderr.count("\n") == 1
 
 
+def test_a_build_finds_what_pip_installs_for_it_alone(tmp_path: Path) -> None:
+    """Where a build needs a package, pip puts it into a folder of that build, and the folder into this variable."""
+    (tmp_path / "mypyc").mkdir()
+    (tmp_path / "mypyc/__init__.py").touch()
+    (tmp_path / "mypyc/build.py").write_text("raise ImportError('this is that of the build')")
+    searched = os.pathsep.join([str(ROOT), str(tmp_path)])
+    done = run("-m", "tools.compiling", str(tmp_path / "made"), folder=ROOT, PYTHONPATH=searched)
+    assert done.stderr == "error: devlint cannot be compiled: this is that of the build\n"
+
+
 def test_nothing_that_is_there_is_compiled_into(tmp_path: Path) -> None:
     (tmp_path / "devlint").mkdir()
     done = run("-m", "tools.compiling", str(tmp_path), folder=ROOT)

@@ -40,7 +40,9 @@ def build(folder: Path, root: Path = ROOT) -> list[Path]:
     rewrite(folder, paths)
     (folder / "mypy.ini").write_text(_MYPY, encoding="utf-8")
     names = [path.relative_to(folder).as_posix() for path in paths]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # pip lets Python find what a build needs through this variable, too
+    found = os.environ.get("PYTHONPATH")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *([found] if found else [])])}
     command = [sys.executable, "-m", "tools.compiling.build", *names]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
