@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import devlint
+from tools.compiling.build import CompilingError, build
 from tools.compiling.selected import modules
 
 ROOT = Path(devlint.__file__).parents[1]
@@ -153,6 +154,16 @@ def test_a_build_finds_what_pip_installs_for_it_alone(tmp_path: Path) -> None:
     searched = os.pathsep.join([str(ROOT), str(tmp_path)])
     done = run("-m", "tools.compiling", str(tmp_path / "made"), folder=ROOT, PYTHONPATH=searched)
     assert done.stderr == "error: devlint cannot be compiled: this is that of the build\n"
+
+
+def test_sources_that_cannot_be_rewritten_stop_a_build_with_the_reason(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "devlint", tmp_path / "devlint", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "devlint/sites.py").open("a") as file:
+        file.write("\n\n@dataclass(order=True)\nclass Ordered:\n    x: int\n")
+    with pytest.raises(
+        CompilingError, match=r"^devlint cannot be compiled: what a dataclass does with order is not known"
+    ):
+        build(tmp_path / "made", tmp_path)
 
 
 def test_nothing_that_is_there_is_compiled_into(tmp_path: Path) -> None:

@@ -178,6 +178,16 @@ def test_the_copies_that_the_interpreter_makes_need_no_dictionary() -> None:
         "@dataclass(order=True)\nclass A:\n    x: int\n",
         "@dataclass\nclass A:\n    x: int = field(init=False)\n",
         "@dataclass\nclass A:\n    x: ClassVar[int] = 3\n",
+        "@dataclass\nclass A:\n    x: InitVar[int] = 3\n",
+        "@dataclass\nclass A:\n    _: KW_ONLY\n    x: int\n",
+        "@dataclass\nclass A:\n    x: int = dataclasses.field(init=False)\n",
+        "@dataclass\nclass A:\n    x: int = field(compare=not True)\n",
+        "@dataclass(frozen=True)\nclass A:\n    x: int = field(compare=False, hash=True)\n",
+        "@dataclass\nclass A:\n    x: int\n    def __post_init__(self):\n        self.x += 1\n",
+        "@dataclass\nclass A:\n    x: int\n    def __eq__(self, that):\n        return True\n",
+        "@dataclass\nclass A:\n    x: int\n@dataclass\nclass B(A):\n    x: int\n",
+        "@dataclass\nclass A:\n    x: int = 3\n    y: int = x\n",
+        "@dataclass\nclass A:\n    x = 3\n    y: int = -x\n",
         "class A:\n    @cached_property\n    def x(self):\n        return 3\n",
         "@dataclass\nclass A:\n    x: int\n" * 2 + "@dataclass\nclass B(A):\n    z: int\n",
     ],
@@ -185,6 +195,52 @@ def test_the_copies_that_the_interpreter_makes_need_no_dictionary() -> None:
 def test_what_is_not_known_how_to_rewrite_stops_the_build(code: str) -> None:
     with pytest.raises(ValueError, match=r"known here|a kept property|several records"):
         rewrite(code)
+
+
+def test_a_default_may_have_the_name_of_its_field() -> None:
+    code = "x = 3\n\n@dataclass\nclass A:\n    x: int = -x\n\nresult = A().x\n"
+    plain, other = both(code)
+    assert other["result"] == plain["result"] == -3
+
+
+def test_a_factory_may_be_a_lambda_and_spelled_in_full() -> None:
+    code = """
+import dataclasses
+@dataclass
+class A:
+    x: list[int] = field(default_factory=lambda: [1])
+    y: list[int] = dataclasses.field(default_factory=list)
+A().y.append(2)
+result = A().x, A().y, A([3]).x
+"""
+    plain, other = both(code)
+    assert other["result"] == plain["result"] == ([1], [], [3])
+
+
+def test_a_base_is_known_by_its_name() -> None:
+    code = """
+from typing import Generic, TypeVar
+T = TypeVar("T")
+@dataclass
+class A(Generic[T]):
+    x: T
+@dataclass
+class B(A[int]):
+    y: int
+result = B(1, 2).x, B(1, 2) == B(2, 2)
+"""
+    plain, other = both(code)
+    assert other["result"] == plain["result"] == (1, False)
+
+
+def test_a_name_is_given_its_value_once_where_a_class_of_nodes_is_asked_for() -> None:
+    code = """
+parts = [ast.Pass(), ast.Name("x")]
+result = isinstance(part := parts.pop, (ast.Call, ast.Name)), isinstance(last := parts[-1], (ast.Call, ast.Name))
+"""
+    assert rewrite(code).count("parts[-1]") == 1
+    plain, other = both(code)
+    assert other["result"] == plain["result"] == (False, True)
 
 
 def test_a_kept_property_is_computed_once_and_can_be_set() -> None:

@@ -33,11 +33,15 @@ class CompilingError(Exception):
 def build(folder: Path, root: Path = ROOT) -> list[Path]:
     """Compile devlint in a new ``folder``, and tell the files of the compiled modules there.
 
-    Raises CompilingError where the compiler, Python's headers, mypy or setuptools are missing.
+    Raises CompilingError where the compiler, Python's headers, mypy or setuptools are missing, and where
+    the sources have something that cannot be rewritten.
     """
     shutil.copytree(root / "devlint", folder / "devlint", ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyd"))
     paths = modules(folder)
-    rewrite(folder, paths)
+    try:
+        rewrite(folder, paths)
+    except ValueError as error:
+        raise CompilingError(f"devlint cannot be compiled: {error}") from error
     (folder / "mypy.ini").write_text(_MYPY, encoding="utf-8")
     names = [path.relative_to(folder).as_posix() for path in paths]
     # pip lets Python find what a build needs through this variable, too

@@ -14,6 +14,8 @@ _ABSTRACT = frozenset(
     | {"excepthandler", "type_ignore", "type_param"}
 )
 """Classes of nodes that have subclasses."""
+_ONCE = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+"""What must not be computed once more for each class that ``isinstance`` is asked about."""
 
 
 class Generators(ast.NodeTransformer):
@@ -110,7 +112,7 @@ class Constants(ast.NodeTransformer):
             return node
         if function == "isinstance":
             kinds = _nodes(node.args[1])
-            if kinds and (len(kinds) == 1 or not any(isinstance(part, ast.Call) for part in ast.walk(node.args[0]))):
+            if kinds and (len(kinds) == 1 or not any(isinstance(part, _ONCE) for part in ast.walk(node.args[0]))):
                 return self._is_one_of(self.visit(node.args[0]), kinds)
         if function == "replace" and self._replaces and len(node.args) == 1:
             self.generic_visit(node)

@@ -22,7 +22,7 @@ def keep(node: ast.ClassDef) -> None:
 
 
 def _is_cached(decorator: ast.expr) -> bool:
-    return isinstance(decorator, ast.Name) and decorator.id == "cached_property"
+    return ast.unparse(decorator) in ("cached_property", "functools.cached_property")
 
 
 def _property(item: ast.FunctionDef, kind: str) -> list[ast.stmt]:

@@ -6,6 +6,7 @@ A dataclass writes its methods when the program runs, where no compiler sees the
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,6 +16,9 @@ UNCHANGED = "UNCHANGED"
 """What stands in ``replaced_`` for a field that stays as it is."""
 _KNOWN = frozenset({"frozen", "slots", "eq"})
 _OPTIONS = frozenset({"default", "default_factory", "kw_only", "compare", "hash", "repr"})
+_WRITTEN = frozenset({"__init__", "__post_init__", "__eq__", "__hash__", "__setattr__", "__delattr__"})
+"""Methods that a dataclass calls, or keeps where the class has one of its own."""
+_SPECIAL = re.compile(r"\b(ClassVar|InitVar|KW_ONLY)\b")
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Field:
     @property
     def value(self) -> str:
         """What the parameter says."""
-        return self.name if self.factory is None else f"{self.factory}() if {self.name} is None else {self.name}"
+        return self.name if self.factory is None else f"({self.factory})() if {self.name} is None else {self.name}"
 
     def argument(self, value: str) -> str:
         """A value for it in a call."""
@@ -58,12 +62,14 @@ class Records:
         self._fields = {node: self._all(node) for node in self._decorators}
 
     def _all(self, node: ast.ClassDef) -> list[Field]:
-        bases = [self._named.get(ast.unparse(base), []) for base in node.bases]
+        bases = [self._named.get(_last(base), []) for base in node.bases]
         if any(len(found) > 1 for found in bases):
             raise ValueError(f"{node.name} inherits from a name that several records have")
         # what the type of a base's field is called may be unknown where the class stands
         inherited = [replace(field, annotation="Any") for found in bases for base in found for field in self._all(base)]
-        return [*inherited, *(_field(item) for item in node.body if isinstance(item, ast.AnnAssign))]
+        fields = [*inherited, *(_field(item) for item in node.body if isinstance(item, ast.AnnAssign))]
+        _check(node, fields)
+        return fields
 
     def rewrite(self, node: ast.ClassDef) -> list[ast.stmt]:
         """Make a plain class of a dataclass, if it is one; what is to stand before it: the defaults of its fields."""
@@ -98,14 +104,51 @@ def _options(decorator: ast.Call | ast.Name) -> dict[str, bool]:
     return options
 
 
+def _last(base: ast.expr) -> str:
+    """The name of a base class, without its module, and without what stands in brackets."""
+    base = base.value if isinstance(base, ast.Subscript) else base
+    return base.attr if isinstance(base, ast.Attribute) else ast.unparse(base)
+
+
+def _check(node: ast.ClassDef, fields: list[Field]) -> None:
+    """Refuse a class of which the methods that are written for it would do something else."""
+    own = _WRITTEN & {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+    if own:
+        raise ValueError(f"{node.name}.{min(own)}: a dataclass with a method of its own for that is not known here")
+    names = [field.name for field in fields]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"{node.name}.{twice[0]}: a field that a base has, too, is not known here")
+    bound: set[str] = set()
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign) and item.value is not None:
+            used = sorted(bound & {part.id for part in ast.walk(item.value) if isinstance(part, ast.Name)})
+            if used:
+                raise ValueError(f"{ast.unparse(item)}: a default made of {node.name}.{used[0]} is not known here")
+        bound |= _binds(item)
+
+
+def _binds(item: ast.stmt) -> set[str]:
+    """The names that a statement of a class gives a value."""
+    if isinstance(item, (ast.FunctionDef, ast.ClassDef)):
+        return {item.name}
+    targets = item.targets if isinstance(item, ast.Assign) else []
+    if isinstance(item, ast.AnnAssign) and item.value is not None:
+        targets = [item.target]
+    return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+
+
 def _field(item: ast.AnnAssign) -> Field:
     value, given = item.value, dict[str, str]()
-    if "ClassVar" in ast.unparse(item.annotation):
-        raise ValueError(f"{ast.unparse(item)}: what belongs to the class is not known here")
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "field":
+    if _SPECIAL.search(ast.unparse(item.annotation)):
+        raise ValueError(f"{ast.unparse(item)}: what is no field is not known here")
+    if isinstance(value, ast.Call) and _last(value.func) == "field":
         given = {keyword.arg or "**": ast.unparse(keyword.value) for keyword in value.keywords}
         if not given.keys() <= _OPTIONS:
             raise ValueError(f"what a field does with {', '.join(sorted(given.keys() - _OPTIONS))} is not known here")
+        odd = [name for name in ("kw_only", "compare", "hash") if given.get(name, "True") not in ("True", "False")]
+        if odd or (given.get("compare") == "False" and given.get("hash") == "True"):
+            raise ValueError(f"{ast.unparse(item)}: what a field does with that is not known here")
     elif value is not None:
         given = {"default": ast.unparse(value)}
     compared = given.get("compare") != "False"
