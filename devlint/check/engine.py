@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 BYTES_WORTH_A_PROCESS = 200_000
 """Below this much code for each process, starting one costs more than it saves.
 
-Measured on parts of timm, seconds for one process and for two: 100 kB 0.33 and 0.49, 200 kB 0.44 and 0.52, 400 kB 0.78
-and 0.63, 800 kB 1.28 and 0.93.
+Measured on parts of timm, seconds for one process and for two: 200 kB 0.35 and 0.37, 400 kB 0.51 and 0.40, 800 kB 0.96
+and 0.68; compiled, 0.23 and 0.23, 0.34 and 0.30, 0.63 and 0.45.
 """
 
 TOO_LARGE = f"the file is larger than {LARGEST >> 20} MiB and is not read; exclude it if that is intended"
 FAILED = "devlint failed on this file, please report it"
-TOO_DEEP = 3_000
-"""Since 3.11 Python's parser makes no tree of this depth; running out of stack on one is no bug of ours."""
+TOO_DEEP = 1_000
+"""Running out of stack on a tree of this depth is no bug of ours: Python 3.12 stops compiled code soon after it."""
 
 
 class AnalysisError(Exception):
