@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from devlint.check import engine
 from tests import stubs
 
+# An example that takes a fifth of a second on a busy machine has not failed for that.
+settings.register_profile("devlint", settings.default, deadline=None)
+settings.load_profile("devlint")
 # Results that an earlier test left behind are for the tests of the cache alone.
 os.environ["DEVLINT_NO_CACHE"] = "1"
 
