@@ -24,39 +24,29 @@ class Generators(ast.NodeTransformer):
     What it yields is computed at once then: none of the sources' generators asks for what changes meanwhile.
     """
 
+    def __init__(self) -> None:
+        self._used_up: set[ast.expr] = set()
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """One that is used up by the function it is given to is left alone."""
         function = node.func
-        used = (isinstance(function, ast.Name) and function.id in _CONSUMERS) or (
-            isinstance(function, ast.Attribute) and function.attr in _TAKERS
-        )
-        if used and node.args and isinstance(node.args[0], ast.GeneratorExp):
-            node.args[0] = self._inside(node.args[0])
-        return self.generic_visit(node) if not used else self._rest(node)
-
-    def _rest(self, node: ast.Call) -> ast.Call:
-        first = node.args[:1] if node.args and isinstance(node.args[0], ast.GeneratorExp) else []
-        node.func = self.visit(node.func)
-        node.args = [*first, *(self.visit(argument) for argument in node.args[len(first) :])]
-        node.keywords = [self.visit(keyword) for keyword in node.keywords]
-        return node
+        consumes = isinstance(function, ast.Name) and function.id in _CONSUMERS
+        if consumes or (isinstance(function, ast.Attribute) and function.attr in _TAKERS):
+            self._used_up.update(node.args[:1])
+        return self.generic_visit(node)
 
     def visit_Starred(self, node: ast.Starred) -> ast.AST:
         """So is one that is unpacked."""
-        if isinstance(node.value, ast.GeneratorExp):
-            node.value = self._inside(node.value)
-            return node
+        self._used_up.add(node.value)
         return self.generic_visit(node)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
         """An iterator over a list."""
-        inside = self._inside(node)
-        made = ast.ListComp(inside.elt, inside.generators)
-        return ast.Call(ast.Name("iter", ast.Load()), [made], [])
-
-    def _inside(self, node: ast.GeneratorExp) -> ast.GeneratorExp:
         self.generic_visit(node)
-        return node
+        if node in self._used_up:
+            return node
+        made = ast.ListComp(node.elt, node.generators)
+        return ast.Call(ast.Name("iter", ast.Load()), [made], [])
 
 
 class Constants(ast.NodeTransformer):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from tools.compiling.records import last_name
+
 EMPTIED = frozenset({"Frame", "Machine", "Holder", "FunctionInfo", "ClassInfo", "Index"})
 """The classes whose objects :mod:`devlint.flow.dissolving` empties."""
 
@@ -62,7 +64,7 @@ def empty(node: ast.ClassDef) -> None:
     stored = (part for item in node.body if isinstance(item, ast.FunctionDef) for part in ast.walk(item))
     found = dict.fromkeys([*declared, *(part.attr for part in stored if _is_stored(part))])
     attributes = [name for name in found if name not in methods and declared.get(name) is None]
-    inherited = any(isinstance(base, (ast.Name, ast.Attribute)) and _last(base) in EMPTIED for base in node.bases)
+    inherited = any(last_name(base) in EMPTIED for base in node.bases)
     node.body += ast.parse(
         f"""
 __deletable__ = {attributes!r}
@@ -84,7 +86,3 @@ def _is_stored(part: ast.AST) -> bool:
         and isinstance(part.value, ast.Name)
         and part.value.id == "self"
     )
-
-
-def _last(base: ast.Name | ast.Attribute) -> str:
-    return base.id if isinstance(base, ast.Name) else base.attr

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-DECORATORS = frozenset({"dataclass", "immutable"})
+_DECORATORS = frozenset({"dataclass", "immutable"})
 UNCHANGED = "UNCHANGED"
 """What stands in ``replaced_`` for a field that stays as it is."""
 _KNOWN = frozenset({"frozen", "slots", "eq"})
@@ -62,7 +62,7 @@ class Records:
         self._fields = {node: self._all(node) for node in self._decorators}
 
     def _all(self, node: ast.ClassDef) -> list[Field]:
-        bases = [self._named.get(_last(base), []) for base in node.bases]
+        bases = [self._named.get(last_name(base), []) for base in node.bases]
         if any(len(found) > 1 for found in bases):
             raise ValueError(f"{node.name} inherits from a name that several records have")
         # what the type of a base's field is called may be unknown where the class stands
@@ -91,7 +91,7 @@ class Records:
 def _decorator(node: ast.ClassDef) -> ast.Call | ast.Name | None:
     for decorator in node.decorator_list:
         name = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if isinstance(name, ast.Name) and name.id in DECORATORS and isinstance(decorator, (ast.Call, ast.Name)):
+        if isinstance(name, ast.Name) and name.id in _DECORATORS and isinstance(decorator, (ast.Call, ast.Name)):
             return decorator
     return None
 
@@ -104,7 +104,7 @@ def _options(decorator: ast.Call | ast.Name) -> dict[str, bool]:
     return options
 
 
-def _last(base: ast.expr) -> str:
+def last_name(base: ast.expr) -> str:
     """The name of a base class, without its module, and without what stands in brackets."""
     base = base.value if isinstance(base, ast.Subscript) else base
     return base.attr if isinstance(base, ast.Attribute) else ast.unparse(base)
@@ -142,7 +142,7 @@ def _field(item: ast.AnnAssign) -> Field:
     value, given = item.value, dict[str, str]()
     if _SPECIAL.search(ast.unparse(item.annotation)):
         raise ValueError(f"{ast.unparse(item)}: what is no field is not known here")
-    if isinstance(value, ast.Call) and _last(value.func) == "field":
+    if isinstance(value, ast.Call) and last_name(value.func) == "field":
         given = {keyword.arg or "**": ast.unparse(keyword.value) for keyword in value.keywords}
         if not given.keys() <= _OPTIONS:
             raise ValueError(f"what a field does with {', '.join(sorted(given.keys() - _OPTIONS))} is not known here")
@@ -176,9 +176,10 @@ def _methods(name: str, fields: list[Field], options: dict[str, bool]) -> Iterab
             hashed = "".join(f"self.{field.name}, " for field in fields if field.hashed)
             yield "def __hash__(self) -> int:"
             yield f"    return hash(({hashed}))"
-    chosen = (f"self.{field.name} if {field.name} is {UNCHANGED} else {field.name}" for field in fields)
-    arguments = [field.argument(value) for field, value in zip(fields, chosen, strict=True)]
-    arguments.sort(key=lambda argument: any(argument.startswith(f"{field.name}=") for field in keywords))
+    arguments = [
+        field.argument(f"self.{field.name} if {field.name} is {UNCHANGED} else {field.name}")
+        for field in (*ordered, *keywords)
+    ]
     given = "".join(f", {field.name}: Any = {UNCHANGED}" for field in fields)
     yield f"def replaced_(self{', *' if fields else ''}{given}) -> {name}:"
     yield f"    return {name}({', '.join(arguments)})"
