@@ -53,7 +53,7 @@ def build(environments: Path) -> None:
     folder = place(environments)
     if folder.exists():
         return
-    if reason := _missing():
+    if reason := missing():
         raise CommandFailedError(f"devlint cannot be compiled: {reason}")
     print("compiling devlint", file=sys.stderr)
     environments.mkdir(parents=True, exist_ok=True)
@@ -73,8 +73,11 @@ def build(environments: Path) -> None:
                 raise
 
 
-def _missing() -> str:
-    """What it takes and is not there; elsewhere than on POSIX, setuptools has to look for a compiler itself."""
+def missing() -> str:
+    """What compiling takes and is not there, empty if nothing is missing.
+
+    Elsewhere than on POSIX, setuptools has to look for a compiler itself.
+    """
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
     if os.name == "posix" and not shutil.which(compiler):
         return f"there is no C compiler ({compiler})"
@@ -86,7 +89,8 @@ def _missing() -> str:
 def _reason(output: str) -> str:
     """The line that says most: the last error that is not about a process in which there was one."""
     lines = [line.strip() for line in output.splitlines() if "rror: " in line and "CalledProcessError" not in line]
-    return (lines or output.strip().splitlines() or ["no reason given"])[-1]
+    last = (lines or output.strip().splitlines() or ["no reason given"])[-1]
+    return last.rpartition("devlint cannot be compiled: ")[2]
 
 
 def prove(folder: Path) -> None:

@@ -105,7 +105,7 @@ def builder(tmp_path: Path, code: str) -> Callable[[], None]:
 
 def test_it_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(compiled, "_missing", str)
+    monkeypatch.setattr(compiled, "missing", str)
     build = builder(tmp_path, "pathlib.Path(sys.argv[1]).mkdir(); open('log', 'a').write('built')")
     build()
     build()
@@ -117,12 +117,20 @@ def test_a_build_that_fails_leaves_nothing_and_gives_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiled, "REPOSITORY", tmp_path)
-    monkeypatch.setattr(compiled, "_missing", str)
+    monkeypatch.setattr(compiled, "missing", str)
     failing = "import subprocess; pathlib.Path(sys.argv[1]).mkdir()\n"
     failing += "subprocess.run([sys.executable, '-c', 'raise OSError(\"Python.h is missing\")'], check=True)"
     with pytest.raises(CommandFailedError, match=r"^devlint cannot be compiled: OSError: Python.h is missing$"):
         builder(tmp_path, failing)()
     assert list((tmp_path / "environments").iterdir()) == []
+
+
+def test_the_reason_of_a_build_is_given_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(compiled, "missing", str)
+    failing = "sys.exit('error: devlint cannot be compiled: x.c:1: error: no')"
+    with pytest.raises(CommandFailedError, match=r"^devlint cannot be compiled: x.c:1: error: no$"):
+        builder(tmp_path, failing)()
 
 
 @pytest.mark.parametrize("changed", ["devlint/flow/x.py", "devlint/table.json", "tools/compiling/build.py"])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import devlint
+from tests.benchmarks.compiled import missing
 from tools.compiling.build import CompilingError, build
 from tools.compiling.selected import modules
 
@@ -35,10 +36,8 @@ def run(*command: str | Path, folder: Path, timeout: int = 600, **variables: str
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]):
-        pytest.skip("there is no C compiler")
-    if not Path(sysconfig.get_path("include"), "Python.h").exists():
-        pytest.skip("this Python has no headers for extensions")
+    if reason := missing():
+        pytest.skip(reason)
     folder = tmp_path_factory.mktemp("wheel")
     done = subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "-w", folder, ROOT],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -44,11 +43,9 @@ def build(folder: Path, root: Path = ROOT) -> list[Path]:
         raise CompilingError(f"devlint cannot be compiled: {error}") from error
     (folder / "mypy.ini").write_text(_MYPY, encoding="utf-8")
     names = [path.relative_to(folder).as_posix() for path in paths]
-    # pip lets Python find what a build needs through this variable, too
-    found = os.environ.get("PYTHONPATH")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *([found] if found else [])])}
-    command = [sys.executable, "-m", "tools.compiling.build", *names]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    # not by PYTHONPATH: pip needs that, and takes from it where an editable devlint is installed
+    begin = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tools.compiling import build; build.compile_here()"
+    done = subprocess.run([sys.executable, "-c", begin, *names], cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise CompilingError(f"devlint cannot be compiled: {_reason(done.stdout, done.stderr)}")
     for path in paths:
@@ -64,22 +61,18 @@ def _reason(*said: str) -> str:
     return textwrap.shorten(reason, 200, placeholder=" ...")
 
 
-def _compile(names: list[str]) -> None:
-    """Compile the modules of the current folder, beside their sources."""
+def compile_here() -> None:
+    """Compile the modules of the current folder that the command line names, beside their sources."""
     from mypyc.build import mypycify
     from setuptools import Distribution
 
     from tools.compiling.parallel import ParallelBuild
 
     extensions = mypycify(
-        ["--config-file", "mypy.ini", *names], opt_level=_OPTIMIZATION, debug_level="0", multi_file=True,
+        ["--config-file", "mypy.ini", *sys.argv[1:]], opt_level=_OPTIMIZATION, debug_level="0", multi_file=True,
         group_name="devlint",
     )  # fmt: skip
     command = ParallelBuild(Distribution({"name": "devlint", "ext_modules": extensions}))
     command.inplace = True
     command.ensure_finalized()
     command.run()
-
-
-if __name__ == "__main__":
-    _compile(sys.argv[1:])
