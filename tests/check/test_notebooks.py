@@ -136,6 +136,26 @@ class TestMagics:
         assert mismatches(IMPORTS, X, Y, "%time z = x + y") == [("DVL101", 4, 1, 11)]
         assert mismatches(IMPORTS, X, Y, "%time x = x.cuda()\nz = x + y") == []
 
+    @pytest.mark.parametrize(
+        "magic", ["%timeit ", "%timeit -n 10 -r3 -q ", "%timeit\t-o ", "%memit -r 1 ", "%prun -l 5 "]
+    )
+    def test_a_timed_expression_is_read(self, magic: str) -> None:
+        assert mismatches(IMPORTS, X, Y, f"{magic}x + y") == [("DVL101", 4, 1, 1 + len(magic))]
+
+    def test_what_timeit_assigns_is_lost(self) -> None:
+        assert mismatches(IMPORTS, X, Y, "%timeit x = x.cuda()\nz = x + y") == [("DVL101", 4, 2, 5)]
+
+    def test_what_is_timed_is_used(self, tree) -> None:
+        tree({"a.ipynb": notebook(IMPORTS, X, "%timeit x @ x", "x = x.cuda()", "%timeit x @ x")})
+        assert "DVL203" not in run("a.ipynb", "--select", "DVL203").output
+
+    def test_a_cell_may_begin_further_in(self) -> None:
+        assert mismatches(IMPORTS, f"  {X}\n  {Y}", "\n    %timeit x\n    z = x + y\nx + y") == [
+            ("DVL101", 3, 3, 9), ("DVL101", 3, 4, 1)
+        ]  # fmt: skip
+        (failure,) = mismatches(IMPORTS, X, "    z = 1\n  z = 2")
+        assert failure[:3] == ("DVL900", 3, 2)
+
     @pytest.mark.parametrize("text", ["a = (7\n% 3\n)", "s = '''\n!ls\n%time\nx?\n'''", "b = 7 \\\n% 3", "f(\n'%'\n)"])
     def test_what_is_python_stays_python(self, text: str) -> None:
         found = plain(text, count())
@@ -151,7 +171,7 @@ class TestMagics:
 LINES = st.sampled_from(
     ["x = 1", "", "  ", "%matplotlib inline", "!ls", "x?", "if x:\n    y = 2\n    !ls", "a = (1,\n 2)", "# c",
      "z = %who", "%time f(x)  # why", "!a \\\n b", "s = '''\n%x\n'''", "\u2028'é'", "def f():\n    return 1\n",
-     "'\\\n'"]
+     "'\\\n'", "    b = 1", "    %timeit -n 3 x", "%timeit -r3 x  # y", "%memit x = 1", "%time f(", "%time x = 1"]
 )  # fmt: skip
 
 
@@ -204,6 +224,13 @@ class TestWriting:
         assert new == old.replace("num_workers=4", "num_workers=4, pin_memory=True").replace(
             "x.to(device)", "x.to(device, non_blocking=True)"
         )
+
+    def test_a_fix_in_a_cell_that_begins_further_in(self, tree) -> None:
+        text = "  x = torch.ones(3)\n  x.cuda()\n  %timeit -n 3 f(torch.ones(3).to(d))"
+        tree({"a.ipynb": notebook(f"{IMPORTS}\nd = torch.device('cuda')", text, "!ls")})
+        run("a.ipynb", "--fix", "--unsafe-fixes", "--select", "DVL102,DVL203")
+        fixed = "  x = torch.ones(3)\n  x = x.cuda()\n  %timeit -n 3 f(torch.ones(3, device=d))"
+        assert sources(Path("a.ipynb").read_bytes())[1:] == [fixed, "!ls"]
 
     def test_an_import_comes_with_a_fix(self, tree) -> None:
         device = 'device = "cuda" if cuda.is_available() else "cpu"'

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from devlint.check.source import ParseFailure, split_lines
@@ -20,7 +20,10 @@ _ESCAPES = ("%", "!", "?", ",", ";", "/")
 """With what IPython's own lines begin: the last three call a function without the brackets."""
 _PYTHON_CELLS = frozenset({"capture", "debug", "memit", "mprun", "prun", "time", "timeit"})
 """Magics of a cell whose text is Python, run in the notebook itself."""
-_TIMED = re.compile(r"(?P<indent>\s*)%time (?P<rest>[^\s-].*)")
+_TIMED = re.compile(
+    r"(?P<before>(?P<indent>\s*)%(?P<name>time|timeit|memit|prun)(?:[ \t]+-\w+(?:[ \t]+\d+)?)*[ \t]+)(?P<rest>[^\s-].*)"
+)
+"""Magics of a line whose text is Python, with their options."""
 _ASSIGNED = re.compile(r"(?P<target>\s*[A-Za-z_][\w.,\s\[\]'\"]*?\s*=\s*)[%!](?!=)")
 _ASKED = re.compile(r"\s*(?:\?{1,2}\s*[\w.*%]+|%{0,2}[\w.*\[\]'\"()]+\?{1,2})\s*;?\s*")
 _LEXEME = re.compile(r"#.*|'''|\"\"\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[()\[\]{}]")
@@ -32,10 +35,14 @@ class SkippedCell(Exception):  # noqa: N818  # it is no error that a cell holds 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A cell without what IPython adds; ``replaced`` are the lines in whose place others stand, by their marks."""
+    """A cell without what IPython adds; ``replaced`` are the lines in whose place others stand, by their marks.
+
+    ``indented``: the cell begins further in than it may, which IPython overlooks, so that it has to follow an ``if``.
+    """
 
     text: str
     replaced: dict[str, str]
+    indented: bool = False
 
 
 def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
@@ -57,7 +64,13 @@ def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
         _replace(lines, numbers, replaced)
         if replaced:
             failure = _failure("\n".join(lines))
-    return Plain("\n".join(lines), replaced) if failure is None else failure
+    code = "\n".join(lines)
+    if failure is not None and lines[first][:1] in (" ", "\t"):
+        failure = _failure(f"if 1:\n{code}")
+        if failure is None:
+            return Plain(code, replaced, indented=True)
+        failure = replace(failure, row=max(failure.row - 1, 1))
+    return Plain(code, replaced) if failure is None else failure
 
 
 def restored(line: str, replaced: dict[str, str]) -> str:
@@ -69,11 +82,10 @@ def restored(line: str, replaced: dict[str, str]) -> str:
     before, mark, after = line[:at], line[at:end], line[end:]
     original = replaced[mark]
     timed = _TIMED.fullmatch(original)
-    if timed is None:
+    if timed is None or not _is_run(timed):
         return original + after
-    indent = timed["indent"]
     code = before.removesuffix("  # ")
-    return f"{indent}%time {code[len(indent) + len('if 1: ') :]}{after}"
+    return f"{timed['before']}{code[len(timed['before']) :]}{after}"
 
 
 def _replace(lines: list[str], numbers: count[int], replaced: dict[str, str]) -> None:
@@ -98,8 +110,9 @@ def _python(line: str, numbers: count[int], replaced: dict[str, str]) -> str | N
     """What stands in the place of a line, ``None`` where it is Python."""
     stripped = line.strip()
     timed = _TIMED.fullmatch(line)
-    if timed is not None and _failure(timed["rest"]) is None:
-        return _instead(f"{timed['indent']}if 1: {timed['rest']}", line, numbers, replaced)
+    if timed is not None and _is_run(timed):
+        code = f"{timed['indent']}if 1:".ljust(len(timed["before"]))
+        return _instead(f"{code}{timed['rest']}", line, numbers, replaced)
     if stripped[:1] in _ESCAPES:
         return _instead(f"{_indent(line)}pass", line, numbers, replaced)
     assigned = _ASSIGNED.match(line)
@@ -108,6 +121,12 @@ def _python(line: str, numbers: count[int], replaced: dict[str, str]) -> str | N
     if _ASKED.fullmatch(line) and "?" in line:
         return _instead(f"{_indent(line)}pass", line, numbers, replaced)
     return None
+
+
+def _is_run(timed: re.Match[str]) -> bool:
+    """Whether a magic runs Python, and as if it stood there: what `%timeit` assigns is lost, other than by `%time`."""
+    rest = timed["rest"]
+    return _failure(rest) is None and (timed["name"] in ("time", "prun") or _failure(f"({rest}\n)") is None)
 
 
 def _instead(code: str, line: str, numbers: count[int], replaced: dict[str, str]) -> str:

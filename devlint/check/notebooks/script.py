@@ -16,6 +16,8 @@ from devlint.finding import Edit, Finding, Fix, Place, Span
 
 _HEAD = f"# {MARK}; coding: utf-8\n"
 """Comes first, so that no comment of a cell can ask for another encoding."""
+_INDENTED = f"if 1:  # {MARK} indented;\n"
+"""Comes before a cell that begins further in than it may."""
 _BORDER = re.compile(rf"^pass  # {MARK} cell (\d+);$", re.MULTILINE)
 
 
@@ -48,7 +50,7 @@ class Script:
             good.append(number)
             replaced |= found.replaced
             # a statement between the cells: no comment of one speaks of another, and no fix reaches across
-            parts += [found.text, f"\npass  # {MARK} cell {number};\n"]
+            parts += [_INDENTED if found.indented else "", found.text, f"\npass  # {MARK} cell {number};\n"]
         text = "".join(parts)
         return cls(text, replaced, tuple(good), tuple(broken), _starts(text))
 
@@ -70,7 +72,7 @@ class Script:
         for match in _BORDER.finditer(self.text):
             body = self.text[reached : match.start()].removesuffix("\n")
             reached = match.end() + 1
-            texts[int(match[1])] = body.replace(_HEAD, "", 1)
+            texts[int(match[1])] = body.removeprefix(_HEAD).removeprefix(_INDENTED)
         whole = "\n".join(texts.values())
         if sorted(re.findall(rf"{MARK} \d+;", whole)) != sorted(self.replaced):
             raise UnfixableError("a magic of IPython would be lost; please report it")
@@ -124,5 +126,7 @@ class Script:
 
 def _starts(text: str) -> list[int]:
     """The rows in which the cells begin."""
-    rows = [row for row, line in enumerate(split_lines(text), 1) if _BORDER.fullmatch(line)]
-    return [2, *(row + 1 for row in rows[:-1])]
+    lines = split_lines(text)
+    rows = [1, *(row for row, line in enumerate(lines, 1) if _BORDER.fullmatch(line))]
+    # the row after the head or a border, counted from 1, is the item of that row's own number, counted from 0
+    return [row + 1 + (lines[row] + "\n" == _INDENTED) for row in rows[:-1]]
