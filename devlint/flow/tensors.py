@@ -55,6 +55,8 @@ _UNDIFFERENTIATED = frozenset(
     isfinite""".split()
 )
 """What no gradient comes back through."""
+_SELF_PERHAPS = frozenset({"contiguous", "float", "double", "half", "bfloat16", "requires_grad_"})
+"""Methods that return the tensor itself where there is nothing to do: a parameter may stay one."""
 _MATRICES = {"mm": 2, "addmm": 2, "bmm": 3, "baddbmm": 3, "outer": 2}
 """Functions whose results have so many dimensions."""
 _PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue", "cummax", "cummin"})
@@ -196,13 +198,9 @@ def deciding(operands: list[tuple[ast.AST, Value, str]], entry: table.Function) 
 
 def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
     """The result with what is known of its dimensions; several results where the function returns several."""
-    if name in _UNDIFFERENTIATED:
-        result = replace(result, grad="")
+    result = _collecting(call, name, result, tensor)
     if name in _MATRICES:
         return replace(result, many=True, rank=_MATRICES[name], certain=True)
-    if name == "requires_grad_" and not tensor.grad:
-        asked = call.argument(0, "requires_grad")
-        result = replace(result, grad="leaf" if asked is None or factories.is_true(asked) else "")
     given = [key for key in call.keywords if key in ("dim", "axis", "keepdim")]
     has_dim = bool(given) or (bool(call.positional) and name not in ("norm",))
     if name in REDUCTIONS:
@@ -227,6 +225,18 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
     if name in ("select", "diagonal", "dot", "inner"):
         return replace(result, many=None, rank=None, certain=True)
     return replace(result, rank=None, certain=True)
+
+
+def _collecting(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor:
+    """The result with what is known of its gradients."""
+    if name in _UNDIFFERENTIATED:
+        return replace(result, grad="")
+    if tensor.grad == "parameter" and name in _SELF_PERHAPS:
+        return replace(result, grad=tensor.grad, buffer=tensor.buffer)
+    if name == "requires_grad_" and not tensor.grad:
+        asked = call.argument(0, "requires_grad")
+        return replace(result, grad="leaf" if asked is None or factories.is_true(asked) else "")
+    return result
 
 
 def _reshaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor:

@@ -168,7 +168,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     )
     frame.emit(site)
     managed.move(frame, call, receiver, node, target.device, target.plain)
-    if tensor.grad in gradients.LEAVES:
+    if tensor.grad in gradients.LEAVES and not (target.device is None and _to_default_type(call)):
         gradients.note(frame, call, node, tensor, target.device)
     if target.device is None:
         return receiver
@@ -195,6 +195,12 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
         return _moved_stranger(frame, call, receiver, target.device)
     return _moved(frame, call, tensor, target.device)
+
+
+def _to_default_type(call: Call) -> bool:
+    """Whether numbers are to get the type that those of most leaves have: such a tensor is returned as it is."""
+    given = call.keywords.get("dtype") or call.argument(0, "device")
+    return isinstance(given, Named) and given.path in ("torch.float32", "torch.float")
 
 
 def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import cached_property
 
 from devlint import traces
 from devlint.device import Kind
@@ -57,6 +58,7 @@ class MissingPinMemory(Rule):
       only where the rule is selected.
     - The batches are on an accelerator already: pinning them would raise.
     - The batches go to `cpu` or `mps`, or are not moved in a loop.
+    - The loader leaves the code that can be seen, in a file for TPUs, which uses `torch_xla`.
     - The batches are objects of the program's own: a `collate_fn` that makes them, `batch_size=None`.
     - The default device of the file is an accelerator.
 
@@ -90,7 +92,7 @@ class MissingPinMemory(Rule):
             if moves and _turned_off(site):
                 yield _for_those_who_ask(site, moves)
             return
-        if not moves and (site.moves or not site.escapes or site.scope.test):
+        if not moves and (site.moves or not site.escapes or site.scope.test or self._for_tpus):
             return
         if site.pinned:
             return
@@ -107,6 +109,11 @@ class MissingPinMemory(Rule):
             + _overlap(moves),
             fix=self._fix(site, moves),
         )
+
+    @cached_property
+    def _for_tpus(self) -> bool:
+        """Whether the file knows of torch_xla, whose loaders make no use of pinned memory."""
+        return any("torch_xla" in line for line in self.source.lines)
 
     def _fix(self, site: Load, moves: list[Transfer]) -> Fix | None:
         if site.via:
