@@ -193,7 +193,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     if isinstance(receiver, Batches):
         return replace(receiver, device=target.device, parts=())
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
-        return _moved_stranger(frame, call, receiver, target.device)
+        return _moved_stranger(frame, call, node.value, target.device)
     return _moved(frame, call, tensor, target.device)
 
 
@@ -232,10 +232,10 @@ def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:
     )
 
 
-def _moved_stranger(frame: Frame, call: Call, receiver: Unknown | Opaque, place: Device) -> Value:
-    """A moved value which may be a tensor or a module: it keeps an identity, and its device is known."""
-    text = receiver.text if isinstance(receiver, Opaque) else frame.machine.text(call.node)
-    return Tensor(place, certain=False, story=(Step(call.node, f"`{text}` is moved to {place} here"),))
+def _moved_stranger(frame: Frame, call: Call, moved: ast.expr, place: Device) -> Value:
+    """A moved value which may be a tensor or a module: its device is known."""
+    story = Step(call.node, f"`{frame.machine.text(moved)}` is moved to {place} here")
+    return Tensor(place, certain=False, story=(story,))
 
 
 def _defines(receiver: Value, name: str) -> bool:

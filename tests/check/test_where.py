@@ -56,6 +56,15 @@ def test_the_story_leads_from_the_last_place_to_the_first() -> None:
     assert (5, "`device` is `cuda` where an accelerator is available, else the CPU") in story(answer)
 
 
+def test_what_is_moved_is_told_as_it_is_written() -> None:
+    code = """
+    def train(batch, sizes):
+        batch = {k: v.to("cuda") for k, v in batch.items()}
+        return batch, sizes[:batch.size].cpu()  # here
+    """
+    assert story(ask(code, "batch")[0]) == [(6, "`v` is moved to `cuda` here")]
+
+
 def test_a_name_is_asked_where_it_stands() -> None:
     """Read it is on one device, assigned in the same line on another."""
     code = "x = torch.zeros(3)\nx = x.cuda()  # here\nx = x.cpu()\n"
