@@ -37,7 +37,7 @@ def note(frame: Frame, call: Call, node: ast.Attribute, tensor: Tensor, target: 
     rebound = bool(use.target) and use.target in (names.dotted(node.value), made)
     if use.lost or not (rebound or made == _MOVER or (made and use.gradient)):
         return
-    if tensor.grad == "leaf" and not use.target:
+    if (tensor.grad == "leaf" and not use.target) or (_is_frozen(frame, node.value) and not use.kept):
         return
     operand = frame.operand(node.value, tensor)
     frame.emit(
@@ -56,17 +56,38 @@ def _made_here(frame: Frame, node: ast.expr) -> str:
     return _MOVER if asks or frame.machine.index.resolve(names.dotted(node.func)) == _PARAMETER else ""
 
 
+def _is_frozen(frame: Frame, node: ast.expr) -> bool:
+    """Whether a parameter is asked to collect no gradient, wherever the function makes it."""
+    makers: list[ast.expr] = [node]
+    if isinstance(node, ast.Name):
+        assigned = [part for part in frame.inside if isinstance(part, ast.Assign)]
+        makers = [part.value for part in assigned if node.id in map(names.dotted, part.targets)]
+        makers = [maker for maker in makers if not _is_move_of(maker, node.id)]
+    return bool(makers) and all(isinstance(maker, ast.Call) and _without_gradient(maker) for maker in makers)
+
+
+def _is_move_of(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and names.dotted(node.func.value) == name
+
+
+def _without_gradient(call: ast.Call) -> bool:
+    asked = (keyword.value for keyword in call.keywords if keyword.arg == "requires_grad")
+    return any(isinstance(value, ast.Constant) and value.value is False for value in asked)
+
+
 class _Use:
     """What the function does with the result of a move.
 
     ``target`` is the name or attribute that it is given; ``gradient`` where the gradient of that name is wanted;
-    ``lost`` says that nobody means it to be a leaf: it is detached, asked to keep its gradient, or only computed with.
+    ``lost`` says that nobody means it to be a leaf: it is detached, asked to keep its gradient, or only computed with;
+    ``kept`` that something outside of the function may hold it as a parameter.
     """
 
     def __init__(self, frame: Frame, call: ast.Call) -> None:
         self.target = ""
         self.gradient: Step | None = None
         self.lost = False
+        self.kept = False
         for node in frame.inside:
             if isinstance(node, ast.Assign) and node.value is call and len(node.targets) == 1:
                 self.target = names.dotted(node.targets[0])
@@ -78,6 +99,7 @@ class _Use:
             elif isinstance(node, ast.Call) and call in node.args:
                 self.lost = self.lost or _last(node.func) not in _HOLDERS
         self.lost = self.lost or _is_made_anew(frame, call)
+        self.kept = "." in self.target or not self.target
         if self.target:
             self._follow(frame)
 
@@ -89,8 +111,10 @@ class _Use:
                     self.gradient = self.gradient or Step(node, "its gradient is read here")
             elif isinstance(node, ast.Assign) and names.dotted(node.value) == self.target:
                 self.lost = self.lost or _registers(node)
+                self.kept = self.kept or not all(isinstance(target, ast.Name) for target in node.targets)
             elif isinstance(node, ast.Call) and any(self.target == name for name in _given(node)):
                 path = frame.machine.index.resolve(names.dotted(node.func))
+                self.kept = self.kept or _last(node.func) in (*_HOLDERS, "setattr")
                 if path.startswith("torch.optim."):
                     self.gradient = self.gradient or Step(node, "handed to an optimizer here")
 

@@ -228,6 +228,8 @@ def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
     """What ``gpu >= 0``, ``gpu is None`` or ``len(gpus) > 0`` tells of an accelerator: +1, -1, or 0."""
     if isinstance(left, ast.Call) and names.dotted(left.func) == "len" and left.args:
         left = left.args[0]
+    if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "get_device":
+        return _tensor_index_test(operator, right)
     name = names.dotted(left).rpartition(".")[2]
     accelerated, of_device = _speaks_of_devices(name)
     if not accelerated and not (of_device and _is_number(right)):
@@ -238,6 +240,14 @@ def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
         return -1
     number = ast.unparse(right)
     return -1 if number in ("-1", "0") else int(number.isdigit() and accelerated)
+
+
+def _tensor_index_test(operator: ast.cmpop, right: ast.expr) -> int:
+    """What a comparison of ``x.get_device()``, which is -1 on the CPU, tells: +1, -1, or 0."""
+    if isinstance(operator, (ast.Eq, ast.NotEq)):
+        return -1 if ast.unparse(right) == "-1" else 0
+    # `<=` and `<` share their text with their opposites
+    return int(ast.unparse(right) == ("-1" if isinstance(operator, (ast.Gt, ast.LtE)) else "0"))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -82,7 +82,7 @@ class InvalidDeviceValue(Rule):
     - Ranks and other numbers, which are indices of the current accelerator.
     - The `device=` of anything but torch's own functions, and `.to(...)` of what is not proven to be a tensor or a
       module.
-    - `x.get_device()` where the code runs only where there is an accelerator.
+    - `x.get_device()` where the code runs only where there is an accelerator, or asks whether it is -1.
 
     ## Fix safety
     Safe: `x.get_device()` becomes `x.device`, a device for `device_type` gets `.type`, `True` for a device becomes

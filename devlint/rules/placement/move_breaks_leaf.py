@@ -57,6 +57,7 @@ class MoveBreaksLeaf(Rule):
     - The order is right: `.to(device).requires_grad_()`, `.detach().requires_grad_()` after the move.
     - `retain_grad()` is called on the copy.
     - The tensor is there already, or it only goes into a computation, or is returned.
+    - A parameter with `requires_grad=False` that the function keeps to itself.
     - The receiver is not proven to be a tensor: modules have `.requires_grad_()`, too, and move in place.
 
     ## Fix safety
