@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os.path
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.rules.blocks import function_at, statement_of
@@ -104,12 +105,33 @@ def device_at_hand(scope: Scope, *receivers: str) -> str:
     return ""
 
 
-def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope, *receivers: str) -> str:
+def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> str:
     """The device at hand to say in the place of CUDA: not that of something which the function itself moves there."""
-    device = device_at_hand(scope, *receivers)
+    calls = [part for part in ast.walk(around(source, node)) if isinstance(part, ast.Call)]
+    moved = next((_moved(call) for call in calls if call is node or node in _given(call)), None)
+    device = device_at_hand(scope, *_sources(moved))
     owner = device.removesuffix(".device")
-    calls = (part for part in ast.walk(around(source, node)) if isinstance(part, ast.Call))
     return "" if owner != device and any(_to_cuda(call, owner) for call in calls) else device
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _moved(call: ast.Call) -> ast.expr | None:
+    """What a call of `.to` or `.cuda` moves."""
+    return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda") else None
+
+
+def _sources(moved: ast.expr | None) -> Iterator[str]:
+    """What is moved, and the tensors that it is a part or a view of: in ``mask.t()[None].cuda()`` that is ``mask``."""
+    part: ast.expr | None = moved
+    while part is not None and (part is moved or ast.unparse(part) != "self"):
+        yield ast.unparse(part)
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            part = part.func.value
+        else:
+            part = part.value if isinstance(part, ast.Subscript) else None
 
 
 def _to_cuda(call: ast.Call, owner: str) -> bool:

@@ -131,6 +131,23 @@ def test_a_device_is_not_taken_from_the_value_that_moves() -> None:
     assert report.help.startswith("choose once")
 
 
+@pytest.mark.parametrize(
+    ("text", "devices", "told"),
+    [
+        ("mask = mask.permute(2, 1, 0)[None].cuda()", ("mask.device",), ""),
+        ("y = embedding[:, 0].t().to(device='cuda')", ("embedding.device",), ""),
+        ("y = embedding[:, 0].t().to('cuda')", ("embedding.device", "other.device"), "other.device"),
+        ("y = torch.zeros(mask.shape, device='cuda')", ("mask.device",), "mask.device"),
+        ("y = self.encode(x).cuda()", ("self.device",), "self.device"),
+    ],
+)
+def test_a_part_of_a_tensor_is_not_moved_to_where_the_tensor_is(text: str, devices: tuple[str, ...], told: str) -> None:
+    source = source_of(f"{text}\n")
+    cuda_literals = [node for node in ast.walk(source.tree) if isinstance(node, ast.Constant) and node.value == "cuda"]
+    node = cuda_literals[0] if cuda_literals else call_in(source, "cuda")
+    assert edits.device_instead_of_cuda(source, node, Scope(devices=devices)) == told
+
+
 @pytest.mark.parametrize("name", ["rank", "global_rank", "gpu_id", "device_ids", "device_id", "args.local_rank"])
 def test_a_number_is_no_device_to_name(name: str) -> None:
     assert not edits.device_at_hand(Scope(devices=(name,)))

@@ -81,7 +81,7 @@ class HardcodedCudaCall(Rule):
         if site.empty:
             yield _without_effect(site)
             return
-        device = edits.device_instead_of_cuda(self.source, site.node, site.scope, site.value.text)
+        device = edits.device_instead_of_cuda(self.source, site.node, site.scope)
         given, safe = _given_device(site)
         call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda({given})"
         if given:
