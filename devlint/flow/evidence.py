@@ -52,7 +52,8 @@ def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
     something else.
     """
     arguments = info.node.args
-    found = dict.fromkeys(_shown_tensors(info), "tensor")
+    others = set(_required_otherwise(info))
+    found = {name: "tensor" for name in _shown_tensors(info) if name not in others}
     found.update(dict.fromkeys(_on_the_host(info.calls), "host"))
     if forward and len(arguments.args) > 1:
         first = arguments.args[1].arg
@@ -128,6 +129,23 @@ def _shown_tensors(info: FunctionInfo) -> Iterator[str]:
     for item in info.of(ast.Subscript):
         if isinstance(item.value, ast.Name) and isinstance(item.slice, ast.Tuple) and _is_sliced(item.slice):
             yield item.value.id
+
+
+def _required_otherwise(info: FunctionInfo) -> Iterator[str]:
+    """The names that have to be of another class than a tensor's for the function to go on."""
+    tests = {
+        call: call.args[0].id
+        for call in info.calls
+        if isinstance(call.func, ast.Name) and call.func.id == "isinstance" and len(call.args) == 2
+        if isinstance(call.args[0], ast.Name) and "Tensor" not in names.code(call.args[1])
+    }
+    for node in info.nodes if tests else ():
+        required: ast.expr | None = node.test if isinstance(node, ast.Assert) else None
+        if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Raise)):
+            denied = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+            required = node.test.operand if denied and isinstance(node.test, ast.UnaryOp) else None
+        if isinstance(required, ast.Call) and required in tests:
+            yield tests[required]
 
 
 def _is_sliced(parts: ast.Tuple) -> bool:

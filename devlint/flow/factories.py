@@ -187,6 +187,13 @@ def _data_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
     return None, None
 
 
+def _has_part(call: Call) -> bool | None:
+    """Whether a size such as ``(*shape, 1)`` has a part besides those that are unpacked into it."""
+    node = call.argument_node(0, "size")
+    parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else ()
+    return True if any(not isinstance(part, ast.Starred) for part in parts) else None
+
+
 def _size_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
     given = call.positional
     if name == "randint":
@@ -202,7 +209,7 @@ def _size_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
         return True, None
     first = given[0]
     if isinstance(first, Sequence):
-        return (None, None) if first.items is None else (bool(first.items), len(first.items))
+        return (_has_part(call), None) if first.items is None else (bool(first.items), len(first.items))
     if name in ("full", "new_full"):
         return True, None
     if call.open or call.starred:
