@@ -1,4 +1,4 @@
-"""Random orders of data sets: which generator they are drawn with, and on which device."""
+"""Random numbers, and orders of data sets: which generator they are drawn with, and on which device."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
-from devlint.flow.values import Const, DeviceValue, Named, Stateful, Value, named_place
+from devlint.flow.operations import blend, meet, stranded
+from devlint.flow.values import Const, DeviceValue, Named, Stateful, Tensor, Value, as_tensor, named_place
+from devlint.immutable import replace
 from devlint.loader_sites import Draw
 from devlint.sites import Step
 
 if TYPE_CHECKING:
+    import ast
+
     from devlint.flow.frame import Call, Frame
 
 GENERATOR = "torch.Generator"
@@ -58,6 +62,29 @@ def made(frame: Frame, call: Call) -> Stateful:
     elif given is not None and not (isinstance(given, Const) and given.value is None):
         place = named_place(given) or device.UNKNOWN
     return Stateful(GENERATOR, (DeviceValue(place, call.node),), call.node)
+
+
+def seeded(frame: Frame, call: Call, path: str) -> Stateful:
+    """``torch.manual_seed``, which returns the generator of the CPU."""
+    return Stateful(GENERATOR, (DeviceValue(device.CPU, call.node),), call.node)
+
+
+def numbers(frame: Frame, call: Call, operator: str, met: tuple[ast.AST, Value], result: Value) -> Value:
+    """Numbers are drawn where ``met`` is, a tensor and its node: the generator has to be there, too.
+
+    Returns the result, which is where it was meant to be if that surely fails.
+    """
+    node, tensor = met
+    given = call.keywords.get("generator")
+    place = None if given is None else _place(given)
+    if given is None or place is None or not isinstance(tensor, Tensor):
+        return result
+    made_at = given.node if isinstance(given, Stateful) else None
+    story = () if made_at is None else (Step(made_at, f"the generator is made on {place} here"),)
+    generator = Tensor(place, many=True, certain=True, story=story)
+    operands = ((call.keyword_nodes["generator"], generator, "generator"), (node, tensor, ""))
+    clash = meet(frame, call.node, operator, "generator", operands)
+    return replace(stranded(as_tensor(result)), device=blend(generator, tensor).device) if clash else result
 
 
 def note(frame: Frame, call: Call, path: str) -> None:

@@ -40,6 +40,7 @@ from devlint.flow.values import (
     Value,
     as_tensor,
     named_place,
+    surely_tensor,
 )
 from devlint.immutable import replace
 from devlint.sites import ApiCall, Step
@@ -102,6 +103,9 @@ def _worked(frame: Frame, call: Call, path: str, entry: table.Function, result: 
     place = as_tensor(result).device
     first = call.argument(0, "input")
     node = call.argument_node(0, "input")
+    if "generator" in call.keywords:
+        filled = (call.node, result) if node is None or first is None or not surely_tensor(first) else (node, first)
+        result = draws.numbers(frame, call, path, filled, result)
     sized = path in _SIZED and call.argument(1, _SIZED[path]) is not None
     if entry.sync == "always" and not sized and first is not None and node is not None:
         syncs.wait(frame, call.node, node, first, path.rpartition(".")[2])
@@ -361,6 +365,7 @@ _SPECIAL: dict[str, Callable[[Frame, Call, str], Value]] = {
     "torch.set_default_tensor_type": _set_default_type,
     "torch.amp.autocast": _autocast,
     "torch.Generator": _generator,
+    "torch.manual_seed": draws.seeded,
     "torch.nn.Parameter": _parameter,
     "torch.nn.Buffer": _parameter,
     "torch.autograd.Variable": _variable,

@@ -10,7 +10,7 @@ from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import receiver
 from devlint.rules.placement.creation import takes_device
-from devlint.rules.placement.meeting import ASKED, MODULE, Meeting, beside, meetings, shown
+from devlint.rules.placement.meeting import ASKED, GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
 from devlint.rules.placement.mismatch_fix import fix
 from devlint.sites import Forward, Operand, Operation, Site, Step
 from devlint.traces import Traces
@@ -22,9 +22,10 @@ class DeviceMismatch(Rule):
     ## What it does
     Follows every tensor and module to where it is used, and reports a module call, an operation, a loss, an index
     or an assignment whose operands are certainly on different devices: on the CPU and on `device`, or on two
-    accelerators. Where of two parts of a batch one branch moves only the one and another only the other, it is a
-    warning. Those who select the rule get hints, too: a tensor that is moved on one path and not on the other, and an
-    input that nobody moves although the model and its other inputs are.
+    accelerators. A `torch.Generator` is an operand, too: random numbers are drawn on its device alone. Where of two
+    parts of a batch one branch moves only the one and another only the other, it is a warning. Those who select the
+    rule get hints, too: a tensor that is moved on one path and not on the other, and an input that nobody moves
+    although the model and its other inputs are.
 
     ## Why it matters
     PyTorch does not move operands by itself. On a machine with an accelerator the line raises "Expected all tensors
@@ -98,7 +99,7 @@ class DeviceMismatch(Rule):
             target = beside(other, site.scope) if site.measured is None and len(found) == len(mismatches) else ""
             yield Report(
                 site.node,
-                f"{shown(stray.text)} {maybe} on {place} but {_whereabouts(other)}; {_consequence(other)}",
+                f"{_named(stray, site)} {maybe} on {place} but {_whereabouts(other, site)}; {_consequence(other)}",
                 label=_label(site),
                 severity=meeting.severity,
                 steps=(*stray.story, *other.story),
@@ -146,14 +147,21 @@ def _unplaced(meeting: Meeting, site: Operation) -> Report:
     )
 
 
-def _whereabouts(operand: Operand) -> str:
-    device = operand.device
+def _named(operand: Operand, site: Forward | Operation) -> str:
+    """What an operand is called: random numbers, of which nothing but the call speaks, by their function."""
+    if isinstance(site, Operation) and site.kind == GENERATOR and operand.node is site.node:
+        return f"what `{site.operator}` makes"
+    return shown(operand.text)
+
+
+def _whereabouts(operand: Operand, site: Forward | Operation) -> str:
+    device, name = operand.device, _named(operand, site)
     if device.kind is Kind.SYMBOL and device.role is Role.INPUT:
-        return f"{shown(operand.text)} is where the caller keeps `{device.text}`"
+        return f"{name} is where the caller keeps `{device.text}`"
     if device.switched and not device.text:
         # what is switched to may be a symbol, of which nothing more is known
         device = next((leaf for leaf in device.leaves() if leaf.kind is Kind.ACCELERATOR), device)
-    return f"{shown(operand.text)} is on {device}"
+    return f"{name} is on {device}"
 
 
 def _consequence(operand: Operand) -> str:
@@ -181,6 +189,9 @@ def _help(meeting: Meeting, site: Forward | Operation) -> str:
         target = site.scope.devices[0] if site.scope.devices else ""
     if not target or (site.measured is not None and stray.role == MODULE):
         return f"put {shown(stray.text)} on the device of {shown(meeting.other.text)} first"
+    if stray.role == GENERATOR:
+        moved = "draw on the CPU, and move the numbers"
+        return moved if mere(meeting.other.device) else f"make it there, `torch.Generator({target})`, or {moved}"
     literal = meeting.other.device.kind is Kind.ACCELERATOR
     if takes_device(stray.factory) and stray.role != MODULE and not literal:
         return f"create it there: `{stray.factory}(..., device={target})`"

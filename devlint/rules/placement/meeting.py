@@ -19,6 +19,8 @@ from devlint.sites import LEADS, Forward, Operand, Operation, Scope
 
 MODULE = "module"
 """The role of the operand that is the called module itself."""
+GENERATOR = "generator"
+"""The kind of an operation that draws numbers, and the role of the operand that it draws them with."""
 ASKED = frozenset({"half", "unplaced"})
 """The kinds of operations of which only those hear who ask: what is placed here and not there may be meant so."""
 _LONGEST_TEXT = 60
@@ -49,6 +51,9 @@ def meetings(site: Operation | Forward) -> list[Meeting]:
             meeting = _written(first, second, site)
         else:
             meeting = _meeting(first, second, site.scope)
+        if meeting is not None and meeting.creation and isinstance(site, Operation) and site.kind == GENERATOR:
+            # the creation itself fails: its generator, at least, was put somewhere
+            meeting = Meeting(meeting.stray, meeting.other)
         if meeting is None:
             continue
         # a device that the code chose explains more than one that came with an argument

@@ -11,7 +11,7 @@ from devlint.rules.base import Rule
 from devlint.rules.blocks import function_at
 from devlint.rules.edits import code, parsed, with_keyword
 from devlint.rules.placement.creation import takes_device
-from devlint.rules.placement.meeting import MODULE, Meeting
+from devlint.rules.placement.meeting import GENERATOR, MODULE, Meeting
 from devlint.rules.standing import stands_at
 from devlint.sites import Forward, Operand, Operation
 
@@ -42,6 +42,9 @@ def fix(rule: Rule, site: Forward | Operation, strays: Sequence[Meeting], target
 def _movable(site: Forward | Operation, stray: Operand) -> bool:
     """Whether the operand's own expression can be replaced by a moved one."""
     node = stray.node
+    if isinstance(site, Operation) and site.kind == GENERATOR:
+        # it draws where it was made
+        return False
     if stray.device.kind is not Kind.CPU or not stray.device.implied or not isinstance(node, ast.expr):
         # on the CPU on some paths, or on purpose
         return False

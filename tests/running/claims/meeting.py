@@ -14,19 +14,23 @@ from devlint.finding import Finding
 from tests.running.claims import Claim, Unobservable, raising
 from tests.running.observed import Place, Run
 
+GENERATORS = "RuntimeError: Expected a '(cpu|cuda)' device type for generator but found '(cuda|cpu)'"
 MISMATCHES = (
     r"RuntimeError: Expected all tensors to be on the same device",
     r"RuntimeError: indices should be either on cpu or on the same device",
     r"RuntimeError: Input type .* and weight type .* should be the same",
     r"RuntimeError: Input and hidden tensors are not at the same device",
     r"RuntimeError: expected self and mask to be on the same device",
+    GENERATORS,
 )
 NOT_FOR_NCCL = r"RuntimeError: No backend type associated with device type cpu"
 _RAISES_MISMATCH = raising(*MISMATCHES)
 
 
 def devices_of(value: Any) -> set[str]:
-    """Where the tensors of a value are: those in containers, parameters and buffers of modules."""
+    """Where the tensors of a value are: those in containers, parameters and buffers of modules; or a generator."""
+    if isinstance(value, torch.Generator):
+        return {str(value.device)}
     owner = getattr(value, "__self__", value)
     if isinstance(owner, nn.Module):
         return {str(tensor.device) for tensor in (*owner.parameters(), *owner.buffers())}
@@ -50,7 +54,10 @@ def mismatch(finding: Finding, run: Run) -> str | None:
 
 def misplaced(message: str, place: Place) -> str | None:
     """What a message gets wrong in `A` is on the CPU but `B` is on `D`, asked of the code that runs."""
-    match = re.match(r"`(.*)` (?:is|can be) on (the CPU|`.*`) but `(.*)` is on (`.*`|the module's device);", message)
+    message = re.sub("is where the caller keeps `(.*)`;", r"is on `\1.device`;", message)
+    operand = "(`.*`|what `.*` makes)"
+    places = "(the CPU|`.*`|the module's device)"
+    match = re.match(rf"{operand} (?:is|can be) on {places} but {operand} is on {places};", message)
     unplaced = re.match(r"`(.*)` is on (`.*`), and nothing here puts `(.*)` there", message)
     if match:
         first, where, second, device = match.groups()
@@ -58,7 +65,11 @@ def misplaced(message: str, place: Place) -> str | None:
         first, where, second, device = unplaced[3], "the CPU", unplaced[1], unplaced[2]
     else:
         return f"the message is not understood: {message}"
-    for text, words in ((first, "cpu" if where == "the CPU" else where.strip("`")), (second, device.strip("`"))):
+    for said, words in ((first, "cpu" if where == "the CPU" else where.strip("`")), (second, device.strip("`"))):
+        if said.startswith("what "):
+            # it was not made, since that raises
+            continue
+        text = said.strip("`")
         found = devices_of(_evaluated(text, place))
         if not any(_is_device(words, device, place) for device in found):
             return f"`{text}` is on {found}, not on {words}"
