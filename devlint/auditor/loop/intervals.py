@@ -40,7 +40,11 @@ class Interval:
     fetched: Pending = field(default_factory=dict)
     lead: Pending = field(default_factory=dict)
     rounds: list[Pending] = field(default_factory=list)
+    aside: bool = False
+    """Whether the last round ended with a step of another optimizer."""
     own: Pending = field(default_factory=dict)
+    closing: Pending | None = None
+    """What came before the first module was called without autograd, where a step ended just before."""
     attached: int = 0
     """How often a module was called while autograd recorded."""
     detached: int = 0
@@ -72,9 +76,22 @@ class Interval:
         else:
             self.own = merged([self.own, part]) if self.own else part
 
+    def end_round(self) -> None:
+        """What came since the last round is one of its own."""
+        self.rounds.append(self.own)
+        self.own = {}
+
+    def close(self, part: Pending) -> None:
+        """A module is called without autograd: it may be an evaluation that follows the loop."""
+        if self.kind == "free" and self.trailing and self.closing is None and not (self.trained or self.attached):
+            self.closing = merged([self.own, part])
+            self.own = {}
+        else:
+            self.cut(part)
+
     def whole(self, pending: Pending) -> Pending:
         """All of its events."""
-        return merged([self.fetched, self.lead, *self.rounds, self.own, pending])
+        return merged([self.fetched, self.lead, self.closing or {}, *self.rounds, self.own, pending])
 
 
 class TrainStep(NamedTuple):
@@ -117,8 +134,10 @@ def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, kn
         ]
     if interval.kind == "free" and interval.backward:
         return _shares(Share(whole, "train", False))
-    recurring, single = _split(whole, lambda what: interval.trailing and known(what, "train"))
-    return _shares(Share(recurring, "train", False), Share(single, idle if ending == "run" else interval.prior, False))
+    last, after = (whole, {}) if interval.closing is None else (interval.closing, merged([interval.own, pending]))
+    recurring, single = _split(last, lambda what: interval.trailing and known(what, "train"))
+    rest = merged([single, after])
+    return _shares(Share(recurring, "train", False), Share(rest, idle if ending == "run" else interval.prior, False))
 
 
 def dated(found: Iterable[Share | TrainStep], interval: Interval, end: float) -> list[Share | TrainStep]:
@@ -144,6 +163,11 @@ def _training(
     interval: Interval, pending: Pending, ending: Ending, idle: Phase, known: Known
 ) -> list[Share | TrainStep]:
     lead, rounds, own = interval.lead, [interval.fetched, *interval.rounds], interval.own
+    if interval.closing:
+        rounds[0] = merged([interval.fetched, interval.closing])
+    elif ending == "step" and not interval.owed:
+        # no loader feeds this loop: what one did may have been a preparation of it
+        lead, rounds[0] = merged([interval.fetched, lead]), {}
     after: Pending = {}
     if interval.stage == "lead":
         lead = merged([lead, pending])

@@ -35,6 +35,8 @@ _MOST_PATIENCE = 10
 """The patience grows to this, if a loader feeds again after having been given up: it feeds several steps a batch."""
 _TAKEOVER = 8
 """An optimizer that steps so often while the first one does not takes its place."""
+_FOLLOWS = 2
+"""The same where no loader feeds the loop, and the first one was alone before: parts are trained one by one."""
 _NAMED = 8
 """So many optimizers of a class are told apart."""
 _READ_TIMEOUT = 0.5
@@ -86,6 +88,8 @@ class LoopSteps:
         self._names: dict[int, str] = {}
         self._first: int | None = None
         self._others: Counter[int] = Counter()
+        self._in_turn: set[int] = set()
+        """The optimizers that have stepped between two steps of the first."""
         self._boundaries: Counter[_Boundary] = Counter()
         self._seconds, self._waits = Samples(), Samples()
         self._held: TrainStep | None = None
@@ -154,6 +158,8 @@ class LoopSteps:
                 self._interval.attached += 1
                 self._work()
             else:
+                if not self._interval.detached:
+                    self._interval.close(self.ledger.take())
                 self._interval.detached += 1
                 if self._interval.stage == "tail" or self._interval.owed:
                     self._work()
@@ -186,10 +192,17 @@ class LoopSteps:
             interval.stepped = self._clock()
             self._cut()
             interval.stage = "tail"
+            leader = self._first
             if not self._is_first(optimizer):
+                if self._follows(optimizer) and not interval.aside:
+                    interval.aside = True
+                    interval.end_round()
                 return False
-            interval.rounds.append(interval.own)
-            interval.own = {}
+            if interval.aside and leader == optimizer:
+                # in turn with the first: its step was a part of this one
+                interval.own = merged([interval.rounds.pop(), interval.own])
+            interval.aside = False
+            interval.end_round()
             self._unfed += 1
             if self._unfed >= self._patience:
                 self._active.clear()
@@ -376,8 +389,13 @@ class LoopSteps:
             self._first = optimizer
         if optimizer != self._first:
             self._others[optimizer] += 1
-            if self._others[optimizer] < _TAKEOVER:
+            if self._others[optimizer] < (_FOLLOWS if self._follows(optimizer) else _TAKEOVER):
                 return False
             self._first = optimizer
+        self._in_turn |= set(self._others)
         self._others.clear()
         return True
+
+    def _follows(self, optimizer: int) -> bool:
+        """Whether this optimizer may have come after the first: the two have never stepped in turn."""
+        return not self._active and optimizer not in self._in_turn
