@@ -224,6 +224,9 @@ def test_several_copies_in_one_line_are_told_apart_by_their_expressions() -> Non
     text = report(records.cnn(), 100)
     assert re.search(r"H2D +1 +196 KiB +900 us  pageable, blocking  images\.to\(device\)\n", text)
     assert re.search(r"H2D +1 +512 B +30 us  pageable, blocking  labels\.to\(device\)\n", text)
+    narrow = report(records.cnn(), 60)
+    assert re.search(r"\n +images\.to\(device\)\n +H2D +1 +196 KiB ", narrow), "above, where there is no room beside"
+    assert re.search(r"\n +labels\.to\(device\)\n +H2D +1 +512 B ", narrow)
 
 
 def test_copies_of_what_had_not_changed_are_called_repeated() -> None:

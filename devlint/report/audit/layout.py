@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from devlint.record import WARM_UP
+from devlint.record import WARM_UP, Frame
 from devlint.report.audit.code import Code
 from devlint.report.audit.table import Cost, Group, Kind, Row, Table
 from devlint.report.audit.units import between, duration, number, size
@@ -176,25 +176,33 @@ def _group(
         yield f"{number_}  {_cut(text, width - _GUTTER - 2)}"
         number_, text = blank, ""
     room = width - columns.width - columns.indent - 2
-    for row in group.rows:
-        if row.via and not beside:
-            yield f"{number_}  {_via(row, code, width - _GUTTER - 2)}"
-            number_ = blank
-        elif row.via:
-            text = _via(row, code, room)
-        elif several and row.frame:
-            text = _cut_before(code.expression(row.frame), room) if room >= _READABLE else ""
+    places = [_place(row, code, several, room if beside else width - _GUTTER - 2) for row in group.rows]
+    fit = all(row.via or cells(place) <= room for row, place in zip(group.rows, places, strict=True))
+    above = ""
+    for row, place in zip(group.rows, places, strict=True):
+        if beside or (fit and not row.via):
+            text = place or text
+        elif place not in ("", above):
+            yield f"{number_}  {place}"
+            number_, above = blank, place
         yield columns.line(table, number_, row, _cut(text, room))
         number_, text = blank, ""
 
 
-def _via(row: Row, code: Code, room: int) -> str:
-    """The library's line by which it came there, with its code where that can be read."""
-    if row.via is None:
+def _place(row: Row, code: Code, several: bool, room: int) -> str:
+    """What of a line of code a row is of, if that has to be said: an expression, or the line of a library."""
+    if row.via is not None:
+        return _via(row.via, code, room)
+    if not several or row.frame is None or room < _READABLE:
         return ""
-    place = f"via {code.place(row.via)}"
+    return _cut_before(code.expression(row.frame), room)
+
+
+def _via(frame: Frame, code: Code, room: int) -> str:
+    """The library's line by which it came there, with its code where that can be read."""
+    place = f"via {code.place(frame)}"
     left = room - cells(place) - 2
-    return f"{place}  {_cut(code.line(row.via), left)}".rstrip() if left >= _READABLE else _cut(place, room)
+    return f"{place}  {_cut(code.line(frame), left)}".rstrip() if left >= _READABLE else _cut(place, room)
 
 
 def _tail(rows: Sequence[Row], paint: Paint) -> Iterator[str]:
