@@ -58,6 +58,7 @@ class Guest(Machine):
         self.finished = True
         self.loaders, self.queue, self.optimizers = host.loaders, host.queue, host.optimizers
         self.callers, self.steps = host.callers, host.steps
+        self.overheard = host.overheard
         self.samples, self.groups, self.choosing = Samples(""), Groups(""), Choosing("")
         self.attributes, self.submodules = Attributes(), Submodules(watching=False)
         self.selections = Selections(index, "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from devlint.device import Kind
 from devlint.flow.consulted import Definition, File, Project
 from devlint.flow.crossing import named_in, scrubbed
 from devlint.flow.index import ClassInfo, Index
+from devlint.flow.names import is_class
 from devlint.flow.outline import joint
 from devlint.flow.triggers import called_of
 from devlint.flow.values import (
@@ -52,7 +52,7 @@ class Imports:
 
         What is spelled like a class is itself, too, until it is called.
         """
-        return named if _is_class(named.path) else self._value(named, spelled)
+        return named if is_class(named.path) else self._value(named, spelled)
 
     def called(self, frame: Frame, named: Named) -> Value:
         """What is behind a name that is called.
@@ -60,7 +60,7 @@ class Imports:
         What a module is built of is placed with it: its constructor need not know the classes of other files.
         """
         builds = frame.info is not None and frame.info.initialises
-        return named if builds or not _is_class(named.path) else self._value(named, named.path)
+        return named if builds or not is_class(named.path) else self._value(named, named.path)
 
     def _value(self, named: Named, spelled: str) -> Value:
         path = named.path
@@ -93,7 +93,7 @@ class Imports:
     def worth_calling(self, text: str) -> Iterator[str]:
         """The functions of other files, as this file spells them, that say where something is."""
         for name, path in self._machine.index.imports.items():
-            found = None if _is_class(path) else self._find(path)
+            found = None if is_class(path) else self._find(path)
             if found is None:
                 continue
             spelled = {name: path}
@@ -146,13 +146,6 @@ class Imports:
             known = place.known and place.kind is not Kind.CPU
             return replace(value, device=place, source=None) if known else None
         return scrubbed(value)
-
-
-@functools.lru_cache(maxsize=8192)
-def _is_class(path: str) -> bool:
-    """Whether a name is spelled like that of a class."""
-    name = path.rpartition(".")[2].lstrip("_")
-    return name[:1].isupper() and not name.isupper()
 
 
 class Family:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from devlint.flow import dedicated, evidence, hooks, names, nodes, triggers
+from devlint.flow import dedicated, evidence, hooks, names, nodes, own_tensors, triggers
 from devlint.flow.changes import changed, moves_inputs, places
 from devlint.flow.constructors import Constructors
 from devlint.flow.outline import Outline, joint, rebound, top_level
-from devlint.flow.registering import has_state, is_module_path, registers
+from devlint.flow.registering import has_state, is_module_path, is_plain, registers
 from devlint.flow.values import identity
 from devlint.syntax import line_starts
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
-_PLAIN_BASES = frozenset(
-    {"object", "ABC", "Generic", "Protocol", "Enum", "NamedTuple", "TestCase", "Dataset", "Exception"}
-)
 _INITIALISERS = frozenset(
     {"__init__", "_init_weights", "reset_parameters", "init_weights", "__new__", "_reset_parameters"}
 )
@@ -238,7 +235,7 @@ class ClassInfo(nodes.Holder):
     @cached_property
     def is_open(self) -> bool:
         """Whether a base outside the file may well make it a module, or take care of its tensors."""
-        return not self.is_module and any(name not in _PLAIN_BASES for name in self.lineage())
+        return not self.is_module and not all(is_plain(name) for name in self.lineage())
 
     @cached_property
     def is_dataset(self) -> bool:
@@ -262,6 +259,11 @@ class ClassInfo(nodes.Holder):
         return has_state(self)
 
     @cached_property
+    def tensors_alone(self) -> bool:
+        """Whether it is known to hold tensors and no other module."""
+        return own_tensors.alone(self)
+
+    @cached_property
     def moves_inputs(self) -> bool:
         """Whether ``forward`` itself places what it is given."""
         return moves_inputs(self)
@@ -269,7 +271,7 @@ class ClassInfo(nodes.Holder):
     @cached_property
     def places_itself(self) -> bool:
         """Whether its construction may put it, or a part of it, somewhere else than on the default device."""
-        strange = any(not is_module_path(root) and root.rpartition(".")[2] not in _PLAIN_BASES for root in self.roots())
+        strange = any(not is_module_path(root) and not is_plain(root) for root in self.roots())
         return strange or any(places(info.methods.values()) for info in (self, *self.ancestors()))
 
     @cached_property

@@ -27,6 +27,7 @@ from devlint.flow.index import ClassInfo, FunctionInfo, Index
 from devlint.flow.loaders import Loaders
 from devlint.flow.lookups import Lookups, inherits_deeply
 from devlint.flow.optimizers import Optimizers
+from devlint.flow.own_tensors import Overheard
 from devlint.flow.rounds import Rounds
 from devlint.flow.samples import Samples
 from devlint.flow.selections import Selections
@@ -76,6 +77,7 @@ class Machine:
         self.choosing = Choosing(text)
         self.queue = Queue()
         self.callers = Callers()
+        self.overheard = Overheard()
         if project is not None:
             self.imports = Imports(self, project.filename, project, Family(self, project))
             self.index.elsewhere = self.imports.class_behind
@@ -185,6 +187,8 @@ class Machine:
         if claim and frame.state.facts.get(AVAILABLE) is False:
             # without an accelerator nothing is anywhere else
             return
+        if claim:
+            self.overheard.claim(site)
         if self.muted or (frame.inlined and not claim) or (frame.silent and claim):
             return
         self.steps.made(frame, site)

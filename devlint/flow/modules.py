@@ -16,6 +16,7 @@ from devlint.flow import (
     managed,
     names,
     outputs,
+    own_tensors,
     steps,
     table,
     tensors,
@@ -289,6 +290,10 @@ def _where(frame: Frame) -> Callable[[tuple[ast.AST, Value, str]], Device]:
 
 def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> bool:
     clashing = [met for met in inputs if frame.state.settled(as_tensor(met[1]).device).differs(place)]
+    if clashing and module.cls is not None and module.cls.tensors_alone:
+        strays = [value for _, value, _ in clashing]
+        if not own_tensors.meet(frame, call, module, strays):
+            return False
     for node, value, _ in clashing:
         tensor = as_tensor(value)
         if tensor.attribute is not None and frame.after_init and tensor.many is not False:

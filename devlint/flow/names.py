@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterable
 
 _MOVED = {
@@ -180,3 +181,10 @@ def are_of_another_library(paths: Iterable[str]) -> bool:
 
 
 _OTHER_LIBRARIES = frozenset({"tensorflow", "jax", "flax", "paddle", "mxnet"})
+
+
+@functools.lru_cache(maxsize=8192)
+def is_class(path: str) -> bool:
+    """Whether a name is spelled like that of a class."""
+    name = path.rpartition(".")[2].lstrip("_")
+    return name[:1].isupper() and not name.isupper()

@@ -19,6 +19,16 @@ _MODULE_ROOTS = {
 }
 
 
+_PLAIN_BASES = frozenset(
+    {"object", "ABC", "Generic", "Protocol", "Enum", "NamedTuple", "TestCase", "Dataset", "Exception"}
+)
+
+
+def is_plain(base: str) -> bool:
+    """Whether a base of that name has nothing to do with modules."""
+    return base.rpartition(".")[2] in _PLAIN_BASES
+
+
 def is_module_path(path: str) -> bool:
     """Whether a class of that name is a module, as far as the name says so."""
     return path in _MODULE_ROOTS or path.endswith((".nn.Module", ".PreTrainedModel")) or table.module(path) is not None

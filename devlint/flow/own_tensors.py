@@ -1,0 +1,112 @@
+"""Modules of the project that hold tensors and no layer: whether what goes in meets the tensors at all.
+
+A layer meets its input.  A buffer may be a number, which may meet any device, or be there for another method.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Role
+from devlint.flow import names, table
+from devlint.flow.registering import is_plain
+from devlint.flow.values import Function, Module, Tensor, Value
+from devlint.immutable import replace
+from devlint.sites import Forward, Operation, Site
+
+if TYPE_CHECKING:
+    from devlint.flow.frame import Call, Frame
+    from devlint.flow.index import ClassInfo
+
+_DEEPEST = 3
+
+
+class Overheard:
+    """What muted code claims, for whoever listens."""
+
+    def __init__(self) -> None:
+        self._heard: list[Operation | Forward] | None = None
+
+    def claim(self, site: Site) -> None:
+        """A claim is made."""
+        if self._heard is not None and isinstance(site, (Operation, Forward)):
+            self._heard.append(site)
+
+    def begin(self) -> list[Operation | Forward] | None:
+        """Listen; what was listened to before is returned, and goes on with :meth:`end`."""
+        before, self._heard = self._heard, []
+        return before
+
+    def end(self, before: list[Operation | Forward] | None) -> list[Operation | Forward]:
+        """What was claimed since :meth:`begin`, which had returned ``before``."""
+        heard, self._heard = self._heard or [], before
+        return heard
+
+
+def alone(info: ClassInfo, depth: int = 0) -> bool:
+    """Whether a class is known to hold nothing but tensors: no layer, no unknown module, no unknown base."""
+    if depth > _DEEPEST or not all(root == "torch.nn.Module" or is_plain(root) for root in info.roots()):
+        return False
+    return all(_holds_no_layer(known, depth) for known in (info, *info.ancestors()))
+
+
+def _holds_no_layer(info: ClassInfo, depth: int) -> bool:
+    for node in info.calls:
+        known = table.module(info.index.resolve(names.dotted(node.func)))
+        if known is not None and known.has_params:
+            return False
+    return all(_is_no_layer(info, name, depth) for name in _kept(info))
+
+
+def _kept(info: ClassInfo) -> set[str]:
+    """The names of what is called for an attribute of ``self``, and spelled like a class."""
+    assigned = (node for node in info.of(ast.Assign) if isinstance(node.targets[0], ast.Attribute))
+    called = (part for node in assigned for part in ast.walk(node.value) if isinstance(part, ast.Call))
+    return {name for name in (names.dotted(node.func) for node in called) if names.is_class(name)}
+
+
+def _is_no_layer(info: ClassInfo, name: str, depth: int) -> bool:
+    path = info.index.resolve(name)
+    if path.startswith("torch."):
+        return True
+    inner = info.index.classes.get(path) or info.index.outside(name, path)
+    return inner is not None and (inner is info or not inner.is_module or alone(inner, depth + 1))
+
+
+def meet(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> bool:
+    """Whether ``forward`` surely brings one of the arguments together with a tensor, not a number, of the module.
+
+    It is entered with the arguments on the CPU, and the module wherever its caller puts it.
+    """
+    info, machine = module.cls, frame.machine
+    method = info.method("forward") if info is not None else None
+    if info is None or method is None:
+        return False
+    home, given = machine.home(method.index), {id(value) for value in strays}
+    if home.refuses(frame, method):
+        return False
+    probe = Tensor(device.CPU, many=True)
+    probing = replace(
+        call,
+        positional=tuple(probe if id(value) in given else value for value in call.positional),
+        keywords={name: probe if id(value) in given else value for name, value in call.keywords.items()},
+    )
+    outer = frame.state.heap
+    frame.state.heap = {**outer, **machine.class_heap(info)}
+    before = machine.overheard.begin()
+    machine.muted += 1
+    home.run_call(frame, Function(method, (), machine.self_value(info)), probing)
+    machine.muted -= 1
+    frame.state.heap = outer
+    return any(_proves(site, info) for site in machine.overheard.end(before))
+
+
+def _proves(site: Operation | Forward, info: ClassInfo) -> bool:
+    if isinstance(site, Forward):
+        return site.device.role is Role.PLACE
+    own = [operand for operand in site.operands if operand.device.symbol == info.place]
+    # an index may be on the CPU, whatever it is an index of
+    return site.kind != "index" and any(operand.many is True for operand in own)
