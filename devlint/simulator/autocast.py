@@ -18,7 +18,6 @@ conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d.input conv_trans
 addmv addr matmul einsum mm mv linalg_vecdot linalg_multi_dot linear addbmm baddbmm bmm chain_matmul lstm_cell gru_cell
 lstm.input lstm.data gru.input gru.data rnn_tanh.input rnn_tanh.data rnn_relu.input rnn_relu.data
 rnn_tanh_cell rnn_relu_cell scaled_dot_product_attention
-lstm.input lstm.data gru.input gru.data rnn_tanh.input rnn_tanh.data rnn_relu.input rnn_relu.data
 """.split()
 """Cast to the autocast type."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 import torch
@@ -17,6 +18,8 @@ _UNUSED_KEY = "PrivateUse3"
 """No backend registers anything there, so that an operator with one kernel for all backends runs that one."""
 _FOR_ALL_BACKENDS = frozenset({"copy_"})
 _KEPT: list[Any] = []
+_OVERRIDING = {"allow_override": True} if "allow_override" in signature(Library.impl).parameters else {}
+"""Not every torch knows the option; some of those that do refuse without it, such as 2.11."""
 
 
 class NoBackendError(Exception):
@@ -76,10 +79,8 @@ class Originals:
 
 
 def override(library: Any, name: str, kernel: Kernel, key: str) -> None:
-    """Put a kernel in the place of an operator's own, without torch's warning that there was one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        library.impl(name, kernel, key, with_keyset=True)
+    """Put a kernel in the place of an operator's own."""
+    _register(library, name, kernel, key, with_keyset=True)
 
 
 def restore(libraries: list[Any], key: str, given: Mapping[str, Callable[..., Any]]) -> None:
@@ -93,10 +94,15 @@ def restore(libraries: list[Any], key: str, given: Mapping[str, Callable[..., An
     if given:
         library = Library("aten", "IMPL")
         _KEPT.append(library)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for name, kernel in given.items():
-                library.impl(name, kernel, "CPU" if name == "_pin_memory" else key)
+        for name, kernel in given.items():
+            _register(library, name, kernel, "CPU" if name == "_pin_memory" else key)
+
+
+def _register(library: Any, name: str, kernel: Callable[..., Any], key: str, **options: bool) -> None:
+    """Register a kernel, without torch's warning, or its refusal, where Python has registered one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        library.impl(name, kernel, key, **options, **_OVERRIDING)
 
 
 def _without_keyset(kernel: Callable[..., Any]) -> Kernel:
