@@ -1,26 +1,32 @@
-"""``python -m tests.gpu`` on a machine with a GPU: measure everything, print a table, keep the results as JSON."""
+"""``python -m tests.gpu`` on a machine with a GPU: measure everything, print a table, keep the results as JSON.
+
+The results are written after each part, beside those of parts that were measured before.
+"""
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
 import json
+import os
 import platform
 import re
 import sys
+import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import devlint
-from tests.gpu import against_profiler, fixtures, idioms, overhead, soak, training
-from tests.gpu.scenarios import scenarios
+from tests.gpu.parts import PARTS
+from tests.gpu.processes import collect
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ["soak", "training", "idioms", "fixtures", "overhead", "counts"]
+LIMIT = 560
+_LEAST = 20
+"""With fewer seconds left no part is begun."""
 
 
 def main() -> int:
@@ -28,32 +34,43 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.gpu", description=__doc__)
     parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--output", type=Path, help="a directory for the results; default: beside this file")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="seconds for all of it (%(default)s)")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("no CUDA device to test with", file=sys.stderr)
         return 2
-    parts = options.only or PARTS
-    results: dict[str, Any] = environment()
-    # the processes of these parts want the device for themselves, before this one has taken memory of it
-    if "soak" in parts:
-        results["soak"] = {"1 process, nccl": soak.soak(1, "nccl"), "2 processes, gloo": soak.soak(2, "gloo")}
-    if "training" in parts:
-        results["training"] = training.compare_all()
-    if "idioms" in parts:
-        results["idioms"] = idioms.differences()
-    if "fixtures" in parts:
-        results["fixtures"] = fixtures.differences()
-    if "overhead" in parts:
-        results["overhead"] = [asdict(row) for row in overhead.measure_all()]
-    if "counts" in parts:
-        results["counts"] = [asdict(against_profiler.compare(scenario)) for scenario in scenarios()]
-    lines = list(judged(results))
-    print("\n".join(line for line, _ in lines))
-    directory = options.output or RESULTS
-    directory.mkdir(parents=True, exist_ok=True)
-    name = re.sub(r"[^a-z0-9.]+", "-", f"{results['card']} torch {results['torch']}".lower())
-    (directory / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
-    return 0 if all(right for _, right in lines) else 1
+    ran = environment()
+    file = (options.output or RESULTS) / f"{file_name(ran)}.json"
+    right = True
+    deadline = time.monotonic() + options.limit
+    for name in options.only or PARTS:
+        part = measure(name, min(PARTS[name].seconds, deadline - time.monotonic()))
+        keep(file, ran, name, part)
+        for line, good in judged(name, part):
+            right &= good
+            print(line, flush=True)
+    return 0 if right else 1
+
+
+def measure(name: str, seconds: float) -> dict[str, Any]:
+    """``results`` by name, ``trouble`` with the part as a whole, and how many ``seconds`` it took."""
+    if seconds < _LEAST:
+        return {"results": {}, "trouble": "was not begun: there was no time left", "seconds": 0}
+    start = time.monotonic()
+    results, trouble = collect([sys.executable, "-m", "tests.gpu.parts", name], seconds)
+    return {"results": results, "trouble": trouble, "seconds": round(time.monotonic() - start)}
+
+
+def keep(file: Path, ran: dict[str, Any], name: str, part: dict[str, Any]) -> None:
+    """Add a part to the results, which are never half written."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    before = json.loads(file.read_text()) if file.exists() else {}
+    if not part["results"] and before.get(name, {}).get("results"):
+        return  # what is known already is worth more
+    whole = {**before, **ran, name: {**part, "date": ran["date"]}}
+    beside = file.with_suffix(".new")
+    beside.write_text(json.dumps(whole, indent=1) + "\n")
+    os.replace(beside, file)
 
 
 def environment() -> dict[str, Any]:
@@ -68,19 +85,53 @@ def environment() -> dict[str, Any]:
     }
 
 
-def judged(results: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+def file_name(ran: dict[str, Any]) -> str:
+    """The results of a card and a version of torch have one file."""
+    return re.sub(r"[^a-z0-9.]+", "-", f"{ran['card']} torch {ran['torch']}".lower())
+
+
+def judged(name: str, part: dict[str, Any]) -> Iterator[tuple[str, bool]]:
     """A line for everything that was measured, and whether it is as it should be."""
-    for row in results.get("counts", ()):
-        yield f"{row['name']:45} {row['blind'] or row['problem'] or 'agrees'}", not row["problem"]
-    for name, differences in results.get("training", {}).items():
-        yield f"{name:45} {'; '.join(differences) or 'as derived by hand'}", not differences
-    for name, difference in (*results.get("idioms", {}).items(), *results.get("fixtures", {}).items()):
-        yield f"{name:45} {difference}", False
-    for row in results.get("overhead", ()):
-        figures = f"{row['plain']:8.2f} ms, audited {row['audited']:8.2f} ms, x{row['ratio']:.3f}"
-        yield f"{row['name']:45} {figures}", row["ratio"] <= row["bar"]
-    for name, outcome in results.get("soak", {}).items():
-        yield f"{name:45} {outcome}", outcome == "ok"
+    for job, result in part["results"].items():
+        if isinstance(result, dict) and result.get("problem"):
+            yield f"{job:45} {result['problem']}", False
+        else:
+            yield from _JUDGES[name](job, result)
+    if part["trouble"]:
+        yield f"{name:45} {part['trouble']}", False
+
+
+def _count(name: str, row: Any) -> Iterator[tuple[str, bool]]:
+    yield f"{name:45} {row['blind'] or 'agrees'}", True
+
+
+def _script(name: str, differences: Any) -> Iterator[tuple[str, bool]]:
+    yield f"{name:45} {'; '.join(differences) or 'as derived by hand'}", not differences
+
+
+def _each(name: str, differences: Any) -> Iterator[tuple[str, bool]]:
+    yield f"{name:45} {len(differences) or 'no'} differences", not differences
+    for what, difference in differences.items():
+        yield f"  {what:43} {difference}", False
+
+
+def _cost(name: str, row: Any) -> Iterator[tuple[str, bool]]:
+    figures = f"{row['plain']:8.2f} ms, audited {row['audited']:8.2f} ms, x{row['ratio']:.3f}"
+    yield f"{name:45} {figures}", row["ratio"] <= row["bar"]
+
+
+def _outcome(name: str, outcome: Any) -> Iterator[tuple[str, bool]]:
+    yield f"{name:45} {outcome}", outcome == "ok"
+
+
+_JUDGES = {
+    "counts": _count,
+    "training": _script,
+    "idioms": _each,
+    "fixtures": _each,
+    "overhead": _cost,
+    "soak": _outcome,
+}
 
 
 if __name__ == "__main__":

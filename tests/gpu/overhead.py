@@ -26,8 +26,10 @@ class Overhead:
     bar: float
 
 
-def measure(name: str, step: Callable[[], object], bar: float = 1.05) -> Overhead:
+def measure(name: str) -> Overhead:
     """Alternate rounds of steps with and without the audit; each round is timed until the device has finished."""
+    make, bar = MODELS[name]
+    step = make()
     for _ in range(STEPS):
         step()
     plain, audited = [], []
@@ -40,19 +42,31 @@ def measure(name: str, step: Callable[[], object], bar: float = 1.05) -> Overhea
     return Overhead(name, before * 1000, after * 1000, after / before, bar)
 
 
-def measure_all() -> list[Overhead]:
-    """Models that wait for their launches, among them mixed precision with its many casts, and one that does not."""
-    small = nn.Sequential(*(layer for _ in range(100) for layer in (nn.Linear(64, 64), nn.ReLU()))).cuda()
-    encoder = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(256, 4, 512, dropout=0.0, batch_first=True), 12, enable_nested_tensor=False
-    ).cuda()
-    large = nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(8192, 8192), nn.GELU()))).cuda()
-    return [
-        measure("launch-bound: 100 x Linear(64)", _training(small, torch.randn(8, 64))),
-        measure("launch-bound: 12 transformer layers", _training(encoder, torch.randn(8, 64, 256))),
-        measure("launch-bound: the same under bfloat16 autocast", _training(encoder, torch.randn(8, 64, 256), True)),
-        measure("device-bound: 8 x Linear(8192)", _training(large, torch.randn(4096, 8192)), bar=1.01),
-    ]
+def _small() -> Callable[[], object]:
+    model = nn.Sequential(*(layer for _ in range(100) for layer in (nn.Linear(64, 64), nn.ReLU()))).cuda()
+    return _training(model, torch.randn(8, 64))
+
+
+def _encoder(mixed: bool) -> Callable[[], object]:
+    layer = nn.TransformerEncoderLayer(256, 4, 512, dropout=0.0, batch_first=True)
+    return _training(
+        nn.TransformerEncoder(layer, 12, enable_nested_tensor=False).cuda(), torch.randn(8, 64, 256), mixed
+    )
+
+
+def _large() -> Callable[[], object]:
+    model = nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(8192, 8192), nn.GELU()))).cuda()
+    return _training(model, torch.randn(4096, 8192))
+
+
+MODELS: dict[str, tuple[Callable[[], Callable[[], object]], float]] = {
+    "launch-bound: 100 x Linear(64)": (_small, 1.05),
+    "launch-bound: 12 transformer layers": (lambda: _encoder(False), 1.05),
+    "launch-bound: the same under bfloat16 autocast": (lambda: _encoder(True), 1.05),
+    "device-bound: 8 x Linear(8192)": (_large, 1.01),
+}
+"""Models that wait for their launches, among them mixed precision with its many casts, and one that does not; what a
+step may cost under the audit."""
 
 
 def _training(model: nn.Module, x: torch.Tensor, mixed: bool = False) -> Callable[[], object]:

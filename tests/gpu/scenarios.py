@@ -28,11 +28,6 @@ class Scenario:
     blind: str = ""
 
 
-def scenarios() -> list[Scenario]:
-    """All scenarios; making them puts tensors on the device."""
-    return [*_to_device(), *_to_host(), *_indexing(), *_inside(), *_training(), *_elsewhere()]
-
-
 def _to_device() -> list[Scenario]:
     host = torch.randn(256, 256)
     pinned = host.pin_memory()
@@ -192,3 +187,7 @@ def _elsewhere() -> list[Scenario]:
     if torch.cuda.device_count() > 1:
         found.append(Scenario("to another device", lambda: target.to("cuda:1")))
     return found
+
+
+GROUPS = (_to_device, _to_host, _indexing, _inside, _training, _elsewhere)
+"""What makes the scenarios, and puts their tensors on the device; the last group cannot be simulated."""

@@ -15,21 +15,20 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-STEPS, LAYERS, SECONDS = 300, 40, 240
+from tests.gpu.processes import finish, last_line
+
+STEPS, LAYERS, SECONDS = 300, 40, 95
 
 
 def soak(processes: int, backend: str) -> str:
-    """How it ended: ``ok``, ``deadlock`` or the last line of what went wrong."""
+    """How it ended: ``ok``, that it was not done in time, or the last line of what went wrong."""
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     audit = ["-m", "devlint", "audit", "--isolated", "--exit-zero", "-q", __file__, backend]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
-        result = subprocess.run(
-            [*launch, *audit], capture_output=True, text=True, timeout=SECONDS, env=environment, check=False
-        )
+        result = finish([*launch, *audit], SECONDS)
     except subprocess.TimeoutExpired:
-        return "deadlock"
-    return "ok" if result.returncode == 0 else " ".join(result.stderr.strip().splitlines()[-1:])
+        return f"deadlock, or slower than {SECONDS} seconds"
+    return "ok" if result.returncode == 0 else last_line(result.stderr)
 
 
 def train(backend: str) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from tests.auditor.training import ALONE, TRAIN, expected, observed
+from tests.gpu.processes import finish, last_line
+
+__all__ = ["ALONE", "differences"]
+SECONDS = 90
 
 
 def differences(name: str) -> list[str]:
@@ -17,16 +20,12 @@ def differences(name: str) -> list[str]:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "record.json"
         audit = [sys.executable, "-m", "devlint", "audit", "--isolated", "--exit-zero", "--output", str(path)]
-        result = subprocess.run(
-            [*audit, str(TRAIN / f"{name}.py")],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            check=False,
-        )
+        try:
+            result = finish([*audit, str(TRAIN / f"{name}.py")], SECONDS)
+        except subprocess.TimeoutExpired:
+            return [f"the script took longer than {SECONDS} seconds"]
         if result.returncode:
-            return [f"the script failed: {result.stderr.strip().splitlines()[-1:]}"]
+            return [f"the script failed: {last_line(result.stderr)}"]
         record = json.loads(path.read_text())
     (process,) = (process for process in record["processes"] if process["role"] == "main")
     seen, _ = expected(name)
@@ -37,8 +36,3 @@ def differences(name: str) -> list[str]:
         *(f"missing {key}" for key in sorted(wanted - found, key=str)),
         *(f"unexpected {key}" for key in sorted(found - wanted, key=str)),
     ]
-
-
-def compare_all() -> dict[str, list[str]]:
-    """The differences of every script that runs in one process."""
-    return {name: differences(name) for name in ALONE}

@@ -1,4 +1,7 @@
-"""Run the snippets of one table on simulated devices, or on real ones, and print what each raised."""
+"""Run the snippets of one table on simulated devices, or on real ones, and print what each raised.
+
+A snippet after which a real device is lost is the last one; as a third argument comes how many to leave out.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,24 @@ import json
 import sys
 import warnings
 
+LOST = "CUDA error: "
+"""After an error with this in it the process can do nothing more on the device."""
 
-def main(table: str, devices: str = "simulated") -> None:
+
+def main(table: str, devices: str = "simulated", skip: str = "0") -> None:
     if devices == "simulated":
         import devlint.simulator
 
         devlint.simulator.install(devices=2)
     warnings.simplefilter("ignore")
     results: dict[str, str | None] = {}
-    for idiom in importlib.import_module(f"tests.simulator.idioms.{table}").idiom.idioms:
+    for idiom in importlib.import_module(f"tests.simulator.idioms.{table}").idiom.idioms[int(skip) :]:
         try:
             idiom.run()
         except Exception as error:
             results[idiom.name] = f"{type(error).__name__}: {error}"
+            if LOST in str(error):
+                break
         else:
             results[idiom.name] = None
     sys.stdout.write(json.dumps(results))
