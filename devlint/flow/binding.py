@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind
-from devlint.flow import literals, names, overrides, wrapping
+from devlint.flow import literals, names, overrides, parts, wrapping
 from devlint.flow.evidence import is_device_name
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import part_of
@@ -125,9 +125,9 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         frame.machine.loaders.escape((value,))
     if isinstance(base, Module) and base.wraps is not None:
         wrapping.attach(frame, base, target)
-    if isinstance(base, Module) and base.text != "self":
-        # a part is exchanged: where the whole is cannot be told any more
-        frame.put(base, device.UNKNOWN, None)
+    # what becomes the data of a parameter becomes a part
+    given = replace(value, buffer=True) if target.attr == "data" and isinstance(value, Tensor) else value
+    parts.exchange(frame, target.value, base, given)
     frame.state.heap[(key, target.attr)] = value
 
 

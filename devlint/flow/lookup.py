@@ -76,7 +76,7 @@ def _same(tensor: Tensor, attr: str) -> Value:
     """An attribute of a tensor that is a tensor beside it."""
     if attr not in _SAME_ATTRIBUTES:
         return UNKNOWN
-    return replace(tensor, rank=None, grad="" if attr in _DETACHED else in_graph(tensor))
+    return replace(tensor, rank=None, grad="" if attr in _DETACHED else in_graph(tensor), buffer=False)
 
 
 def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance) -> Value:
@@ -94,7 +94,7 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
             return Opaque(f"{base.oid}.training", "self.training")
         return _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
     if isinstance(base, Module) and attr in ("weight", "bias"):
-        return Tensor(frame.place_of(base), many=True, story=frame.story_of(base))
+        return Tensor(frame.place_of(base), many=True, story=frame.story_of(base), buffer=True)
     return UNKNOWN
 
 

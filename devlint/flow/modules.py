@@ -17,6 +17,7 @@ from devlint.flow import (
     names,
     outputs,
     own_tensors,
+    parts,
     steps,
     table,
     tensors,
@@ -440,5 +441,6 @@ def _register(frame: Frame, call: Call, module: Module) -> Value:
                 factory="",
                 factory_node=None,
             )
+            parts.exchange(frame, call.node.func, module, held)
         frame.state.heap[(module.oid, name.value)] = held
     return Const(None)

@@ -17,6 +17,7 @@ from devlint.flow import (
     managed,
     misuse,
     names,
+    parts,
     repeats,
     timing,
     wrapping,
@@ -298,6 +299,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
         text = frame.machine.text(node.value)
         step = Step(call.node, f"`{text}` is moved to {target.device} here")
         frame.machine.optimizers.move(module, target.device, step)
+        parts.move(frame, frame.place_of(module))
         wrapping.move(frame, module, step)
         frame.put(module, target.device, step)
     return module
