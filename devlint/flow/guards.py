@@ -83,7 +83,8 @@ def _condition(frame: Frame, node: ast.expr) -> Flag:
         return _compared(frame, node)
     if isinstance(node, (ast.Name, ast.Attribute)):
         return _named(frame, node)
-    return Flag(_key(frame, node))
+    known = whereabouts.item(frame, node) if isinstance(node, ast.Subscript) and frame.inlined else None
+    return Flag(_key(frame, node) if known is None else str(bool(known.value)))
 
 
 def denied(node: ast.expr) -> tuple[ast.expr, bool]:

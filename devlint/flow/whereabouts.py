@@ -1,4 +1,4 @@
-"""Conditions that ask where a tensor is, or what a device is: ``x.is_cuda``, ``device.type == "cuda"``."""
+"""Conditions that ask where a tensor is, or what a device is: ``x.is_cuda``, ``device.type == "cuda"``; known items."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, EACH, ITEMS, RETURN, Device, Kind
 from devlint.flow.state import availability
-from devlint.flow.values import DeviceValue, Flag, Tensor
+from devlint.flow.values import Const, DeviceValue, Flag, Tensor
 from devlint.immutable import replace
 
 if TYPE_CHECKING:
@@ -109,3 +109,11 @@ def _is(place: Device, kind: str) -> Flag | None:
         return None
     positive = then.key == "True"
     return Flag(place.guard, positive, accelerated if positive else -accelerated)
+
+
+def item(frame: Frame, node: ast.Subscript) -> Const | None:
+    """The literal that an item of something is, as a caller passes it."""
+    frame.machine.muted += 1
+    value = frame.evaluate(node)
+    frame.machine.muted -= 1
+    return value if isinstance(value, Const) else None
