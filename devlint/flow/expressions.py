@@ -270,8 +270,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     left = evaluate(frame, node.left)
     rights = [evaluate(frame, comparator) for comparator in node.comparators]
     frame.comparing = outer
-    if len(rights) == 1:
-        misuse.note_comparison(frame, node, left, rights[0])
+    misuse.note_comparison(frame, node, left, rights)
     identity_test = isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
     if len(rights) == 1 and not identity_test:
         result = operate(frame, node, node.left, left, node.comparators[0], rights[0])

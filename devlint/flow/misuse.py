@@ -45,8 +45,24 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-def note_comparison(frame: Frame, node: ast.Compare, left: Value, right: Value) -> None:
+def note_comparison(frame: Frame, node: ast.Compare, left: Value, rights: list[Value]) -> None:
     """A comparison: a site if it is one of a device and says nothing about that."""
+    if len(rights) == 1:
+        _note_pair(frame, node, left, rights[0])
+    elif all(isinstance(operator, ast.Eq) for operator in node.ops):
+        _note_chain(frame, node, [left, *rights])
+
+
+def _note_chain(frame: Frame, node: ast.Compare, values: list[Value]) -> None:
+    """``a.device == b.device == "cuda"``: of things that equal each other, none is a device and none a string."""
+    parts = list(zip((node.left, *node.comparators), values, strict=True))
+    subject = next((part for part, value in parts if isinstance(value, DeviceValue) and value.is_object), None)
+    other = next((part for part, value in parts if _is_text(value)), None)
+    if subject is not None and other is not None:
+        _test(frame, node, subject, other, "==", "text")
+
+
+def _note_pair(frame: Frame, node: ast.Compare, left: Value, right: Value) -> None:
     operator = _OPERATORS.get(type(node.ops[0]), "")
     first, second = node.left, node.comparators[0]
     if operator in ("in", "not in"):

@@ -26,8 +26,8 @@ class DeviceComparisonAlwaysFalse(Rule):
 
     ## What it does
     Reports comparisons of a `torch.device` with a string, as in `x.device == "cuda"` or `x.device in ("cuda", "cpu")`;
-    by `is`; of a tensor's device with `torch.device("cuda")`, which lacks the index that the device of every tensor on
-    an accelerator has; and `"cuda" in x.device`, which raises.
+    in a chain, `x.device == y.device == "cuda"`; by `is`; of a tensor's device with `torch.device("cuda")`, which lacks
+    the index that the device of every tensor on an accelerator has; and `"cuda" in x.device`, which raises.
 
     ## Why it matters
     The comparison has one outcome, wherever the tensor is: a branch is never taken, or always.
@@ -92,6 +92,9 @@ class DeviceComparisonAlwaysFalse(Rule):
         )
 
     def _fix(self, site: DeviceTest) -> Fix | None:
+        if isinstance(site.node, ast.Compare) and len(site.node.ops) > 1:
+            # of a chain, each link would have to change
+            return None
         changes = {"text": self._of_text, "identity": self._of_identity, "index": self._of_index}
         found = changes[site.problem](site) if site.problem in changes else None
         if found is None:
