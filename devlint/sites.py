@@ -378,7 +378,8 @@ class Literal(Site):
 
     ``role`` is what it is passed to: ".to", "device", "torch.device", "map_location", "autocast", "parameter", ...
     "rank" is a device of CUDA whose index is computed, "autocast off" one that is left out of mixed precision.
-    ``revised`` says that it overrides the CPU, on purpose, or is itself replaced further down where CUDA is missing.
+    ``revised`` says that it overrides the CPU, on purpose, that it is itself replaced further down where CUDA is
+    missing, or that the other side of the branch takes the CPU instead.
     """
 
     text: str

@@ -49,7 +49,8 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
         place = device.parse(node.value)
         if place is not None and place.kind is Kind.ACCELERATOR:
             if not frame.comparing:
-                frame.emit(Literal(node, frame.scope(), node.value, role, frame.state.hosted or _revised(frame, node)))
+                revised = frame.state.hosted or _revised(frame, node) or _beside_cpu(frame, node)
+                frame.emit(Literal(node, frame.scope(), node.value, role, revised))
                 if role != "parameter":
                     frame.machine.choosing.number(frame, node, place.index, node.value)
             return node.value
@@ -87,6 +88,37 @@ def _revised(frame: Frame, node: ast.Constant) -> bool:
         return False
     later = (inner for inner in frame.info.nodes if isinstance(inner, ast.If) and inner.lineno > node.lineno)
     return any(_asks(inner.test) and _says_cuda(inner.test) for inner in later)
+
+
+def _beside_cpu(frame: Frame, node: ast.Constant) -> bool:
+    """Whether the other side of a branch gives the CPU to what is given an accelerator here: somebody can choose."""
+    for branch in frame.inside:
+        if not isinstance(branch, ast.If) or not branch.lineno <= node.lineno <= (branch.end_lineno or 0):
+            continue
+        for side, rest in ((branch.body, branch.orelse), (branch.orelse, branch.body)):
+            named = _given(side, node)
+            if named and any(_given([statement], "cpu") & named for statement in _flat(rest)):
+                return True
+    return False
+
+
+def _flat(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a branch, and of those that follow it by `elif`."""
+    if len(body) == 1 and isinstance(body[0], ast.If):
+        return [*_flat(body[0].body), *_flat(body[0].orelse)]
+    return body
+
+
+def _given(body: list[ast.stmt], wanted: ast.Constant | str) -> set[str]:
+    """What the statements assign something to in which a literal is: this one, or any that says this."""
+    return {
+        names.dotted(target)
+        for statement in body
+        if isinstance(statement, ast.Assign)
+        for part in ast.walk(statement.value)
+        if part is wanted or (isinstance(part, ast.Constant) and part.value == wanted)
+        for target in statement.targets
+    }
 
 
 def _asks(test: ast.expr) -> bool:

@@ -69,8 +69,8 @@ class HardcodedCudaDevice(Rule):
     - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`, and in functions,
       classes and files that are about CUDA by their names, such as `CUDAAccelerator`.
     - It is an info only in tests; for the device of one process of many, `torch.device("cuda", rank)`; where it
-      overrides the CPU on purpose, `if device.type == "cpu": device = "cuda"`; and where the function asks further down
-      whether CUDA is there.
+      overrides the CPU on purpose, `if device.type == "cpu": device = "cuda"`; where the other side of a branch takes
+      the CPU; and where the function asks further down whether CUDA is there.
 
     ## Fix safety
     Where the code has a device at hand, `.to("cuda")`, `device="cuda"` and `map_location="cuda"` name it instead:
