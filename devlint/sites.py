@@ -189,12 +189,14 @@ class Operation(Site):
     "together": both go into one call that cannot be followed; "row": both are kept in one row of a list; "parted": a
     branch moves the second and leaves the first, another does it the other way round; "half": the second is moved on
     one path, the first takes its place on the other as it is; "unplaced": the first, which nobody placed, is an input
-    of the second, a model that was; "generator": numbers are drawn with the first where the second is.
+    of the second, a model that was; "generator": numbers are drawn with the first where the second is.  ``sent`` says
+    that the result is moved at once to where no operand is known to be.
     """
 
     operator: str
     kind: str
     operands: tuple[Operand, ...]
+    sent: bool = False
 
 
 @immutable(frozen=True, slots=True)

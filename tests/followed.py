@@ -10,6 +10,8 @@ from devlint.finding import Finding, Severity
 FOLLOWED = {
     # A move that was dropped did nothing. Now that it is made, it can be said that it might be spared.
     ("DVL102", "DVL203"),
+    # What was moved afterwards, together with what was created, is there from the beginning now.
+    ("DVL103", "DVL201"),
     # A buffer moves with its module, and a tensor that takes its place on another path is on the CPU as before.
     ("DVL104", "DVL103"),
     # To be read, the tensor has to come to the host, and for that the host waits.

@@ -10,7 +10,7 @@ from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow import names
 from devlint.flow.attributes import lives_with_inputs
-from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Value, as_tensor
+from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Value, as_tensor, placement, surely_tensor
 from devlint.immutable import replace
 from devlint.sites import Operation
 
@@ -99,8 +99,25 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
             _use_attributes(frame, (where, value), (other_where, other))
     if found:
         operands = tuple(frame.operand(where, value, role) for where, value, role, _ in met)
-        frame.emit(Operation(node, frame.scope(), operator, kind, operands))
+        sent = _sent(frame, node, [place for *_, place in met])
+        frame.emit(Operation(node, frame.scope(), operator, kind, operands, sent))
     return clash
+
+
+def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
+    """Whether a result is moved on at once to an accelerator, or what may be one, where no operand is known to be."""
+    calls = frame.info.calls if frame.info is not None else ()
+    move = next((call for call in calls if isinstance(call.func, ast.Attribute) and call.func.value is node), None)
+    if move is None or not isinstance(move.func, ast.Attribute) or move.func.attr not in ("to", "cuda"):
+        return False
+    given = [*move.args[:1], *(keyword.value for keyword in move.keywords if keyword.arg == "device")]
+    if not given:
+        return move.func.attr == "cuda"
+    frame.machine.muted += 1
+    value = frame.evaluate(given[0])
+    frame.machine.muted -= 1
+    place = as_tensor(value).device if surely_tensor(value) else placement(value)
+    return place is not None and place.kind is not Kind.CPU and not any(place.same(other) for other in places)
 
 
 def _sure(first: Value, place: Device, second: Value, other_place: Device) -> bool:

@@ -45,12 +45,16 @@ def meetings(site: Operation | Forward) -> list[Meeting]:
     """What is wrong at a place where operands have to be on one device: one meeting per operand that strayed."""
     if isinstance(site, Operation) and site.kind in LEADS:
         return _lead(site)
+    scope = site.scope
+    if isinstance(site, Operation) and site.sent and not scope.module:
+        # the function moves what comes of it, not what goes in: that may well be on the CPU
+        scope = replace(scope, device_aware=False)
     best: dict[int, Meeting] = {}
     for first, second in _pairs(site):
         if isinstance(site, Operation) and site.kind == "accumulator":
             meeting = _written(first, second, site)
         else:
-            meeting = _meeting(first, second, site.scope)
+            meeting = _meeting(first, second, scope)
         if meeting is not None and meeting.creation and isinstance(site, Operation) and site.kind == GENERATOR:
             # the creation itself fails: its generator, at least, was put somewhere
             meeting = Meeting(meeting.stray, meeting.other)
