@@ -146,15 +146,24 @@ class Device:
         if self.kind is Kind.UNKNOWN or that.kind is Kind.UNKNOWN:
             return None
         if self.kind is Kind.CHOICE and that.kind is Kind.CHOICE and self.guard == that.guard:
-            return _any(_then(self).differs(_then(that)), _other(self).differs(_other(that)))
+            return _any(self._parts(that, _then(self), _then(that)), self._parts(that, _other(self), _other(that)))
         if shared := self._shared_guard(that):
-            return _any(*(self.assume(shared, held).differs(that.assume(shared, held)) for held in (True, False)))
+            sides = ((self.assume(shared, held), that.assume(shared, held)) for held in (True, False))
+            return _any(*(self._parts(that, mine, theirs) for mine, theirs in sides))
         if self.kind is Kind.CHOICE or that.kind is Kind.CHOICE:
             return _any(*(a.differs(b) for a in self._sides() for b in that._sides()))
         if Kind.CPU in (self.kind, that.kind) and Kind.SYMBOL in (self.kind, that.kind):
             return True
         same = self.same(that)
         return None if same is None else not same
+
+    def _parts(self, that: Device, mine: Device, theirs: Device) -> bool | None:
+        """Whether the two surely differ where a condition on which both hang leaves ``mine`` and ``theirs`` of them."""
+        named = Kind.SYMBOL in (mine.kind, theirs.kind)
+        if named and ((mine.kind is Kind.CPU and self.switched) or (theirs.kind is Kind.CPU and that.switched)):
+            # where the code goes without an accelerator, a symbol is probably the CPU
+            return None
+        return mine.differs(theirs)
 
     def accelerates(self) -> bool | None:
         """Whether this is surely, surely not, or perhaps an accelerator."""

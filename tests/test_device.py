@@ -284,6 +284,11 @@ def test_facts_that_differ_in_every_world_are_told_apart(one: Device, two: Devic
         (choice("g", ARGS, CPU), ARGS, None, None),
         (choice("g", ARGS, CPU), CPU, None, True),
         (choice("g", FIRST, SECOND), CPU, False, True),
+        # where the code goes without an accelerator, what the caller keeps is on the CPU, too
+        (choice("g", CUDA, IMPLIED_CPU), choice("g", CUDA, INPUT), None, None),
+        (choice("g", CUDA, IMPLIED_CPU), choice("g", FIRST, INPUT), None, None),
+        (choice("g", CUDA, IMPLIED_CPU), choice("g", MPS, INPUT), False, True),
+        (choice("g", ARGS, IMPLIED_CPU), choice("g", ARGS, INPUT), None, True),
     ],
 )
 def test_special_rules(one: Device, two: Device, same: bool | None, differs: bool | None) -> None:
