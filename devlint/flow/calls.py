@@ -95,6 +95,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     frame.machine.loaders.escape(call.values())
     frame.machine.queue.unseen(frame, call.node)
     growth.grown(frame, call)
+    growth.handed(frame, call)
     return _around_loader(call, operations.derive(frame, call))
 
 
@@ -133,6 +134,7 @@ def named(frame: Frame, call: Call, path: str) -> Value:
     if not waits.harmless(call):
         frame.machine.queue.unseen(frame, call.node)
     host.function(frame, call, path)
+    growth.handed(frame, call)
     return _around_loader(call, modules.stranger(frame, call, path))
 
 
@@ -214,6 +216,7 @@ def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) ->
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
     growth.grown(frame, call)
+    growth.handed(frame, call)
     result = operations.derive(frame, call, receiver)
     if isinstance(result, Unknown) and isinstance(receiver, (Opaque, Unknown)) and tensors.proves(call, node.attr):
         # it is a tensor, wherever that is

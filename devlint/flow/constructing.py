@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from devlint import device
+from devlint.flow import growth
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import Class, Instance, Module, Value, identity, names_device, tensor_away
 from devlint.immutable import replace
@@ -32,7 +33,9 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
             device.UNKNOWN if placed else place,
             Step(call.node, f"`{info.name}` is created on the CPU here"),
         )
+        growth.kept(frame, call, info, module)
         return replace(module, spread=info.moves_inputs)
+    growth.kept(frame, call, info, None)
     machine.samples.transforms(call)
     instance = Instance(identity(), info)
     frame.state.heap[(instance.oid, ARGUMENTS)] = call.values()

@@ -1,19 +1,26 @@
-"""Calls that may give a module parts which are not where it is."""
+"""Calls that may give a module parts which are not where it is, or that may put it somewhere else."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+from devlint import device
 from devlint.flow import names, table
-from devlint.flow.state import CHANGED
-from devlint.flow.values import Instance, Module, Value
+from devlint.flow.changes import places
+from devlint.flow.state import CHANGED, CHILDREN
+from devlint.flow.values import Instance, Module, Value, names_device
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
-    from devlint.flow.index import FunctionInfo, Index
+    from devlint.flow.index import ClassInfo, FunctionInfo, Index
 
 _GIVING = frozenset("append extend insert add_module register_module register_parameter __setattr__ setattr".split())
 _DEEPEST = 3
+_PLACING = re.compile(
+    r"device|cuda|gpu|(?<!re)place|(?<!re)mov(e|ing)|prepare|set_?up|distribut|parallel|dispatch|shard|offload"
+)
+"""In the name of a function that cannot be seen: it may well put a module somewhere."""
 
 
 def grown(frame: Frame, call: Call, info: FunctionInfo | None = None, owner: Value | None = None) -> None:
@@ -48,3 +55,26 @@ def _gives(index: Index, info: FunctionInfo, depth: int = 0) -> bool:
         if inner is not None and depth < _DEEPEST and _gives(index, inner, depth + 1):
             return True
     return False
+
+
+def handed(frame: Frame, call: Call) -> None:
+    """A call of what cannot be seen: a module may come back from it elsewhere, if anything speaks of a place."""
+    spoken = names.dotted(call.node.func).rpartition(".")[2].lower()
+    if _PLACING.search(spoken) or "device" in call.keywords or any(names_device(value) for value in call.values()):
+        _lose(frame, call)
+
+
+def kept(frame: Frame, call: Call, info: ClassInfo, made: Module | None) -> None:
+    """Modules go into an object of a class of the project, which may be a module and then takes them along."""
+    if places(method for known in (info, *info.ancestors()) for method in known.methods.values()):
+        _lose(frame, call)
+    elif made is not None:
+        inner = tuple(value for value in call.values() if isinstance(value, Module))
+        frame.state.heap[(made.oid, CHILDREN)] = inner
+
+
+def _lose(frame: Frame, call: Call) -> None:
+    for value in call.values():
+        # what has been put somewhere is probably meant to be there
+        if isinstance(value, Module) and frame.place_of(value).implied:
+            frame.put(value, device.UNKNOWN, None)
