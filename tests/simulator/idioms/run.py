@@ -10,9 +10,6 @@ import json
 import sys
 import warnings
 
-LOST = "CUDA error: "
-"""After an error with this in it the process can do nothing more on the device."""
-
 
 def main(table: str, devices: str = "simulated", skip: str = "0") -> None:
     if devices == "simulated":
@@ -26,11 +23,22 @@ def main(table: str, devices: str = "simulated", skip: str = "0") -> None:
             idiom.run()
         except Exception as error:
             results[idiom.name] = f"{type(error).__name__}: {error}"
-            if LOST in str(error):
+            if devices == "real" and _is_lost():
                 break
         else:
             results[idiom.name] = None
     sys.stdout.write(json.dumps(results))
+
+
+def _is_lost() -> bool:
+    """Whether the process can do nothing more on its device, as after an assertion that failed there."""
+    import torch
+
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
 
 
 if __name__ == "__main__":
