@@ -306,7 +306,7 @@ class Models:
     devices: tuple[str, ...] = ()
     """Where their parameters were at their last call."""
     parameters: int = 0
-    """How many elements the parameters of the largest one have."""
+    """How many elements their parameters have together; what they share counts once."""
     dtypes: tuple[str, ...] = ()
     autocast: str = ""
     """The dtype of autocast, where a module ran under it."""

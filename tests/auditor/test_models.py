@@ -17,7 +17,21 @@ def test_the_largest_model_comes_first_and_losses_do_not_count() -> None:
         models = seen(session).models
     assert models.outermost == ("Sequential", "Linear")
     assert (models.devices, models.dtypes) == (("cpu",), ("float32",))
-    assert models.parameters == 4 * 4 + 4
+    assert models.parameters == (4 * 4 + 4) + (2 * 2 + 2)
+
+
+def test_models_of_a_class_are_counted_together_and_what_they_share_once() -> None:
+    with watching(ForwardCheck) as session:
+        body = nn.Linear(4, 4)
+        actor, critic = nn.Sequential(body, nn.Linear(4, 2)), nn.Sequential(body, nn.Linear(4, 1))
+        for _ in range(3):
+            for model in (actor, critic):
+                model(torch.ones(1, 4))
+        for _ in range(3):
+            nn.Linear(4, 4)(torch.ones(1, 4))  # one after the other
+        models = seen(session).models
+    assert models.outermost == ("Sequential", "Linear")
+    assert models.parameters == (4 * 4 + 4) + (4 * 2 + 2) + (4 + 1) + (4 * 4 + 4)
 
 
 def test_a_wrapper_is_seen_through_and_tied_weights_count_once() -> None:

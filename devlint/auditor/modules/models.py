@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import torch
 from torch import nn
 
@@ -21,6 +23,9 @@ class Observed:
 
     def __init__(self) -> None:
         self._outermost: dict[str, int] = {}
+        self._sizes: dict[int, tuple[weakref.ref[nn.Module], dict[int, int]]] = {}
+        """The elements of the parameters of the outermost modules, both by identity."""
+        self._parameters = 0
         self._devices: dict[str, tuple[str, ...]] = {}
         self._dtypes: dict[str, None] = {}
         self._autocast = ""
@@ -38,12 +43,24 @@ class Observed:
         parameters = {id(one): one for _, part in walk(module) for one in _parameters(part)}
         if not parameters:
             return
+        self._add_up(module, {number: one.numel() for number, one in parameters.items()})
         name = type(module).__name__
         if name not in self._outermost and len(self._outermost) >= _MOST:
             return
         self._outermost[name] = max(self._outermost.get(name, 0), sum(one.numel() for one in parameters.values()))
         self._devices[name] = tuple(sorted({device_of(one) for one in parameters.values()}))
         self._dtypes |= dict.fromkeys(_name(one.dtype) for one in parameters.values())
+
+    def _add_up(self, module: nn.Module, sizes: dict[int, int]) -> None:
+        """Count the parameters of all modules that are there, what they share once."""
+        alive = {number: known for number, known in self._sizes.items() if known[0]() is not None}
+        if len(alive) < _MOST:
+            alive[id(module)] = (weakref.ref(module), sizes)
+        self._sizes = alive
+        together: dict[int, int] = {}
+        for _, known in alive.values():
+            together |= known
+        self._parameters = max(self._parameters, sum(together.values()))
 
     def layer(self, module: nn.Module, root: nn.Module) -> None:
         """A module with parameters or buffers of its own ran."""
@@ -69,7 +86,7 @@ class Observed:
         return Models(
             outermost=tuple(order),
             devices=tuple(devices),
-            parameters=max(self._outermost.values(), default=0),
+            parameters=self._parameters,
             dtypes=tuple(self._dtypes),
             autocast=self._autocast,
             unaligned=tuple(sorted(self._unaligned, key=lambda text: -self._unaligned[text])),
