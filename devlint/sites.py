@@ -159,6 +159,17 @@ class Transfer(Site):
 
 
 @immutable(frozen=True, slots=True)
+class Selection(Site):
+    """An index made on the CPU for a tensor elsewhere, to where torch copies it: ``node`` of ``x[torch.arange(n), i]``.
+
+    ``value`` is the tensor that is indexed, ``creation`` the call that makes the index, for nothing else.
+    """
+
+    value: Operand
+    creation: Creation
+
+
+@immutable(frozen=True, slots=True)
 class Upload(Site):
     """A call of ``function`` which makes the same tensor of literals on ``target`` in every step."""
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from devlint.device import Role
+from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow import factories, names, nodes, table
 from devlint.flow.lookups import place, read
-from devlint.flow.values import Batches, Const, DeviceValue, Named, Opaque, Tensor
-from devlint.sites import Creation
+from devlint.flow.values import Batches, Const, DeviceValue, Named, Opaque, Tensor, Value
+from devlint.sites import Creation, Selection
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -37,6 +37,9 @@ _ARRAY_METHODS = frozenset({"astype", "copy", "ravel"})
 _CONVERTERS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
 """What makes a tensor of an array."""
 _ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data"})
+_INDEXES = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
+"""Functions that make indexes; those that draw them, such as `randperm`, draw other ones on an accelerator."""
+_INDEX_KEYWORDS = frozenset({"start", "end", "step", "row", "col", "offset", "dtype"})
 _MOST_STEPS = 40
 """Statements between a creation and its move, beyond which the two are not the same thought any more."""
 
@@ -60,6 +63,49 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
     if helper is not None:
         return Creation(made, tensor.factory, helper=helper.name)
     return Creation(made, tensor.factory, _generator(frame, made))
+
+
+def selections(frame: Frame, node: ast.Subscript, tensor: Tensor, indexes: list[tuple[ast.expr, Value]]) -> None:
+    """Sites where indexes are made on the CPU, only for torch to copy them to the tensor ``node.value``."""
+    if frame.machine.muted or not tensor.certain or (frame.inlined and frame.owner is not None):
+        return
+    place = frame.state.settled(tensor.device).assume(AVAILABLE, True)
+    if not all(_is_away(frame, leaf) for leaf in place.leaves()):
+        return
+    found: set[ast.AST] = set()
+    for part, index in indexes:
+        made = _made_index(frame, index)
+        if made is None or made.node in found:
+            continue
+        trail = _Trail(frame, made.node, None)
+        if (trail.passes_on(part) or _moved_later(trail, node, part, node.slice)) and not _is_mask(trail, part):
+            found.add(made.node)
+            frame.emit(Selection(part, frame.scope(), frame.operand(node.value, tensor), made))
+
+
+def _is_away(frame: Frame, place: Device) -> bool:
+    """Whether something is on an accelerator, where there is one: the arguments of a module are, too."""
+    chosen = place.kind is Kind.SYMBOL and (place.role is Role.DEVICE or frame.after_init)
+    return chosen or place.kind is Kind.ACCELERATOR
+
+
+def _made_index(frame: Frame, index: Value) -> Creation | None:
+    """The call that made an index on the CPU because nobody said otherwise."""
+    made = index.factory_node if isinstance(index, Tensor) else None
+    if not isinstance(index, Tensor) or index.factory not in _INDEXES or not isinstance(made, ast.Call):
+        return None
+    asked = any(keyword.arg not in _INDEX_KEYWORDS for keyword in made.keywords)
+    return None if asked or not frame.machine.lookups.of(frame).holds(made) else Creation(made, index.factory)
+
+
+def _is_mask(trail: _Trail, part: ast.expr) -> bool:
+    """Whether the numbers may have become a mask on their way to an index."""
+    ways: list[ast.expr] = [part]
+    for node in trail.frame.inside:
+        if isinstance(node, ast.Assign) and (trail.live | trail.spent).intersection(*map(_names_in, node.targets)):
+            ways.append(node.value)
+    inside = (inner for way in ways for inner in nodes.walk(way))
+    return any(isinstance(inner, ast.Compare) or getattr(inner, "attr", "") == "bool" for inner in inside)
 
 
 def _array(frame: Frame, move: ast.Call, receiver: ast.expr) -> Creation | None:
@@ -157,8 +203,11 @@ class _Trail:
         )
 
 
-def _moved_later(trail: _Trail, move: ast.Call, receiver: ast.expr) -> bool:
-    """Whether the creation stands in a statement of its own before the move, and is not wanted in between or after."""
+def _moved_later(trail: _Trail, move: ast.expr, receiver: ast.expr, within: ast.expr | None = None) -> bool:
+    """Whether the creation stands in a statement of its own before the move, and is not wanted in between or after.
+
+    ``within`` is the expression around the receiver in which it may be named once more.
+    """
     info = trail.frame.info
     body = info.node.body if info else trail.frame.machine.tree.body
     found = _placed(body, move)
@@ -172,11 +221,10 @@ def _moved_later(trail: _Trail, move: ast.Call, receiver: ast.expr) -> bool:
         if not _goes_on(trail, statement):
             return False
     wanted = [name for name in read(block[last]) if name.id in trail.live | trail.spent]
-    inside = set(map(id, nodes.walk(receiver)))
+    inside = set(map(id, nodes.walk(within or receiver)))
     if not trail.passes_on(receiver) or any(id(name) not in inside for name in wanted):
         return False
-    bound = {name for target in _targets(block[last]) for name in _names_in(target)}
-    return not _wanted_after(trail, block[last], (trail.live | trail.spent) - bound)
+    return not _wanted_after(trail, block[last], (trail.live | trail.spent) - set(_stored(block[last])))
 
 
 def _creates(trail: _Trail, statement: ast.stmt) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import ITEMS, Role
-from devlint.flow import choosing, containers, factories, leads, names
+from devlint.flow import choosing, containers, created, factories, leads, names
 from devlint.flow.joining import add_item, join
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded
 from devlint.flow.state import DEVICE
@@ -150,6 +150,7 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         else:
             # a number or a tensor: nothing is known of the dimensions that are left
             unknown = True
+    created.selections(frame, node, tensor, indexes)
     for part, index in indexes:
         # a CPU index may select from any device, an accelerator's index only from its own
         met = ((node.value, tensor, ""), (part, index, ""))
@@ -194,6 +195,7 @@ def _write(
     combined: bool,
 ) -> None:
     by_tensor = [(part, index) for part, index in indexes if _is_index(index)]
+    created.selections(frame, target, base, by_tensor)
     for part, index in by_tensor:
         if _may_clash(frame, base, index):
             meet(frame, target, "[] =", "index", ((target.value, base, ""), (part, index, "")))

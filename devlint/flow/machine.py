@@ -51,7 +51,7 @@ from devlint.flow.waits import Queue
 from devlint.flow.watch import Watch
 from devlint.immutable import replace
 from devlint.placing import HostRead
-from devlint.sites import Forward, Operation, Site
+from devlint.sites import Forward, Operation, Selection, Site
 
 _DEEPEST_CALL = 4
 _LONGEST_INLINED = 120
@@ -189,7 +189,8 @@ class Machine:
             return
         if claim:
             self.overheard.claim(site)
-        if self.muted or (frame.inlined and not claim) or (frame.silent and claim):
+        alone = not claim and not isinstance(site, Selection)
+        if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
         self.steps.made(frame, site)
         if not self.callers.holds_back(site, frame):

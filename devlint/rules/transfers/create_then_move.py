@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable
 
 from devlint import traces
-from devlint.finding import Applicability, Severity
+from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import earlier_in_block
 from devlint.rules.edits import in_test, short
-from devlint.rules.transfers.creating import creating, reads_the_host
-from devlint.sites import Creation, Site, Step, Transfer
+from devlint.rules.transfers.creating import creating, creating_at, reads_the_host
+from devlint.sites import Creation, Selection, Site, Step, Transfer
 from devlint.traces import Traces
 
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
@@ -20,6 +20,7 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 
 _DRAWS = re.compile(r"rand\w*|normal|bernoulli|multinomial|poisson")
 """Functions that draw random numbers."""
+_NAMED = re.compile(r"[A-Za-z_][\w.]*")
 _SEED = re.compile(r"^(?:torch\.)?(?:manual_seed|seed_everything|set_seed)$")
 
 
@@ -30,7 +31,8 @@ class CreateThenMove(Rule):
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU. It is a
     warning in a loop and in the code of a module, elsewhere a hint; also a hint where NumPy makes an array of numbers
-    alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of that.
+    alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index of a tensor is made so,
+    `x[torch.arange(n), labels]`, which torch copies to `x` in the forward pass, and in the backward pass once more.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
@@ -61,6 +63,8 @@ class CreateThenMove(Rule):
       of the host, which are copied in any case: with `device=`, torch builds on the CPU and copies, too.
     - `.type_as(x)` in a module, which follows `x` in a trace of it, where `device=x.device` becomes a constant.
     - `pin_memory=True`, which prepares a copy; `requires_grad=True`, which DVL106 reports.
+    - An index is drawn, `x[torch.randperm(n)]`, or becomes a mask, `torch.arange(n) < k`, which is to be waited for
+      where it is on an accelerator; and what is indexed is an argument of a function that no module calls.
     - Where the tensor goes is not known, or is the CPU.
 
     ## Fix safety
@@ -79,11 +83,14 @@ class CreateThenMove(Rule):
     name = "create-then-move"
     severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
-    sites = (Transfer,)
+    sites = (Transfer, Selection)
     proof = Traces(left=(traces.UPLOAD, traces.MOVE), confirm=(traces.UPLOAD,), contradict=(traces.ONLY_IN_PLACE,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the host makes what only the device uses."""
+        if isinstance(site, Selection):
+            yield self._selecting(site)
+            return
         made = site.creation if isinstance(site, Transfer) else None
         if not isinstance(site, Transfer) or made is None or site.discarded or made.generator == "else":
             return
@@ -101,6 +108,24 @@ class CreateThenMove(Rule):
             steps=() if together else (Step(made.node, "created on the CPU here"),),
             help=_advice(made, site),
             fix=creating(self.source, site, made),
+        )
+
+    def _selecting(self, site: Selection) -> Report:
+        """A hint at an index that torch copies to what is indexed."""
+        made = site.creation
+        together = _within(made.node, site.node)
+        goal = f"{site.value.text}.device" if _NAMED.fullmatch(site.value.text) else ""
+        text = creating_at(self.source, made.node, goal)
+        fix = Fix(f"Create with `device={goal}`", (self.replace(made.node, text),), Applicability.UNSAFE)
+        return Report(
+            site.node,
+            f"`{made.function}` creates an index on the CPU, which each use copies to "
+            + (f"`{goal}`" if goal else "the device of what it indexes"),
+            label="made on the CPU, and copied" if together else "copied to what it indexes",
+            severity=Severity.INFO,
+            steps=() if together else (Step(made.node, "created on the CPU here"),),
+            help=f"create it there: `{made.function}(..., device={goal or '...'})`",
+            fix=fix if text else None,
         )
 
     def _goal(self, site: Transfer) -> str:

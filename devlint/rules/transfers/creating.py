@@ -10,6 +10,7 @@ from devlint.finding import Applicability, Edit, Fix
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import function_at, idle_statement, removal, stores, way_to
 from devlint.rules.edits import code, device_at_hand, parsed, with_keyword
+from devlint.rules.standing import stands_at
 from devlint.rules.transfers.chains import without_last
 from devlint.sites import Creation, Transfer
 
@@ -70,6 +71,14 @@ def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
     edit, device, exact = creation
     safety = Applicability.SAFE if exact else Applicability.UNSAFE
     return Fix(f"Create with `device={device}`", (edit, leaving), safety)
+
+
+def creating_at(source: SourceText, made: ast.Call, device: str) -> str:
+    """The text of a creation that is told a device; empty where that has no value yet when it is made."""
+    import libcst as cst
+
+    call = parsed(source, made) if device and stands_at(source, device, made) else None
+    return code(with_keyword(call, "device", device)) if isinstance(call, cst.Call) else ""
 
 
 def told(
