@@ -10,7 +10,7 @@ from devlint import device
 from devlint.device import ITEMS, Role
 from devlint.flow import choosing, containers, created, factories, leads, names
 from devlint.flow.joining import add_item, join
-from devlint.flow.operations import in_graph, is_tensor, meet, stranded
+from devlint.flow.operations import in_graph, is_tensor, meet, stranded, surely_away
 from devlint.flow.state import DEVICE
 from devlint.flow.values import (
     UNKNOWN,
@@ -154,7 +154,7 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
     for part, index in indexes:
         # a CPU index may select from any device, an accelerator's index only from its own
         met = ((node.value, tensor, ""), (part, index, ""))
-        if _may_clash(frame, tensor, index) and meet(frame, node, "[]", "index", met):
+        if _may_clash(frame, node.value, tensor, index) and meet(frame, node, "[]", "index", met):
             tensor = stranded(replace(tensor, device=as_tensor(index).device))
     if unknown:
         return replace(tensor, rank=None, many=None, certain=True)
@@ -172,13 +172,17 @@ def _is_index(value: Value) -> bool:
     return surely_tensor(value) or (isinstance(value, Batches) and value.certain and value.part)
 
 
-def _may_clash(frame: Frame, indexed: Tensor, index: Value) -> bool:
-    """Whether an index may be on an accelerator where the indexed tensor is not."""
+def _may_clash(frame: Frame, node: ast.expr, indexed: Tensor, index: Value) -> bool:
+    """Whether an index may be on an accelerator where the indexed tensor, ``node``, is not."""
     place = frame.state.settled(indexed.device)
     if place.accelerates() is False:
         return True
     on_cpu = any(leaf.kind is device.Kind.CPU for leaf in place.leaves())
-    return on_cpu and frame.state.settled(as_tensor(index).device).accelerates() is True
+    there = frame.state.settled(as_tensor(index).device)
+    # an argument in whose place something is made on one path; other results may well have been begun on the CPU
+    others = [leaf for leaf in place.leaves() if leaf.kind is not device.Kind.CPU]
+    stands_in = all(leaf.role is Role.INPUT and leaf.text == names.dotted(node) for leaf in others)
+    return on_cpu and (there.accelerates() is True or (stands_in and surely_away(there)))
 
 
 def _parts(index: ast.expr) -> list[ast.expr]:
@@ -197,7 +201,7 @@ def _write(
     by_tensor = [(part, index) for part, index in indexes if _is_index(index)]
     created.selections(frame, target, base, by_tensor)
     for part, index in by_tensor:
-        if _may_clash(frame, base, index):
+        if _may_clash(frame, target.value, base, index):
             meet(frame, target, "[] =", "index", ((target.value, base, ""), (part, index, "")))
     if not is_tensor(value):
         return

@@ -183,11 +183,12 @@ def _creations(tensors: list[Tensor], told: Tensor) -> tuple[tuple[str, ast.AST]
 
 def _deciding(tensors: list[Tensor]) -> list[Tensor]:
     """The operands that say where the result is: of those without dimensions, the ones that are not on the CPU."""
-    numbers = [tensor for tensor in tensors if tensor.many is False and _surely_away(tensor.device)]
+    numbers = [tensor for tensor in tensors if tensor.many is False and surely_away(tensor.device)]
     return [*(tensor for tensor in tensors if tensor.many is not False), *numbers]
 
 
-def _surely_away(place: Device) -> bool:
+def surely_away(place: Device) -> bool:
+    """Whether a place is known, and is not the CPU on any path, on a machine with an accelerator."""
     return place.switched or all(leaf.kind not in (Kind.CPU, Kind.UNKNOWN) for leaf in place.leaves())
 
 
@@ -195,7 +196,7 @@ def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
     away = [tensor for tensor in tensors if tensor.device.kind not in (Kind.CPU, Kind.UNKNOWN)]
     # where operands clash, the one that is surely not on the CPU shows what was meant: one mistake is told once
     for tensor in away:
-        if _surely_away(tensor.device):
+        if surely_away(tensor.device):
             return tensor.device, tensor
     if away:
         return away[0].device, away[0]
