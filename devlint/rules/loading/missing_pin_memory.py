@@ -59,6 +59,7 @@ class MissingPinMemory(Rule):
     - The batches are on an accelerator already: pinning them would raise.
     - The batches go to `cpu` or `mps`, or are not moved in a loop.
     - The loader leaves the code that can be seen, in a file for TPUs, which uses `torch_xla`.
+    - It has no samples: `DataLoader([])`, which stands in for one.
     - The batches are objects of the program's own: a `collate_fn` that makes them, `batch_size=None`.
     - The default device of the file is an accelerator.
 
@@ -149,7 +150,8 @@ def _decided(site: Load) -> bool:
     """Whether the call says something about pinning, or makes no batches."""
     positional = len(site.node.args) if isinstance(site.node, ast.Call) else 0
     hidden = site.open and site.measured is None
-    return hidden or "pin_memory" in site.keywords or positional > _PIN_MEMORY_POSITION or _streams(site)
+    told = "pin_memory" in site.keywords or positional > _PIN_MEMORY_POSITION
+    return hidden or told or _streams(site) or _is_empty(site)
 
 
 def _turned_off(site: Load) -> bool:
@@ -157,6 +159,12 @@ def _turned_off(site: Load) -> bool:
     asked = site.keywords.get("pin_memory")
     literal = isinstance(asked, ast.Constant) and asked.value is False
     return literal and site.measured is None and not _streams(site)
+
+
+def _is_empty(site: Load) -> bool:
+    """Whether the loader stands in for one, as `DataLoader([])` does."""
+    first = site.node.args[0] if isinstance(site.node, ast.Call) and site.node.args else site.keywords.get("dataset")
+    return isinstance(first, ast.List | ast.Tuple) and not first.elts
 
 
 def _streams(site: Load) -> bool:
