@@ -21,7 +21,7 @@ _MOVES = frozenset({"to", "cuda", "xpu", "hpu", "npu", "mps", "to_empty"})
 
 
 def changed(methods: Iterable[FunctionInfo]) -> dict[str, str]:
-    """The attributes that a method other than ``__init__`` assigns ("assigned") or moves ("moved")."""
+    """What methods other than ``__init__`` do to attributes: "assigned", "moved", or an item of it is ("filled")."""
     found: dict[str, str] = {}
     for method in methods:
         if method.name == "__init__":
@@ -30,7 +30,7 @@ def changed(methods: Iterable[FunctionInfo]) -> dict[str, str]:
         for written in method.of(ast.Subscript):
             item = names.dotted(written.value) if isinstance(written.ctx, ast.Store) else ""
             if item.startswith("self.") and item.count(".") == 1:
-                found[item.partition(".")[2]] = "assigned"
+                found.setdefault(item.partition(".")[2], "filled")
         for node in method.attributes:
             if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
                 found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
@@ -39,8 +39,11 @@ def changed(methods: Iterable[FunctionInfo]) -> dict[str, str]:
     return found
 
 
-def survives(info: ClassInfo, attribute: str, held: Value) -> bool:
-    """Whether an attribute is what ``__init__`` made it although a method assigns it."""
+def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:
+    """Whether an attribute is what ``__init__`` made it although a method assigns it, or an item of it."""
+    if change == "filled":
+        # a tensor takes the values of what is written into it, and stays where it is
+        return isinstance(held, Tensor) and held.certain
     if isinstance(held, Loader):
         return _constructed(info, attribute)
     # nothing but another parameter can take the place of one

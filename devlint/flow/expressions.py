@@ -299,6 +299,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     other = evaluate(frame, node.orelse)
     if isinstance(node.orelse, ast.Constant) and not isinstance(node.body, ast.Constant):
         _fallback(frame, node.orelse)
+    then, other = whereabouts.left_alone(node.test, before, then, other)
     leads.either(frame, node, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     frame.machine.choosing.select(frame, node, flag, first, second)

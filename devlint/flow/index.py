@@ -285,7 +285,7 @@ class ClassInfo(nodes.Holder):
 
     @cached_property
     def changed(self) -> dict[str, str]:
-        """The attributes of ``self`` that a method other than ``__init__`` assigns ("assigned") or moves ("moved")."""
+        """What methods other than ``__init__`` do to attributes of ``self``: see :func:`changes.changed`."""
         return changed(self.methods.values())
 
 

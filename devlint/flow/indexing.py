@@ -155,7 +155,9 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         # a CPU index may select from any device, an accelerator's index only from its own
         met = ((node.value, tensor, ""), (part, index, ""))
         if _may_clash(frame, node.value, tensor, index) and meet(frame, node, "[]", "index", met):
-            tensor = stranded(replace(tensor, device=as_tensor(index).device))
+            # what was put on the CPU on purpose stays there, and so does what selects from it
+            there = any(leaf.implied for leaf in tensor.device.leaves())
+            tensor = stranded(replace(tensor, device=as_tensor(index).device) if there else tensor)
     if unknown:
         return replace(tensor, rank=None, many=None, certain=True)
     rank = None if tensor.rank is None else tensor.rank - dropped

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Role
+from devlint.device import Kind, Role
 from devlint.flow import mentions, names, table, whereabouts
 from devlint.flow.evidence import is_device_name
 from devlint.flow.operations import in_graph
@@ -85,6 +85,10 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
     if isinstance(held, Value):
         return frame.state.seen(held)
     if base.cls is not None:
+        made = frame.state.heap.get((base.cls.oid, attr)) if isinstance(base, Instance) else None
+        if isinstance(made, Tensor) and made.device.kind is Kind.CPU:
+            # whatever the arguments of this object were, its constructor made it there
+            return frame.state.seen(made)
         method = base.cls.method(attr)
         if method is not None:
             if "property" in method.decorators or any(name.endswith("cached_property") for name in method.decorators):

@@ -196,6 +196,21 @@ class Machine:
         if not self.callers.holds_back(site, frame):
             self.sites.append(site)
 
+    def overhear(self, frame: Frame, info: ClassInfo, call: Call) -> list[Operation | Forward]:
+        """What ``forward`` of a class would claim if it was called so; nothing if it is not followed."""
+        method = info.method("forward")
+        home = self if method is None else self.home(method.index)
+        if method is None or home.refuses(frame, method):
+            return []
+        outer = frame.state.heap
+        frame.state.heap = {**outer, **self.class_heap(info)}
+        before = self.overheard.begin()
+        self.muted += 1
+        home.run_call(frame, Function(method, (), self.self_value(info)), call)
+        self.muted -= 1
+        frame.state.heap = outer
+        return self.overheard.end(before)
+
     def text(self, node: ast.AST) -> str:
         """The code of a node on one line, short enough for a message."""
         text = self._spelled.get(node)
@@ -286,7 +301,7 @@ class Machine:
             if key[0] != oid or not isinstance(held, Value):
                 continue
             change = info.changed.get(key[1], "")
-            if change == "assigned" and not survives(info, key[1], held):
+            if change in ("assigned", "filled") and not survives(info, key[1], held, change):
                 del heap[key]
                 continue
             if info.is_module:

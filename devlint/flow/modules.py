@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow import (
+    companions,
     holding,
     leads,
     literals,
@@ -260,7 +261,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
             tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
         unread = [call.argument_node(*mask) for mask in _CAUSAL_MASKS.get(module.path, ())]
         tensors_in = [met for met in tensors_in if met[0] not in unread]
-        clash = _check(frame, call, module, place, tensors_in)
+        clash = _check(frame, call, module, place, companions.due(frame, call, module, place, tensors_in))
         unplaced.given(frame, call, module, place)
     elif module.path == "torch.nn.CTCLoss":
         # it moves its targets and lengths itself

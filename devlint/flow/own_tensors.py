@@ -13,7 +13,7 @@ from devlint import device
 from devlint.device import Role
 from devlint.flow import names, table
 from devlint.flow.registering import is_plain
-from devlint.flow.values import Function, Module, Tensor, Value
+from devlint.flow.values import Module, Tensor, Value
 from devlint.immutable import replace
 from devlint.sites import Forward, Operation, Site
 
@@ -81,12 +81,8 @@ def meet(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> b
 
     It is entered with the arguments on the CPU, and the module wherever its caller puts it.
     """
-    info, machine = module.cls, frame.machine
-    method = info.method("forward") if info is not None else None
-    if info is None or method is None:
-        return False
-    home, given = machine.home(method.index), {id(value) for value in strays}
-    if home.refuses(frame, method):
+    info, given = module.cls, {id(value) for value in strays}
+    if info is None:
         return False
     probe = Tensor(device.CPU, many=True)
     probing = replace(
@@ -94,14 +90,7 @@ def meet(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> b
         positional=tuple(probe if id(value) in given else value for value in call.positional),
         keywords={name: probe if id(value) in given else value for name, value in call.keywords.items()},
     )
-    outer = frame.state.heap
-    frame.state.heap = {**outer, **machine.class_heap(info)}
-    before = machine.overheard.begin()
-    machine.muted += 1
-    home.run_call(frame, Function(method, (), machine.self_value(info)), probing)
-    machine.muted -= 1
-    frame.state.heap = outer
-    return any(_proves(site, info) for site in machine.overheard.end(before))
+    return any(_proves(site, info) for site in frame.machine.overhear(frame, info, probing))
 
 
 def _proves(site: Operation | Forward, info: ClassInfo) -> bool:

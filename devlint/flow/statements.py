@@ -231,6 +231,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     parting.branches(frame, node, before, then, other)
     unplaced.branches(frame, node, then, other)
     guards.rejoined(named, before, then, other)
+    whereabouts.settle(node.test, before, then, other)
     flag = whereabouts.decides(flag)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(first, second, flag.key)

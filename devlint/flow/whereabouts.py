@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devlint.device import AVAILABLE, EACH, ITEMS, RETURN, Device, Kind
-from devlint.flow.state import availability
-from devlint.flow.values import Const, DeviceValue, Flag, Tensor
+from devlint.device import AVAILABLE, CPU, EACH, ITEMS, RETURN, Device, Kind, parse
+from devlint.flow.state import State, availability
+from devlint.flow.values import Const, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor
 from devlint.immutable import replace
 
 if TYPE_CHECKING:
@@ -44,23 +44,70 @@ def on_cuda(frame: Frame, node: ast.Name | ast.Attribute) -> Flag | None:
 
 def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
     """Where ``x.is_cuda`` holds or not, ``x`` can only be on some of the devices that were possible."""
-    node: ast.expr | None = None
-    kind = "cuda"
-    if isinstance(test, ast.Attribute) and test.attr == "is_cuda":
-        node = test.value
-    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
-        left, right = test.left, test.comparators[0]
-        if isinstance(right, ast.Constant) and isinstance(left, ast.Attribute) and left.attr == "type":
-            node = left.value.value if isinstance(left.value, ast.Attribute) and left.value.attr == "device" else None
-            kind, holds = str(right.value), holds is isinstance(test.ops[0], ast.Eq)
+    node, kind, positive = _question(test)
+    holds = holds is positive
     place = _place(frame, node) if node is not None else None
-    if place is None or place.kind is not Kind.CHOICE or not isinstance(node, ast.Name):
+    if place is None or place.kind is not Kind.CHOICE or node is None:
         return
     left_over = {leaf for leaf in place.leaves() if (_is(leaf, kind) == Flag("True")) is holds}
     sure = all(_is(leaf, kind) is not None for leaf in place.leaves())
     value = frame.state.env.get(node.id)
     if sure and len({leaf.kind for leaf in left_over}) == 1 and isinstance(value, Tensor):
         frame.state.env[node.id] = replace(value, device=left_over.pop())
+
+
+def _question(test: ast.expr) -> tuple[ast.Name | None, str, bool]:
+    """The tensor whose device a test asks for, the type it asks for, and whether it is there where the test holds."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        node, kind, positive = _question(test.operand)
+        return node, kind, not positive
+    asked: ast.expr | None = None
+    kind, positive = "cuda", True
+    if isinstance(test, ast.Attribute) and test.attr == "is_cuda":
+        asked = test.value
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        left, right = test.left, test.comparators[0]
+        if isinstance(right, ast.Constant) and isinstance(left, ast.Attribute) and left.attr == "type":
+            asked = left.value.value if isinstance(left.value, ast.Attribute) and left.value.attr == "device" else None
+            kind, positive = str(right.value), isinstance(test.ops[0], ast.Eq)
+    return (asked if isinstance(asked, ast.Name) else None), kind, positive
+
+
+def left_alone(test: ast.expr, before: State, then: Value, other: Value) -> tuple[Value, Value]:
+    """Both sides of a test of where ``x`` is, with what each makes of ``x``.
+
+    After ``if x.is_cuda: x = x.cpu()`` it is on the CPU, since the side that leaves it alone has found it there.
+    """
+    node, kind, positive = _question(test)
+    value = before.env.get(node.id) if node is not None else None
+    if not isinstance(value, (Tensor, Opaque)) or as_tensor(value).device.kind is not Kind.SYMBOL:
+        return then, other
+    place = as_tensor(value).device
+    if then is not value and other is value and _is_elsewhere(then, place):
+        other = _found(value, kind, not positive)
+    elif then is value and other is not value and _is_elsewhere(other, place):
+        then = _found(value, kind, positive)
+    return then, other
+
+
+def settle(test: ast.expr, before: State, then: State, other: State) -> None:
+    """The sides of an ``if`` are about to be joined: see :func:`left_alone`."""
+    node, _, _ = _question(test)
+    if node is None or then.dead or other.dead:
+        return
+    first, second = then.env.get(node.id), other.env.get(node.id)
+    if first is not None and second is not None:
+        then.env[node.id], other.env[node.id] = left_alone(test, before, first, second)
+
+
+def _is_elsewhere(value: Value, place: Device) -> bool:
+    return isinstance(value, Tensor) and value.device.known and value.device.symbol != place.symbol
+
+
+def _found(value: Tensor | Opaque, kind: str, there: bool) -> Value:
+    """A tensor of which a test has said whether it is on a device of a type; where it is not on CUDA, on the CPU."""
+    place = parse(kind) if there else CPU if kind == "cuda" else None
+    return value if place is None else replace(as_tensor(value), device=place)
 
 
 def decides(flag: Flag) -> Flag:

@@ -396,3 +396,22 @@ def test_a_known_condition_leaves_one_side() -> None:
     """)
         == IMPLIED_CPU
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("if x.is_cuda:\n        x = x.cpu()", Kind.CPU),
+        ("if not x.is_cuda:\n        x = x.cuda()", Kind.ACCELERATOR),
+        ("if not x.is_cuda:\n        pass\n    else:\n        x = x.cpu()", Kind.CPU),
+        ("if x.device.type != 'cpu':\n        x = x.cpu()", Kind.CPU),
+        ("if x.device.type == 'mps':\n        x = x.cpu()", Kind.CHOICE),
+        ("x = x.cpu() if x.is_cuda else x", Kind.CPU),
+        ("x = x if x.is_cuda else x.cuda()", Kind.ACCELERATOR),
+        # the same device, and another tensor
+        ("if x.is_cuda:\n        x = x.half()", Kind.SYMBOL),
+        ("if x.is_cuda:\n        y = y.cpu()", Kind.SYMBOL),
+    ],
+)
+def test_the_side_that_leaves_a_tensor_alone_found_it_where_it_was_to_be(code: str, kind: Kind) -> None:
+    assert place(f"\ndef f(x: torch.Tensor, y: torch.Tensor):\n    {code}\n    see(x)\n", "x").kind is kind

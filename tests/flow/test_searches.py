@@ -77,7 +77,7 @@ def test_what_is_called_of_a_module(text: str) -> None:
 @given(_texts("a", "b(", "a.b(", "aa(", ".a("), st.booleans())
 def test_where_functions_are_called(text: str, many: bool) -> None:
     functions = ["a", "b", "a.b", *(f"c{number}" for number in range(50 if many else 1))]
-    found = re.finditer(rf"(?<![\w.])(?:{'|'.join(functions)})\(", text)
+    found = re.finditer(rf"(?<![\w.])(?:{'|'.join(map(re.escape, functions))})\(", text)
     assert _rows_of(text, calls(functions, text)) == _rows_of(text, (match.start() for match in found))
 
 

@@ -1,0 +1,62 @@
+"""What a module is given beside its input: lengths, sizes and places may well stay on the CPU, and many have to.
+
+The first tensor of a call meets the module's layers.  The others do where ``forward`` is seen to bring them together
+with anything elsewhere; of a module whose code is not seen nobody knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from devlint.device import Kind, Role
+from devlint.flow.operations import Met
+from devlint.flow.values import Module, Tensor, Value, as_tensor
+from devlint.flow.wrapping import WRAPPERS
+from devlint.immutable import replace
+from devlint.sites import Forward, Operation, Step
+
+if TYPE_CHECKING:
+    from devlint.device import Device
+    from devlint.flow.frame import Call, Frame
+    from devlint.flow.index import ClassInfo
+
+
+def due(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Met]) -> list[Met]:
+    """Those of the tensors that go into a module which have to be where the module is, as far as is known."""
+    if module.path in WRAPPERS and isinstance(module.wraps, Module):
+        module = module.wraps
+    if len(inputs) < 2 or module.path.startswith("torch.nn."):
+        return inputs
+    strays = [met for met in inputs if frame.state.settled(as_tensor(met[1]).device).differs(place)]
+    if not strays or strays[0] is inputs[0] or not all(_on_cpu(frame, met[1]) for met in strays):
+        return inputs
+    missed = _missed(frame, call, module.cls, [value for _, value, _ in strays])
+    return [met for met in inputs if met not in strays or id(met[1]) in missed]
+
+
+def _on_cpu(frame: Frame, value: Value) -> bool:
+    return frame.state.settled(as_tensor(value).device).kind is Kind.CPU
+
+
+def _missed(frame: Frame, call: Call, info: ClassInfo | None, strays: list[Value]) -> set[int]:
+    """Those of the arguments, by identity, which ``forward`` brings together with what is elsewhere."""
+    if info is None:
+        return set()
+    marks = {id(value): Step(call.node, f"argument {number}") for number, value in enumerate(strays)}
+    probes: dict[int, Value] = {
+        id(value): Tensor(as_tensor(value).device, many=as_tensor(value).many, story=(marks[id(value)],))
+        for value in strays
+    }
+    probing = replace(
+        call,
+        positional=tuple(probes.get(id(value), value) for value in call.positional),
+        keywords={name: probes.get(id(value), value) for name, value in call.keywords.items()},
+    )
+    heard = frame.machine.overhear(frame, info, probing)
+    return {known for known, mark in marks.items() if any(_is_stray(site, mark) for site in heard)}
+
+
+def _is_stray(site: Operation | Forward, mark: Step) -> bool:
+    """Whether a claim is of the argument: what it was computed from is told in its story."""
+    operands = site.inputs if isinstance(site, Forward) else site.operands
+    return any(mark in operand.story for operand in operands if operand.device.role is not Role.PLACE)
