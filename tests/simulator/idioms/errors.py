@@ -268,6 +268,29 @@ def _() -> None:
     random_split(range(4), [2, 2], generator=torch.Generator(device=d))
 
 
+@idiom(
+    "backward through what was changed in place",
+    raises="modified by an inplace operation: [torch.cuda.FloatTensor [3]], which is output 0 of Exp, is at",
+)
+def _() -> None:
+    y = torch.ones(3, device=d, requires_grad=True).exp()
+    loss = y.sum()
+    y.add_(1)
+    loss.backward()
+
+
+@idiom(
+    "backward to a weight that an optimizer has changed meanwhile",
+    raises="modified by an inplace operation: [torch.cuda.HalfTensor [3]] is at version 1; expected version 0 instead",
+)
+def _() -> None:
+    weight = torch.ones(3, device=d, dtype=torch.float16, requires_grad=True)
+    loss = (weight * weight).sum()
+    with torch.no_grad():
+        weight.add_(1)
+    loss.backward()
+
+
 @idiom("backward with a gradient on the CPU", raises="invalid gradient at index 0 - expected device cuda:0 but got cpu")
 def _() -> None:
     x = torch.ones(3, device=d, requires_grad=True)
