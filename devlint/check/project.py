@@ -127,6 +127,10 @@ class Project:
             self._drop([name for name, other in self._files.items() if not other.in_use and other is not file])
         return file
 
+    def kept(self) -> Iterable[ProjectFile]:
+        """The files that are parsed."""
+        return self._files.values()
+
     def _drop(self, filenames: Iterable[str]) -> None:
         """Let go of files, one after the other, until the rest has room."""
         dropped = False
@@ -344,7 +348,9 @@ class Surroundings:
         """The file that a node belongs to: ``source``, or one that was looked at for it."""
         if not self._visited or nodes.holds(source.tree, node):
             return source
-        found = next((file for file in self._visited.values() if nodes.holds(file.tree, node)), None)
+        # the bases of what was looked at are found without being looked for
+        files = (*self._visited.values(), *self._project.kept())
+        found = next((file for file in files if nodes.holds(file.tree, node)), None)
         return source if found is None else self._as_shown(found)
 
     def dependencies(self) -> Dependencies:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.engine import check_paths
+from devlint.check.engine import Result, check_paths
 from devlint.config import Config, Resolver, Selection
 from tests.test_fixtures import RESERVED, differences, expected
 
@@ -23,14 +23,26 @@ EVERY_RULE = Config(selections=(Selection(("ALL",), tuple(sorted(RESERVED | {"DV
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_project_is_judged_as_a_whole(project: Path, jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("devlint.check.engine.BYTES_WORTH_A_PROCESS", 1)
-    result = check_paths([project], Resolver(EVERY_RULE), jobs=jobs)
+    files = sorted(project.rglob("*.py"))
+    assert not wrong(check_paths([project], Resolver(EVERY_RULE), jobs=jobs), files)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "inherited").rglob("*.py")), ids=lambda file: file.stem)
+def test_a_file_by_itself_is_judged_as_among_the_others(file: Path) -> None:
+    result = check_paths([file], Resolver(EVERY_RULE))
+    assert {finding.filename for finding in result.findings} <= {str(file)}
+    assert not wrong(result, [file])
+
+
+def wrong(result: Result, files: list[Path]) -> str:
+    """What of the findings in these files is not as they say."""
     assert not result.errors
     lines: list[str] = []
-    for file in sorted(project.rglob("*.py")):
+    for file in files:
         found = [
             (finding.span.row, finding.code, str(finding.severity))
             for finding in result.findings
             if finding.filename == str(file)
         ]
         lines += differences(file, expected(file.read_text(encoding="utf-8")), found)
-    assert not lines, "\n" + "\n".join(lines)
+    return "\n".join(lines)
