@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.device import Device, Kind, Role
+from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.loader_sites import Draw
 from devlint.rules.base import Report, Rule
@@ -52,6 +52,8 @@ class SamplerGeneratorDevice(Rule):
     - The loader does not shuffle and is given no generator, or `shuffle` is anything but a literal `True`.
     - A `sampler` or `batch_sampler` is given: it draws, not the loader.
     - The default device is set by `with torch.device(...)`, and the loader may be used outside.
+    - A method takes the accelerator under a condition of its object, and the file leaves the default device as it is:
+      whoever made the object so may have set it.
 
     ## Fix safety
     The fix is unsafe: another generator draws another order. It leaves the device out of a `torch.Generator(...)` that
@@ -72,7 +74,7 @@ class SamplerGeneratorDevice(Rule):
         """A report where the generator is surely not where the order is drawn."""
         if not isinstance(site, Draw) or not site.place.differs(site.default):
             return
-        if not (_chosen(site.place) and _chosen(site.default)):
+        if not (_chosen(site.place) and _chosen(site.default)) or _left_to_the_user(site):
             return
         drawer = site.drawer.rpartition(".")[2]
         away = site.place if site.default.kind is Kind.CPU else site.default
@@ -132,6 +134,12 @@ def _made_here(generator: ast.AST | None) -> ast.Call | None:
         generator = generator.func.value
     named = isinstance(generator, ast.Call) and isinstance(generator.func, ast.Name)
     return generator if named and isinstance(generator, ast.Call) else None
+
+
+def _left_to_the_user(site: Draw) -> bool:
+    """Whether the object asks for an accelerator, and whoever made it may have made that the default device."""
+    guards = site.place.guards()
+    return bool(site.scope.owner and guards) and site.default_by is None and AVAILABLE not in guards
 
 
 def _chosen(place: Device) -> bool:
