@@ -58,6 +58,7 @@ class RedundantMove(Rule):
     - The call asks for more: a dtype, a memory format, `copy=True`.
     - The value is on the device on some paths only, or the devices may differ: `cuda` and `cuda:0`.
     - The value is an argument, or its device an argument's: a library function may move to be sure.
+    - What was put on the CPU goes to the default device, `.to(torch.empty(0).device)`: others may have set another.
     - The batches of a loader, which are on the CPU, and results that are discarded, which DVL102 reports.
     - In an audit: the move copied something once, it did not happen at every step, or a library made it.
 
@@ -95,7 +96,8 @@ class RedundantMove(Rule):
             return
         if site.target is None or site.value.device.same(site.target) is not True or not self._settled_here(site):
             return
-        if site.discarded and site.kind == "tensor":
+        if (site.discarded and site.kind == "tensor") or (site.target.implied and not site.value.device.implied):
+            # the default device is asked for, whatever whoever runs this has made it
             return
         text = short(site.value.text, "")
         what = f"`{text}`" if text else f"the {site.kind or 'value'}"
