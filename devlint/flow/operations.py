@@ -92,7 +92,7 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
     clash = found = False
     for position, (where, value, _, place) in enumerate(met):
         for other_where, other, _, other_place in met[position + 1 :]:
-            if place.differs(other_place) is not True:
+            if place.differs(other_place) is not True or _is_unsaid(frame, place) or _is_unsaid(frame, other_place):
                 continue
             clash = clash or _sure(value, place, other, other_place)
             found = True
@@ -118,6 +118,21 @@ def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
     frame.machine.muted -= 1
     place = as_tensor(value).device if surely_tensor(value) else placement(value)
     return place is not None and place.kind is not Kind.CPU and not any(place.same(other) for other in places)
+
+
+def _is_unsaid(frame: Frame, place: Device) -> bool:
+    """Whether it is where an argument is of which the call that was followed says nothing.
+
+    What a method of a module is given has probably to do with the module.
+    """
+    if not frame.inlined or place.role is not Role.INPUT or (frame.owner is not None and frame.owner.is_module):
+        return False
+    entered: Frame | None = frame
+    while entered is not None and entered.inlined:
+        if entered.info is not None and place.symbol.startswith(f"{entered.info.qualname}:"):
+            return True
+        entered = entered.caller
+    return False
 
 
 def _sure(first: Value, place: Device, second: Value, other_place: Device) -> bool:
