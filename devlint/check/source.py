@@ -185,9 +185,33 @@ def _parse(text: str, filename: str) -> ast.Module | ParseFailure:
                 return with_deep_stack(lambda: ast.parse(text, filename))
             return ast.parse(text, filename)
     except SyntaxError as error:
-        return ParseFailure(error.msg, max(error.lineno or 1, 1), max(error.offset or 1, 1))
+        row = max(error.lineno or 1, 1)
+        return ParseFailure(f"{error.msg}{_since(text, row, error.msg)}", row, max(error.offset or 1, 1))
     except (RecursionError, MemoryError):
         return ParseFailure(_NESTED_TOO_DEEP, 1, 1)
     except (ValueError, UnicodeError) as error:
         # Lone surrogates, and integers longer than Python's limit.
         return ParseFailure(str(error), 1, 1)
+
+
+_NEWER = (
+    ((3, 11), re.compile(r"\s*except\s*\*")),
+    ((3, 12), re.compile(r"\s*(?:(?:async\s+)?def|class)\s+\w+\s*\[|\s*type\s+\w+\s*(?:\[.*\]\s*)?=(?!=)")),
+    ((3, 14), re.compile(r".*(?<!\w)[tT][rR]?[\"']")),
+)
+"""How lines begin that only newer Pythons know, and since which."""
+
+
+def _since(text: str, row: int, message: str) -> str:
+    """Which Python knows the syntax of a line, where the one that devlint runs on is older."""
+    lines = split_lines(text)
+    line = lines[row - 1] if row <= len(lines) else ""
+    known = [since for since, pattern in _NEWER if pattern.match(line)]
+    if message.startswith("f-string"):
+        known.append((3, 12))
+    newer = [since for since in known if sys.version_info < since]
+    if not newer:
+        return ""
+    return (
+        f": Python {newer[0][0]}.{newer[0][1]} may know it, devlint runs on {sys.version_info[0]}.{sys.version_info[1]}"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import time
 import warnings
 
@@ -94,6 +95,32 @@ def test_what_cannot_be_parsed_is_a_failure_with_a_place(data: bytes | str, mess
     assert found.message
     assert found.row >= row
     assert found.column >= 1
+
+
+@pytest.mark.parametrize(
+    ("code", "since"),
+    [
+        ("try:\n    f()\nexcept* E:\n    pass\n", (3, 11)),
+        ("def first[T](items: list[T]) -> T:\n    return items[0]\n", (3, 12)),
+        ("async def first[T](x: T): ...\n", (3, 12)),
+        ("class Box[T]:\n    pass\n", (3, 12)),
+        ("type Pair[T] = tuple[T, T]\n", (3, 12)),
+        ("x = f'{a['b']}'\n", (3, 12)),
+        ("x = f'{a!r:{b[\"\\n\"]}}'\n", (3, 12)),
+        ("x = t'{a}'\n", (3, 14)),
+    ],
+)
+def test_syntax_of_a_newer_python_is_told_as_such(code: str, since: tuple[int, int]) -> None:
+    if sys.version_info >= since:
+        assert parsed(code.encode()).tree.body
+        return
+    told = f"Python {since[0]}.{since[1]} may know it, devlint runs on {sys.version_info[0]}.{sys.version_info[1]}"
+    assert failure(code.encode()).message.endswith(told)
+
+
+@pytest.mark.parametrize("code", ["type = 3 4\n", "def f(:\n", "class A(:\n", "print 'a'\n", "x.type == [1 2]\n"])
+def test_other_broken_code_is_of_no_python(code: str) -> None:
+    assert "may know it" not in failure(code.encode()).message
 
 
 def test_invalid_bytes_have_their_column() -> None:

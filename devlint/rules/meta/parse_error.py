@@ -10,9 +10,9 @@ class ParseError(Rule):
     """A file that Python cannot parse was not checked.
 
     ## What it does
-    Reports the place where decoding or parsing the file failed: a syntax error, code for Python 2, a NUL byte, text
-    that is not in the encoding that the file declares, nesting too deep for Python's parser. The run goes on with the
-    other files.
+    Reports the place where decoding or parsing the file failed: a syntax error, code for Python 2 or for a newer
+    Python than the one that devlint runs on, a NUL byte, text that is not in the encoding that the file declares,
+    nesting too deep for Python's parser. The run goes on with the other files.
 
     ## Why it matters
     devlint read nothing of this file. Without the report, a clean run would look as if the file were clean.
