@@ -181,6 +181,8 @@ def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> Simulat
         raise NotImplementedError(f"devlint does not simulate sparse tensors, such as of {host.layout}")
     if host.is_quantized:
         raise NotImplementedError(f"devlint does not simulate quantized tensors, such as of {host.dtype}")
+    if type(host) is not torch.Tensor and hasattr(host, "trigger_wait"):
+        host = host.trigger_wait()  # what a collective will have put there: it has no memory of its own
     result = _make(
         SimulatedTensor,
         host.size(),

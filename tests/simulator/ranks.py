@@ -73,6 +73,28 @@ def training(rank: int, device: torch.device) -> list[str]:
     return [value.hex() for value in model.module[0].weight.flatten().tolist()]
 
 
+def sharded(rank: int, device: torch.device) -> dict[str, object]:
+    """A model of which each rank has a part, and its weights after three steps."""
+    from torch.distributed.fsdp import fully_shard
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)).to(device)
+    fully_shard(model)
+    weight = model[0].weight
+    seen: dict[str, object] = {"device": str(weight.device), "is_cuda": weight.is_cuda}
+    optimizer = torch.optim.Adam(model.parameters(), 0.1)
+    for step in range(3):
+        torch.manual_seed(step)
+        optimizer.zero_grad()
+        model(torch.randn(4, 4).to(device)).pow(2).mean().backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    seen["weights"] = [value.hex() for value in weight.full_tensor().flatten().tolist()]
+    model[0].reset_parameters()
+    seen["drawn"] = weight.to_local().std().item() > 0
+    return seen
+
+
 def main(mode: str, rank: int, path: str) -> None:
     if mode == "simulated":
         import devlint.simulator
@@ -85,7 +107,9 @@ def main(mode: str, rank: int, path: str) -> None:
     if mode == "simulated":
         seen["collectives"] = collectives(rank)
         seen["synchronised"] = synchronised(rank)
-    seen["weights"] = training(rank, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    seen["weights"] = training(rank, device)
+    seen["sharded"] = sharded(rank, device)
     sys.stdout.write(json.dumps(seen))
     sys.stdout.flush()
     dist.barrier()

@@ -67,3 +67,10 @@ def test_ddp_trains_as_it_does_on_the_cpu() -> None:
 
 def test_batch_normalisation_is_synchronised_between_processes() -> None:
     assert [seen["synchronised"] for seen in ranks("simulated")] == [True, True]
+
+
+def test_fsdp_trains_as_it_does_on_the_cpu() -> None:
+    plain = ranks("plain")[0]["sharded"]
+    for rank, seen in enumerate(ranks("simulated")):
+        expected = {"device": f"cuda:{rank}", "is_cuda": True, "weights": plain["weights"], "drawn": True}
+        assert seen["sharded"] == expected

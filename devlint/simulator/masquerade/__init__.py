@@ -25,6 +25,7 @@ def install() -> None:
         memory,
         parameters,
         profilers,
+        sharded,
         storage,
         streams,
         tensor_methods,
@@ -51,6 +52,7 @@ def install() -> None:
         compilation,
         profilers,
         distributed,
+        sharded,
         unsupported,
     )
     patches = Patches()

@@ -1,0 +1,64 @@
+"""Tensors that are sharded over processes (`DTensor`), as FSDP2 makes them: what they say of themselves."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from devlint.auditor.patches import Patches
+from devlint.simulator.backend import NAME
+from devlint.simulator.masquerade import devices
+
+_device: Any = torch.Tensor.device
+_known: set[type] = set()
+
+
+def _shown(tensor: Any) -> torch.device:
+    device: torch.device = _device.__get__(tensor)
+    return devices.cuda(device.index) if device.type == NAME else device
+
+
+def _introduce(kind: Any) -> None:
+    """Let tensors of this class say that they are on a CUDA device, and let torch work with them without one.
+
+    What an operation makes of them is found out with tensors that have no data, for which torch wants a device that it
+    was built for.  Random numbers it draws for all parts in agreement, by the state of CUDA's generators; here each
+    process draws its own.
+    """
+    kind.device = property(_shown)
+    kind.is_cuda = property(lambda tensor: _device.__get__(tensor).type == NAME)
+    schemas: Any = sys.modules.get("torch.distributed.tensor._op_schema")
+    if hasattr(schemas, "_rebuild_tensor_from_dtensor_meta"):
+        schemas._rebuild_tensor_from_dtensor_meta = _rebuilt
+    for name in ("_random", "_dispatch"):
+        module: Any = sys.modules.get(f"torch.distributed.tensor.{name}")
+        if hasattr(module, "is_rng_supported_mesh"):
+            module.is_rng_supported_mesh = lambda mesh: False
+
+
+def _rebuilt(spec: Any) -> torch.Tensor:
+    """A tensor of the host, of the shape of a sharded one."""
+    meta = spec.tensor_meta
+    return torch.empty_strided(meta.shape, meta.stride, dtype=meta.dtype, device="cpu")
+
+
+def _introducing(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def new(kind: Any, *args: Any, **kwargs: Any) -> Any:
+        if kind not in _known:
+            _known.add(kind)
+            _introduce(kind)
+        return original(kind, *args, **kwargs)
+
+    return new
+
+
+def install(patches: Patches) -> None:
+    """Wait for the first sharded tensor: what makes them is slow to import, and few scripts do."""
+    tensor: Any = torch.Tensor
+    if hasattr(tensor, "_dtensor__new__"):
+        patches.set(tensor, "_dtensor__new__", staticmethod(_introducing(tensor._dtensor__new__)))
