@@ -92,6 +92,11 @@ def sharded(rank: int, device: torch.device) -> dict[str, object]:
     seen["weights"] = [value.hex() for value in weight.full_tensor().flatten().tolist()]
     model[0].reset_parameters()
     seen["drawn"] = weight.to_local().std().item() > 0
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Linear(4, 4))
+    fully_shard(model)
+    model.to_empty(device=device)
+    seen["memory"] = str(model[0].weight.to_local().device)
     return seen
 
 

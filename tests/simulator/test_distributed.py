@@ -73,4 +73,4 @@ def test_fsdp_trains_as_it_does_on_the_cpu() -> None:
     plain = ranks("plain")[0]["sharded"]
     for rank, seen in enumerate(ranks("simulated")):
         expected = {"device": f"cuda:{rank}", "is_cuda": True, "weights": plain["weights"], "drawn": True}
-        assert seen["sharded"] == expected
+        assert seen["sharded"] == {**expected, "memory": f"cuda:{rank}"}
