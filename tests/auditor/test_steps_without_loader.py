@@ -75,3 +75,16 @@ def test_a_forward_without_autograd_at_the_beginning_of_a_step_is_a_part_of_it()
         loop.happens("item")
     assert loop.counts() == (4, 0, "optimizer")
     assert loop.sums() == {("train", "x"): (4, 4), ("train", "item"): (4, 4)}
+
+
+def test_a_step_before_anything_was_learnt_is_none() -> None:
+    """As it is made to have the state of an optimizer before one is loaded."""
+    loop = Loop()
+    loop.optimize()
+    loop.happens("load")
+    for _ in range(3):
+        loop.happens("x")
+        loop.learn()
+        loop.optimize()
+    assert loop.counts() == (3, 0, "optimizer")
+    assert loop.sums() == {("setup", "load"): (1, 1), ("train", "x"): (3, 3)}

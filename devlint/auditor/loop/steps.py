@@ -189,6 +189,8 @@ class LoopSteps:
             self._say_farewell()
             self.optimizer_steps[self._name(optimizer, name)] += 1
             interval = self._interval
+            if interval.kind == "start" and not interval.backward:
+                return False  # of nothing that was learnt: before a scheduler is made, or a state is loaded
             interval.stepped = self._clock()
             self._cut()
             interval.stage = "tail"
