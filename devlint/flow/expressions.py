@@ -27,7 +27,7 @@ from devlint.flow.indexing import subscript
 from devlint.flow.iteration import each, iterate, of_all, rounds_of
 from devlint.flow.joining import join
 from devlint.flow.lookup import attribute, by_star
-from devlint.flow.state import merge
+from devlint.flow.state import either, merge
 from devlint.flow.values import (
     CONTAINERS,
     UNKNOWN,
@@ -309,7 +309,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)
     before.become(joined)
     frame.state = before
-    return join(first, second, flag.key)
+    return either(before.heap, before.heap, first, second) or join(first, second, flag.key)
 
 
 def _sequence(frame: Frame, node: ast.Tuple | ast.List) -> Value:

@@ -12,9 +12,11 @@ from devlint.flow.values import (
     PLACED,
     UNKNOWN,
     Batches,
+    Const,
     DeviceValue,
     Flag,
     Mapping,
+    Module,
     Opaque,
     Sequence,
     Tensor,
@@ -181,7 +183,8 @@ def merge(then: State, other: State, guard: str) -> State:
             # bound on one path only: where it is used, that path was taken
             env[name] = value
         elif mine is not value:
-            env[name] = join(then.content(mine), other.content(value), guard)
+            alike = either(then.heap, other.heap, mine, value)
+            env[name] = join(then.content(mine), other.content(value), guard) if alike is None else alike
     if not _identical(merged.heap, other.heap):
         _join_heaps(merged.heap, other.heap, guard)
     return merged
@@ -199,7 +202,7 @@ def _join_heaps(heap: dict[HeapKey, object], other: dict[HeapKey, object], guard
         if kept is None:
             heap[place] = _half_known(place, held)
         elif kept is not held:
-            heap[place] = _join_held(kept, held, guard)
+            heap[place] = either(heap, other, kept, held) or _join_held(kept, held, guard)
     for place in heap.keys() - other.keys():
         heap[place] = _half_known(place, heap[place])
 
@@ -212,6 +215,28 @@ def rejoin(first: State, second: State, label: str) -> State:
     return merge(first, second, label)
 
 
+def either(heap: dict[HeapKey, object], other: dict[HeapKey, object], one: object, two: object) -> Module | None:
+    """Two modules of one class in one place, each made on a path of its own: one is as good as the other."""
+    if not isinstance(one, Module) or not isinstance(two, Module) or one.wraps or two.wraps or one.oid == two.oid:
+        return None
+    kind = one.path, one.cls, one.has_state, one.spread, one.item
+    place = heap.get((one.oid, DEVICE))
+    gone = (one.oid, CHANGED) in heap or (two.oid, CHANGED) in other
+    if kind != (two.path, two.cls, two.has_state, two.spread, two.item) or gone or place is None:
+        return None
+    if other.get((two.oid, DEVICE)) != place:
+        return None
+    mine, its = heap.get((one.oid, CHILDREN)), other.get((two.oid, CHILDREN))
+    if isinstance(mine, tuple) and isinstance(its, tuple):
+        heap[(one.oid, CHILDREN)] = tuple(child for child in mine if child in its)
+        for child in {*mine} ^ {*its}:
+            # it goes along on one path only
+            for side in (heap, other):
+                if (child.oid, DEVICE) in side:
+                    side[(child.oid, DEVICE)] = device.UNKNOWN
+    return replace(one, empty=one.empty and two.empty)
+
+
 def _half_known(place: HeapKey, held: object) -> object:
     """What one path knows: of an object that only it made, everything; of one that was there before, nothing."""
     return device.UNKNOWN if isinstance(held, Device) and isinstance(place[0], str) else held
@@ -221,6 +246,10 @@ def _join_held(first: object, second: object, guard: str) -> object:
     if isinstance(first, Device) and isinstance(second, Device):
         return device.choice(guard, first, second)
     if isinstance(first, Value) and isinstance(second, Value):
+        for one, two in ((first, second), (second, first)):
+            if isinstance(one, Module) and isinstance(two, Const) and two.value is None:
+                # an attribute that may be ``None`` is what it may be else, where it is called
+                return one
         return join(first, second, guard)
     if isinstance(first, tuple) and isinstance(second, tuple):
         return tuple(dict.fromkeys((*first, *second)))
