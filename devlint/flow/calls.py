@@ -64,6 +64,7 @@ _PASS_THROUGH = frozenset(
 """Wrappers whose elements are those of their first argument."""
 _FIXED = frozenset({"builtins.iter", "builtins.reversed", "builtins.tuple"})
 _COPIES = frozenset({"copy.deepcopy", "torch.compile", "torch.jit.script", "torch.compiler.disable"})
+_PAIR = 2
 _HARMLESS = frozenset({"len", "print", "range", "type", "id", "bool", "repr", "min", "max"})
 
 
@@ -194,7 +195,7 @@ def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribu
     if receiver.hint == "device":
         return UNKNOWN
     if name in modules.PARAMETERS and (receiver.hint == "module" or _is_part(frame, node.value)):
-        place = frame.own_place() if _is_part(frame, node.value) else UNKNOWN_DEVICE
+        place = frame.own_place() if _is_part(frame, node.value) else as_tensor(receiver).device
         return modules.parameters(name, Tensor(place, buffer=True))
     return None
 
@@ -277,6 +278,8 @@ def _str(frame: Frame, call: Call) -> Value:
 
 def _dict(frame: Frame, call: Call) -> Value:
     given = call.positional[0] if call.positional else Mapping(())
+    if isinstance(given, Sequence) and isinstance(given.item, Sequence) and len(given.item.items or ()) == _PAIR:
+        given = Mapping((), (given.item.items or ())[1])
     if not isinstance(given, Mapping) or call.open:
         return UNKNOWN
     entries: dict[object, Value] = dict(given.items)
@@ -313,6 +316,7 @@ _BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
     "builtins.hasattr": _hasattr,
     "builtins.str": _str,
     "builtins.dict": _dict,
+    "collections.OrderedDict": _dict,
     "builtins.super": _super,
     "builtins.isinstance": _isinstance,
     "builtins.abs": _absolute,
