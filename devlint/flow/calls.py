@@ -287,6 +287,12 @@ def _dict(frame: Frame, call: Call) -> Value:
     return containers.made(frame, Mapping(tuple(entries.items()), given.other))
 
 
+def _ordered(frame: Frame, call: Call) -> Value:
+    """A dict, or what was computed from what it is made of."""
+    made = _dict(frame, call)
+    return operations.derive(frame, call) if isinstance(made, Unknown) else made
+
+
 def _partial(frame: Frame, call: Call) -> Value:
     """A function with some of its arguments: whoever calls it, calls the function."""
     frame.machine.loaders.escape(call.values())
@@ -316,7 +322,7 @@ _BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
     "builtins.hasattr": _hasattr,
     "builtins.str": _str,
     "builtins.dict": _dict,
-    "collections.OrderedDict": _dict,
+    "collections.OrderedDict": _ordered,
     "builtins.super": _super,
     "builtins.isinstance": _isinstance,
     "builtins.abs": _absolute,
