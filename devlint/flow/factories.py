@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -59,7 +60,7 @@ def make(frame: Frame, call: Call, path: str, entry: table.Function | None, besi
     place, chosen = _place(frame, call, asked, data, rule)
     if chosen:
         frame.machine.samples.placed(frame, call.node, place)
-    many, rank = _dimensions(call, name, None if beside else data)
+    many, rank = _dimensions(frame, call, name, None if beside else data)
     source = asked.source if isinstance(asked, DeviceValue) else None
     if chosen and asked is not None:
         repeats.upload(frame, call, path, place)
@@ -137,8 +138,21 @@ def _may_be_tensor(frame: Frame, data: Value, counted: bool) -> bool:
     """Whether data may be a tensor already: nothing says that it is not."""
     if not isinstance(data, Opaque) or data.hint in ("host", "number"):
         return isinstance(data, Unknown) and not counted
-    tests = (f"torch.is_tensor({data.key})", f"builtins.isinstance({data.key}, torch.Tensor)")
-    return all(frame.state.facts.get(test) is not False for test in tests)
+    facts, asked = frame.state.facts, _asks_for(frame, data)
+    tests = (f"torch.is_tensor({data.key})", f"{asked}torch.Tensor)")
+    return all(facts.get(test) is not False for test in tests) and not _is_list(frame, data)
+
+
+def _asks_for(frame: Frame, data: Opaque) -> str:
+    """How the conditions begin that ask for the class of an argument."""
+    return f"{frame.machine.index.label}isinstance#({data.key}, "
+
+
+def _is_list(frame: Frame, data: Opaque) -> bool:
+    """Whether a test has told that an argument is a list or a tuple."""
+    asked = _asks_for(frame, data)
+    classes = [key.removeprefix(asked) for key, holds in frame.state.facts.items() if holds and key.startswith(asked)]
+    return any(set(re.findall(r"[\w.]+", named)) <= {"list", "tuple"} for named in classes)
 
 
 def makes_one(value: Value) -> bool:
@@ -154,20 +168,20 @@ def makes_one(value: Value) -> bool:
     return name in _SIZED and all(isinstance(size, ast.Constant) and size.value == 1 for size in sizes)
 
 
-def _dimensions(call: Call, name: str, data: Tensor | None) -> tuple[bool | None, int | None]:
+def _dimensions(frame: Frame, call: Call, name: str, data: Tensor | None) -> tuple[bool | None, int | None]:
     """Whether the result has dimensions, and how many."""
     if data is not None:
         return data.many, data.rank
     if name in _FLAT or name.endswith("_window"):
         return True, 2 if name in ("eye", "tril_indices", "triu_indices") else 1
     if name in _DATA or name in _LEGACY or name.startswith("new_tensor"):
-        return _data_dimensions(call, name)
+        return _data_dimensions(frame, call, name)
     if name in _SIZED or name in ("new_zeros", "new_ones", "new_full", "new_empty"):
         return _size_dimensions(call, name)
     return None, None
 
 
-def _data_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
+def _data_dimensions(frame: Frame, call: Call, name: str) -> tuple[bool | None, int | None]:
     first = call.positional[0] if call.positional else call.keywords.get("data")
     if isinstance(first, Const) or (isinstance(first, Opaque) and first.hint == "number"):
         legacy = name in _LEGACY
@@ -177,7 +191,7 @@ def _data_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
     if isinstance(first, Sequence):
         nested = isinstance(first.item, Sequence)
         return True, None if nested or isinstance(first.item, (Opaque, Unknown)) else 1
-    if name in _LEGACY:
+    if name in _LEGACY or (isinstance(first, Opaque) and _is_list(frame, first)):
         return True, None
     if _is_count(call):
         return False, 0

@@ -409,6 +409,8 @@ def _key(frame: Frame, node: ast.expr) -> str:
     if isinstance(node, ast.Call):
         inside = ", ".join(_key(frame, argument) for argument in node.args)
         return f"{_key(frame, node.func)}({inside})"
+    if isinstance(node, ast.Tuple):
+        return f"({', '.join(_key(frame, item) for item in node.elts)})"
     version = any(isinstance(part, ast.Attribute) and part.attr == "__version__" for part in nodes.walk(node))
     what = "__version__" if version else type(node).__name__
     return f"{what}:{frame.at(node)}"
