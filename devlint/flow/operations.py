@@ -92,7 +92,9 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
     clash = found = False
     for position, (where, value, _, place) in enumerate(met):
         for other_where, other, _, other_place in met[position + 1 :]:
-            if place.differs(other_place) is not True or _is_unsaid(frame, place) or _is_unsaid(frame, other_place):
+            if place.differs(other_place) is not True:
+                continue
+            if _is_unsaid(frame, place, other) or _is_unsaid(frame, other_place, value):
                 continue
             clash = clash or _sure(value, place, other, other_place)
             found = True
@@ -120,17 +122,19 @@ def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
     return place is not None and place.kind is not Kind.CPU and not any(place.same(other) for other in places)
 
 
-def _is_unsaid(frame: Frame, place: Device) -> bool:
-    """Whether it is where an argument is of which the call that was followed says nothing.
+def _is_unsaid(frame: Frame, place: Device, other: Value) -> bool:
+    """Whether it is where an argument is of which the call that was followed says nothing, beside ``other``.
 
-    What a method of a module is given has probably to do with the module.
+    What a method of a module is given has probably to do with the module, and what the function itself makes is not
+    handed on beside the argument.
     """
     if not frame.inlined or place.role is not Role.INPUT or (frame.owner is not None and frame.owner.is_module):
         return False
     entered: Frame | None = frame
     while entered is not None and entered.inlined:
         if entered.info is not None and place.symbol.startswith(f"{entered.info.qualname}:"):
-            return True
+            made = as_tensor(other).factory_node
+            return made is None or all(node is not made for node in entered.info.own)
         entered = entered.caller
     return False
 
