@@ -22,6 +22,8 @@ _STILL_MEANT = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloa
 """Methods after which the result is still meant to be what was moved."""
 _HOLDERS = frozenset({"register_parameter", "append"})
 """Calls that take parameters."""
+_KEEPERS = _HOLDERS | {"setattr"}
+"""Calls after which somebody else may hold a parameter."""
 _MAKERS = frozenset({"ParameterList", "ParameterDict"})
 """Containers that take any tensor, and make a new parameter of it."""
 _MOVER = "the mover itself"
@@ -114,7 +116,7 @@ class _Use:
                 self.kept = self.kept or not all(isinstance(target, ast.Name) for target in node.targets)
             elif isinstance(node, ast.Call) and any(self.target == name for name in _given(node)):
                 path = frame.machine.index.resolve(names.dotted(node.func))
-                self.kept = self.kept or _last(node.func) in (*_HOLDERS, "setattr")
+                self.kept = self.kept or _last(node.func) in _KEEPERS
                 if path.startswith("torch.optim."):
                     self.gradient = self.gradient or Step(node, "handed to an optimizer here")
 
