@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 from devlint.check.source import ParseFailure, split_lines
@@ -69,7 +69,7 @@ def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
         failure = _failure(f"if 1:\n{code}")
         if failure is None:
             return Plain(code, replaced, indented=True)
-        failure = replace(failure, row=max(failure.row - 1, 1))
+        failure = ParseFailure(failure.message, max(failure.row - 1, 1), failure.column)
     return Plain(code, replaced) if failure is None else failure
 
 
