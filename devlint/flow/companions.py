@@ -27,15 +27,12 @@ def due(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Me
         module = module.wraps
     if len(inputs) < 2 or module.path.startswith("torch.nn."):
         return inputs
-    strays = [met for met in inputs if frame.state.settled(as_tensor(met[1]).device).differs(place)]
-    if not strays or strays[0] is inputs[0] or not all(_on_cpu(frame, met[1]) for met in strays):
+    places = [frame.state.settled(as_tensor(value).device) for _, value, _ in inputs]
+    strays = [number for number, where in enumerate(places) if where.differs(place)]
+    if not strays or strays[0] == 0 or not all(places[number].kind is Kind.CPU for number in strays):
         return inputs
-    missed = _missed(frame, call, module.cls, [value for _, value, _ in strays])
-    return [met for met in inputs if met not in strays or id(met[1]) in missed]
-
-
-def _on_cpu(frame: Frame, value: Value) -> bool:
-    return frame.state.settled(as_tensor(value).device).kind is Kind.CPU
+    missed = _missed(frame, call, module.cls, [inputs[number][1] for number in strays])
+    return [met for number, met in enumerate(inputs) if number not in strays or id(met[1]) in missed]
 
 
 def _missed(frame: Frame, call: Call, info: ClassInfo | None, strays: list[Value]) -> set[int]:
