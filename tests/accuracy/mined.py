@@ -54,13 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(unread))
 
 
-def scored(score: Path, mirror: Path) -> tuple[list[Row], int, int]:
-    """What the scorer says of each bug, how many traps were sprung, and of how many."""
+def scored(score: Path, mirror: Path, *options: str) -> tuple[list[Row], int, int]:
+    """What the scorer says of each bug, how many traps were sprung, and of how many; options are the scorer's."""
     check = f"{sys.executable} -m devlint check --output-format json --select ALL"
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "rows.json"
         command = [sys.executable, str(score), "--mirror", str(mirror), "--command", check, "--json", str(kept)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=True)
         rows: list[Row] = json.loads(kept.read_text(encoding="utf-8"))
     match = re.search(r"traps sprung: (\d+) of (\d+)", done.stdout)
     assert match, done.stdout
