@@ -61,8 +61,8 @@ def figures(cases: Sequence[Row], hits: dict[str, bool]) -> Figures:
         f"file, {at_first['yes']}, of those that need a plausible assumption {at_first['heuristic']}, and of the rest, "
         f"where silence is right, it reported {at_first['no']}. After the causes were mended that these repositories "
         f"brought up, most of them wrong findings, it is {now['yes']}, {now['heuristic']} and {now['no']}. A second "
-        f"round of {len(second)} fixes of {_repositories_of(second)} further repositories was gathered by readers who saw "
-        f"nothing of devlint, and nothing was mended on its account: {blind['yes']}, {blind['heuristic']} and "
+        f"round of {len(second)} fixes of {_repositories_of(second)} further repositories was gathered by readers who "
+        f"saw nothing of devlint, and nothing was mended on its account: {blind['yes']}, {blind['heuristic']} and "
         f"{blind['no']}. These and the first figures are those to expect of other code."
     )
     return Figures(
