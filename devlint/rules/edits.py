@@ -6,6 +6,7 @@ import ast
 import os.path
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from devlint.rules.blocks import function_at, statement_of
@@ -107,11 +108,22 @@ def device_at_hand(scope: Scope, *receivers: str) -> str:
 
 def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> str:
     """The device at hand to say in the place of CUDA: not that of something which the function itself moves there."""
-    calls = [part for part in ast.walk(around(source, node)) if isinstance(part, ast.Call)]
-    moved = next((_moved(call) for call in calls if call is node or node in _given(call)), None)
-    device = device_at_hand(scope, *_sources(moved))
+    calls = _calls_in(around(source, node))
+    call = calls.get(node)
+    device = device_at_hand(scope, *_sources(None if call is None else _moved(call)))
     owner = device.removesuffix(".device")
-    return "" if owner != device and any(_to_cuda(call, owner) for call in calls) else device
+    return "" if owner != device and any(_to_cuda(known, owner) for known in calls.values()) else device
+
+
+@lru_cache(maxsize=4)
+def _calls_in(scope: ast.AST) -> dict[ast.AST, ast.Call]:
+    """The calls in a function or file: each by itself, and by what it is given."""
+    calls: dict[ast.AST, ast.Call] = {}
+    for call in ast.walk(scope):
+        if isinstance(call, ast.Call):
+            for part in (call, *_given(call)):
+                calls.setdefault(part, call)
+    return calls
 
 
 def _given(call: ast.Call) -> list[ast.expr]:
@@ -126,12 +138,17 @@ def _moved(call: ast.Call) -> ast.expr | None:
 def _sources(moved: ast.expr | None) -> Iterator[str]:
     """What is moved, and the tensors that it is a part or a view of: in ``mask.t()[None].cuda()`` that is ``mask``."""
     part: ast.expr | None = moved
-    while part is not None and (part is moved or ast.unparse(part) != "self"):
+    for _ in range(_LONGEST_CHAIN):
+        if part is None or (part is not moved and isinstance(part, ast.Name) and part.id == "self"):
+            return
+        if isinstance(part, ast.Call):
+            part = part.func.value if isinstance(part.func, ast.Attribute) else None
+            continue
         yield ast.unparse(part)
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
-            part = part.func.value
-        else:
-            part = part.value if isinstance(part, ast.Subscript) else None
+        part = part.value if isinstance(part, ast.Subscript) else None
+
+
+_LONGEST_CHAIN = 20
 
 
 def _to_cuda(call: ast.Call, owner: str) -> bool:
