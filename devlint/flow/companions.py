@@ -12,7 +12,6 @@ from devlint.device import Kind, Role
 from devlint.flow.operations import Met
 from devlint.flow.values import Module, Tensor, Value, as_tensor
 from devlint.flow.wrapping import WRAPPERS
-from devlint.immutable import replace
 from devlint.sites import Forward, Operation, Step
 
 if TYPE_CHECKING:
@@ -40,16 +39,11 @@ def _missed(frame: Frame, call: Call, info: ClassInfo | None, strays: list[Value
     if info is None:
         return set()
     marks = {id(value): Step(call.node, f"argument {number}") for number, value in enumerate(strays)}
-    probes: dict[int, Value] = {
+    probes = {
         id(value): Tensor(as_tensor(value).device, many=as_tensor(value).many, story=(marks[id(value)],))
         for value in strays
     }
-    probing = replace(
-        call,
-        positional=tuple(probes.get(id(value), value) for value in call.positional),
-        keywords={name: probes.get(id(value), value) for name, value in call.keywords.items()},
-    )
-    heard = frame.machine.overhear(frame, info, probing)
+    heard = frame.machine.overhear(frame, info, call.probing(probes))
     return {known for known, mark in marks.items() if any(_is_stray(site, mark) for site in heard)}
 
 

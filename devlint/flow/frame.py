@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import abc
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
@@ -70,6 +71,15 @@ class Call:
     def values(self) -> tuple[Value, ...]:
         """All arguments."""
         return (*self.positional, *self.keywords.values()) if self.keywords else self.positional
+
+    def probing(self, probes: abc.Mapping[int, Value]) -> Call:
+        """The same call with other values in the place of some, which are known by their identity."""
+        positional = tuple(probes.get(id(value), value) for value in self.positional)
+        return replace(
+            self,
+            positional=positional,
+            keywords={name: probes.get(id(value), value) for name, value in self.keywords.items()},
+        )
 
 
 @dataclass(slots=True)

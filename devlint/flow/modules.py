@@ -401,15 +401,10 @@ def _fed(frame: Frame, call: Call, function: Function, values: list[Value]) -> s
         id(value): Opaque(f"{frame.name}:probe@{call.node.lineno}:{place}", "", "tensor", Role.INPUT)
         for place, value in enumerate(values)
     }
-    probing = replace(
-        call,
-        positional=tuple(probes.get(id(value), value) for value in call.positional),
-        keywords={name: probes.get(id(value), value) for name, value in call.keywords.items()},
-    )
     frame.machine.muted += 1
     outer = frame.state.heap
     frame.state.heap = dict(outer)
-    frame.machine.enter(frame, function, probing)
+    frame.machine.enter(frame, function, call.probing(probes))
     found = {known for known, probe in probes.items() if (probe.key, FED) in frame.state.heap}
     frame.state.heap = outer
     frame.machine.muted -= 1

@@ -14,7 +14,6 @@ from devlint.device import Role
 from devlint.flow import names, table
 from devlint.flow.registering import is_plain
 from devlint.flow.values import Module, Tensor, Value
-from devlint.immutable import replace
 from devlint.sites import Forward, Operation, Site
 
 if TYPE_CHECKING:
@@ -81,15 +80,10 @@ def meet(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> b
 
     It is entered with the arguments on the CPU, and the module wherever its caller puts it.
     """
-    info, given = module.cls, {id(value) for value in strays}
+    info = module.cls
     if info is None:
         return False
-    probe = Tensor(device.CPU, many=True)
-    probing = replace(
-        call,
-        positional=tuple(probe if id(value) in given else value for value in call.positional),
-        keywords={name: probe if id(value) in given else value for name, value in call.keywords.items()},
-    )
+    probing = call.probing({id(value): Tensor(device.CPU, many=True) for value in strays})
     return any(_proves(site, info) for site in frame.machine.overhear(frame, info, probing))
 
 
