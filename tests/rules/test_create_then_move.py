@@ -101,12 +101,35 @@ def test_a_fix_that_may_change_values_is_unsafe(line: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("torch.arange(n).to(x)", "torch.arange(n, device=x.device).to(x.dtype)"),
+        ("torch.arange(n).view(-1, 1).type_as(x)", "torch.arange(n, device=x.device).view(-1, 1).to(x.dtype)"),
+        ("torch.arange(n).to(x.device, x.dtype)", "torch.arange(n, device=x.device).to(x.dtype)"),
+        ("torch.arange(n).to(device, torch.float64)", "torch.arange(n, dtype=torch.float64, device=device)"),
+        ("torch.full((n,), 2).to(x)", "torch.full((n,), 2, device=x.device).to(x.dtype)"),
+        ("torch.zeros(n).half().to(device, torch.float64)", "torch.zeros(n, device=device).half().to(torch.float64)"),
+    ],
+)
+def test_what_cannot_be_made_in_any_dtype_is_converted_where_it_was_moved(line: str, after: str) -> None:
+    text, _ = fixed(function(line))
+    assert text == function(after)
+    results = []
+    for code in (function(line), text):
+        names: dict[str, object] = {}
+        exec(code, names)
+        numbers = torch.ones(3, 4, dtype=torch.complex64)
+        results.append(names["f"](torch.device("cpu"), 3, numbers))  # type: ignore[operator]  # the function f above
+    assert results[0].dtype == results[1].dtype
+    assert torch.equal(results[0], results[1])
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "torch.cat([torch.zeros(n), torch.ones(n)]).to(device)",  # one operand would stay behind
         "torch.zeros(n).to(device, copy=True)",
         "torch.zeros(n).to(device=device, memory_format=torch.contiguous_format)",
-        "torch.zeros(n).half().to(device, torch.float64)",
         "torch.zeros(n)  # why\n    .to(device)",
     ],
 )

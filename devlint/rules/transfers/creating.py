@@ -54,6 +54,8 @@ class _Asked:
     dtype: str
     certain: bool
     """Whether it is word for word what the move said."""
+    alike: bool = False
+    """Whether the dtype is that of another tensor, which may be complex."""
 
 
 def reads_the_host(function: str) -> bool:
@@ -66,6 +68,8 @@ def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
     node = site.node
     creation = told(source, site, made)
     leaving = leave_out(source, node) if isinstance(node, ast.Call) else None
+    if creation is None and isinstance(node, ast.Call):
+        creation, leaving = told(source, site, made, converted=True), _convert(source, site, node)
     if creation is None or leaving is None:
         return None
     edit, device, exact = creation
@@ -82,11 +86,12 @@ def creating_at(source: SourceText, made: ast.Call, device: str) -> str:
 
 
 def told(
-    source: SourceText, site: Transfer, made: Creation, last: ast.AST | None = None
+    source: SourceText, site: Transfer, made: Creation, last: ast.AST | None = None, converted: bool = False
 ) -> tuple[Edit, str, bool] | None:
     """The edit that tells a creation where a move goes, that device, and whether the values stay the same.
 
-    ``last`` is the last of several moves to one device: up to there it has to be called the same.
+    ``last`` is the last of several moves to one device: up to there it has to be called the same. ``converted`` says
+    that the tensor is converted afterwards, where the move was.
     """
     node = site.node
     if made.helper or made.generator or made.array or site.value.blended:
@@ -94,6 +99,8 @@ def told(
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     asked = _asked(source, site, node)
+    if asked is not None and converted:
+        asked = _Asked(asked.device, "", asked.certain)
     steps = _steps(node.func.value, made.node) if asked else None
     held = asked is not None and steps is None
     if held:
@@ -102,7 +109,7 @@ def told(
         return None
     if held and not _stands(source, asked, made.node, last or node):
         return None
-    if asked.dtype and (steps - _EXACT_STEPS - _SCATTERED or not _takes_dtype(made, steps)):
+    if asked.dtype and (steps - _EXACT_STEPS - _SCATTERED or not _takes_dtype(made, steps, asked.alike)):
         return None
     creation = _created(source, made, asked)
     if creation is None:
@@ -129,9 +136,18 @@ def _asked(source: SourceText, site: Transfer, node: ast.Call) -> _Asked | None:
     if "\n" in text or (beside and not isinstance(target, (ast.Name, ast.Attribute))):
         return None
     if beside and not (len(node.args) == 1 and _names_a_device(target)):
-        return _Asked(f"{text}.device", f"{text}.dtype", True)
+        return _Asked(f"{text}.device", f"{text}.dtype", True, alike=True)
     dtype = keywords.get("dtype") or (node.args[1] if len(node.args) > 1 else None)
-    return _Asked(text, source.segment(dtype) if dtype is not None else "", True)
+    kind = source.segment(dtype) if dtype is not None else ""
+    return _Asked(text, kind, True, alike=not kind.startswith("torch."))
+
+
+def _convert(source: SourceText, site: Transfer, node: ast.Call) -> Edit | None:
+    """The edit that leaves the conversion of a move to a device and a dtype."""
+    asked, leaving = _asked(source, site, node), without_last(source, node)
+    if asked is None or leaving is None or not asked.dtype or "\n" in asked.dtype:
+        return None
+    return Edit(leaving.span, f".to({asked.dtype})")
 
 
 def _names_a_device(target: ast.expr) -> bool:
@@ -189,9 +205,9 @@ def _stands(source: SourceText, asked: _Asked, made: ast.AST, move: ast.AST) -> 
     )
 
 
-def _takes_dtype(made: Creation, steps: frozenset[str]) -> bool:
+def _takes_dtype(made: Creation, steps: frozenset[str], alike: bool) -> bool:
     """Whether a creation can make the dtype at once that the move converts to."""
-    known = made.function.rpartition(".")[2] in _TAKE_DTYPE
+    known = made.function.rpartition(".")[2] in (_ANY_DTYPE | _FROM_DATA if alike else _TAKE_DTYPE)
     converted = steps & frozenset("long int float double half bool byte short".split())
     return known and not converted and all(keyword.arg != "dtype" for keyword in made.node.keywords)
 
