@@ -189,6 +189,36 @@ def test_complex_numbers_are_no_buffer() -> None:
     assert_it_works(code)
 
 
+@pytest.mark.parametrize(
+    ("value", "real"),
+    [
+        ("torch.zeros(3)", True),
+        ("torch.full((3,), 0.5).unsqueeze(0)", True),
+        ("torch.tensor([1.0, -2.0, 3.0], dtype=torch.float32)", True),
+        ("torch.tril(torch.ones(3, 3)).repeat(1, 1)", True),
+        ("torch.ones(3, dtype=torch.complex64)", False),
+        ("torch.full((3,), 1j)", False),
+        ("torch.tensor([1.0, 2j, 3.0])", False),
+        ("torch.view_as_complex(torch.ones(3, 2))", False),
+        ("torch.fft.fft(torch.ones(3))", False),
+        ("torch.ones(3, 2).view(torch.complex64).squeeze(1)", False),
+        ("made(3)", False),
+    ],
+)
+def test_real_numbers_are_a_buffer_in_a_file_with_complex_ones(value: str, real: bool) -> None:
+    code = (
+        "def made(n):\n    return torch.polar(torch.ones(n), torch.ones(n))\n\n"
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"        self.turn = {value}\n\n"
+        "    def forward(self, x):\n        return x * self.turn.to(x.device)\n"
+        f"\ndef f(x, device):\n    return M(){'' if real else '.to(torch.float64)'}(x).abs()\n"
+    )
+    (finding,) = [finding for finding in check_source(HEAD + code) if finding.code == "DVL104"]
+    assert ("register_buffer" in str(finding.help)) is real
+    assert ("register_buffer" in fixed(code)) is real
+    assert_it_works(code)
+
+
 def test_a_copy_out_of_loops_goes_where_all_of_them_go() -> None:
     code = (
         "def f(x, device):\n    scale = torch.full((3,), 2.0)\n    y = x\n"

@@ -17,6 +17,18 @@ from devlint.sites import Attribute, Site, Step
 
 _COMPLEX = re.compile(r"\.(?:polar|view_as_complex|complex(?:32|64|128)?|c(?:half|float|double)|fft\.\w+)\b")
 
+_REAL = frozenset(
+    """zeros ones empty eye arange linspace logspace rand randn randint randperm Tensor FloatTensor DoubleTensor
+    HalfTensor LongTensor IntTensor ByteTensor BoolTensor""".split()
+)
+"""Functions whose result is real, whatever they are given but for a dtype."""
+_AS_REAL = frozenset(
+    """reshape unsqueeze squeeze permute transpose t T mT repeat expand flatten contiguous clone float double half
+    long int bool tril triu sqrt exp sin cos flip cumsum cumprod""".split()
+)
+"""What leaves real numbers real, as a method or as a function of one tensor."""
+_NUMBERS = (ast.List, ast.Tuple, ast.Constant, ast.UnaryOp, ast.unaryop, ast.expr_context)
+
 _MADE_REAL = "override `_apply` and move it there: `.to(torch.bfloat16)` makes a buffer of complex numbers real"
 
 
@@ -75,7 +87,7 @@ class UnregisteredTensor(Rule):
     converted with the module, as it should be. `persistent=False` keeps the keys of the state dict as they are. There
     is no fix for an assignment before `super().__init__()`, or for a name that is taken by then, since
     `register_buffer` raises "attribute 'mask' already exists"; and none in a file that makes complex numbers, of which
-    `Module.to(torch.bfloat16)` would leave the real part.
+    `Module.to(torch.bfloat16)` would leave the real part, unless the assigned value is plainly real.
 
     ## References
     - [torch.nn.Module.register_buffer](https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.register_buffer)
@@ -113,15 +125,15 @@ class UnregisteredTensor(Rule):
         if site.kept:
             what = "is moved by hand"
         sure = site.value.many is True and len(leaves) == 1 and not site.kept
-        name = f"self.{site.name}"
+        name, mixed = f"self.{site.name}", not _is_real(site.value.node) and self._complex
         yield Report(
             site.value.node,
             f"`{name}` is a plain attribute, which `{site.owner}.to()` does not move: it {what}",
             label="a tensor, but neither a parameter nor a buffer",
             severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
             steps=site.uses,
-            help=_MADE_REAL if self._complex else _help(site),
-            fix=None if self._complex else self._fix(site),
+            help=_MADE_REAL if mixed else _help(site),
+            fix=None if mixed else self._fix(site),
         )
 
     def _fix(self, site: Attribute) -> Fix | None:
@@ -147,6 +159,36 @@ class UnregisteredTensor(Rule):
     def _complex(self) -> bool:
         """Whether the file makes complex numbers: `Module.to(dtype)` makes a buffer of them real."""
         return any(_COMPLEX.search(line) for line in self.source.lines)
+
+
+def _is_real(node: ast.AST) -> bool:
+    """Whether an expression surely makes real numbers, which a conversion of the module leaves real."""
+    while isinstance(node, (ast.Attribute, ast.Call)):
+        named = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(named, ast.Attribute):
+            return False
+        if isinstance(node, ast.Call) and not all(_is_real_dtype(keyword) for keyword in node.keywords):
+            return False
+        if named.attr in _REAL:
+            return True
+        if isinstance(node, ast.Call) and named.attr in ("tensor", "full"):
+            given = [inner for argument in node.args[-1:] for inner in ast.walk(argument)]
+            return bool(given) and all(isinstance(inner, _NUMBERS) for inner in given) and not _imaginary(given)
+        if named.attr not in _AS_REAL:
+            return False
+        # torch.sqrt(x) as well as x.sqrt()
+        of_torch = isinstance(named.value, ast.Name) and isinstance(node, ast.Call) and bool(node.args)
+        node = node.args[0] if of_torch and isinstance(node, ast.Call) else named.value
+    return False
+
+
+def _is_real_dtype(keyword: ast.keyword) -> bool:
+    named = isinstance(keyword.value, ast.Attribute) and not _COMPLEX.search(f".{keyword.value.attr}")
+    return keyword.arg != "dtype" or named
+
+
+def _imaginary(nodes: list[ast.AST]) -> bool:
+    return any(isinstance(node, ast.Constant) and not isinstance(node.value, (bool, int, float)) for node in nodes)
 
 
 def _left_to_the_caller(site: Override) -> Report:
