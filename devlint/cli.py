@@ -182,6 +182,7 @@ def check(**options: Any) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.option("-m", "module", is_flag=True, help="Run a module, as `python -m` does.")
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Stop after so many training steps.")
+@click.option("--every-step", is_flag=True, help="Record every training step whole, even where that slows it down.")
 @click.option("--simulate", is_flag=True, help="Run on a simulated accelerator: no GPU is needed, times are not shown.")
 @click.option(
     "--devices",

@@ -117,6 +117,19 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """What was not recorded, since recording it would have slowed the run down.
+
+    In the forward and backward passes of ``steps`` training steps no copies were seen, and no waits but those for a
+    value.  They are taken to be those of the steps that were recorded whole.
+    """
+
+    steps: int
+    share: float = 0.0
+    """How much of a step recording it whole takes, by estimate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One call of an event."""
 
@@ -343,6 +356,8 @@ class Process:
     seconds: float = 0.0
     environment: Environment = Environment()
     steps: Steps = Steps()
+    sampled: Sampled | None = None
+    """What was left out, ``None`` if nothing was."""
     events: tuple[Event, ...] = ()
     began: float | None = None
     """When, in seconds since 1970: where the times of ``timeline`` count from."""

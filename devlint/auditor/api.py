@@ -30,17 +30,20 @@ class Audit:
         assert not run.findings
 
     ``simulate`` gives this process ``devices`` simulated accelerators, for as long as it lives; there must be no real
-    one.  ``steps`` ends the block after so many training steps.  The configuration is that of the directory of each
-    file, as for ``devlint check``.
+    one.  ``steps`` ends the block after so many training steps.  With ``every_step`` each is recorded whole, even where
+    that slows a long run down.  The configuration is that of the directory of each file, as for ``devlint check``.
 
     Exceptions pass through; a device mismatch is explained in the record.  Entering raises an :class:`AuditError` where
     there is no accelerator, or another audit is running.  Afterwards nothing of the audit is left in torch.
     """
 
-    def __init__(self, *, simulate: bool = False, devices: int = 1, steps: int | None = None) -> None:
+    def __init__(
+        self, *, simulate: bool = False, devices: int = 1, steps: int | None = None, every_step: bool = False
+    ) -> None:
         self._simulate = simulate
         self._devices = devices
         self._steps = steps
+        self._every_step = every_step
         self._recording: Recording | None = None
         self._record: Record | None = None
 
@@ -77,7 +80,12 @@ class Audit:
             raise AuditError("another audit is running in this process")
         self._record = None
         self._check()
-        plan = Plan(header(simulated=self._simulate or _is_simulated()), devices=self._devices, steps=self._steps)
+        plan = Plan(
+            header(simulated=self._simulate or _is_simulated()),
+            devices=self._devices,
+            steps=self._steps,
+            sampling=not self._every_step,
+        )
         recording = Recording(plan)
         try:
             import torch  # noqa: F401  # it is there when the block begins, so that nothing of it is missed

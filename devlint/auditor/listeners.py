@@ -16,6 +16,7 @@ def listeners(session: Session) -> list[Listener]:
     from devlint.auditor.recorder.attribution import Attribution
     from devlint.auditor.recorder.kernels import Kernels
     from devlint.auditor.recorder.moves import Moves
+    from devlint.auditor.recorder.sampling import Sampling
     from devlint.auditor.recorder.syncs import Syncs
     from devlint.auditor.recorder.syncwarnings import SyncWarnings
     from devlint.auditor.recorder.uncompiled import Uncompiled
@@ -25,12 +26,14 @@ def listeners(session: Session) -> list[Listener]:
     waits = Waits(session)
     warnings = SyncWarnings(session, attribution, waits)
     loaders = Loaders(session)
+    kernels = Kernels(session, attribution, waits, warnings)
     return [
         Surroundings(session),
         attribution,
         waits,
         warnings,
-        Kernels(session, attribution, waits, warnings),
+        kernels,
+        Sampling(session, kernels, warnings, waits),
         Syncs(session, attribution, waits, warnings),
         Moves(session),
         loaders,

@@ -41,6 +41,7 @@ class Options:
     arguments: tuple[str, ...] = ()
     module: bool = False
     steps: int | None = None
+    every_step: bool = False
     simulate: bool = False
     devices: int | None = None
     output: str | None = None
@@ -285,6 +286,7 @@ def _plan(options: Options, directory: str, rank: ranks.Rank | None) -> Plan:
         # a launcher starts as many processes as there are devices
         devices=options.devices or (rank.local_size if rank is not None else 1),
         steps=options.steps,
+        sampling=not options.every_step,
         roots=_roots(options.script) if options.module else (),
     )
 

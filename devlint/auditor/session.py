@@ -11,13 +11,15 @@ import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from devlint.auditor.frames import NOWHERE, Frames
 from devlint.auditor.ledger import Ledger
 from devlint.record import Ending, Mismatch, Process
 
 _Result = TypeVar("_Result")
+Moment = Literal["pass begins", "pass ends", "step ends"]
+"""Where a loop has got to: a pass goes from the first call of a module with autograd to the end of backward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class Settings:
 
     ``key`` is the dispatch key of the accelerator (``CUDA``), empty to find out.  ``kernels`` are the original kernels
     by operator name where they are Python functions, which cannot be looked up (the simulated device's).  ``steps``
-    stops the run after so many training steps.  ``roots`` are the project's directories.
+    stops the run after so many training steps.  ``roots`` are the project's directories.  ``sampling`` allows to record
+    not all of a step where that would slow it down.
     """
 
     key: str = ""
@@ -34,6 +37,7 @@ class Settings:
     kernels: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     steps: int | None = None
     roots: tuple[str, ...] = ()
+    sampling: bool = True
 
 
 class Listener(Protocol):
@@ -75,6 +79,8 @@ class Session:
         """Called when a module is called from outside any module; the listener to steps wants to know."""
         self.next_forward: Callable[[], None] = lambda: None
         """Asks for the next such call to be told: called whenever a loop has got as far as that one may follow."""
+        self.loop_at: Callable[[Moment], None] = lambda moment: None
+        """Called by whoever knows the loop; whoever may leave out a part of it wants to know."""
         self.copied: Callable[[int], Collection[int]] = lambda storage: ()
         """The places which copied a storage (its ``_cdata``) again although it had not changed."""
         self.optimized: Callable[[Any], bool] = lambda parameter: False

@@ -61,7 +61,7 @@ class Block:
     def __enter__(self) -> devlint.audit:
         import devlint
 
-        options = {**self._options, "simulate": testing.in_child}
+        options = {**self._options, "simulate": testing.in_child, "every_step": True}
         run = devlint.audit(**options)
         wrong = ""
         try:

@@ -11,19 +11,24 @@ import torch
 from torch import nn
 
 import devlint
+from devlint.auditor.recorder.sampling import WHOLE
 
-ROUNDS, STEPS = 9, 30
+ROUNDS, STEPS = 5, 20
 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Milliseconds of a median step without and with the audit, their ratio, and the most that it may be."""
+    """Milliseconds of a median step without and with the audit, their ratio, and the most that it may be.
+
+    ``whole`` is the ratio of the steps that are recorded whole, as the first of a run are.
+    """
 
     name: str
     plain: float
     audited: float
     ratio: float
     bar: float
+    whole: float
 
 
 def measure(name: str) -> Overhead:
@@ -32,14 +37,17 @@ def measure(name: str) -> Overhead:
     step = make()
     for _ in range(STEPS):
         step()
-    plain, audited = [], []
+    plain, whole, audited = [], [], []
     for _ in range(ROUNDS):
         plain.append(_seconds(step))
         with devlint.audit():
             step()
+            whole.append(_seconds(step))
+            for _ in range(WHOLE - STEPS):
+                step()
             audited.append(_seconds(step))
-    before, after = statistics.median(plain), statistics.median(audited)
-    return Overhead(name, before * 1000, after * 1000, after / before, bar)
+    before, first, after = (statistics.median(times) for times in (plain, whole, audited))
+    return Overhead(name, before * 1000, after * 1000, after / before, bar, first / before)
 
 
 def _small() -> Callable[[], object]:
@@ -56,7 +64,7 @@ def _encoder(mixed: bool) -> Callable[[], object]:
 
 def _large() -> Callable[[], object]:
     model = nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(8192, 8192), nn.GELU()))).cuda()
-    return _training(model, torch.randn(4096, 8192))
+    return _training(model, torch.randn(1024, 8192))
 
 
 MODELS: dict[str, tuple[Callable[[], Callable[[], object]], float]] = {

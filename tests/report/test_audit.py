@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.record import Ending, Event, Models, Party, Process, Record, Steady, Steps
+from devlint.record import Ending, Event, Models, Party, Process, Record, Sampled, Steady, Steps
 from devlint.report.audit import render
 from devlint.report.audit.table import table
 from tests.report import records
@@ -86,6 +86,17 @@ def test_a_run_on_a_kind_of_card_that_was_never_compared_says_so() -> None:
     assert "have not been compared with a profiler's on CUDA hardware yet" in report(records.cnn())
     assert "compared" not in report(records.simulated(records.cnn()))
     assert "compared" not in report(records.nothing())
+
+
+def test_steps_that_were_not_recorded_whole_are_told() -> None:
+    record = records.cnn()
+    (process,) = record.processes
+    steps = replace(process.steps, train=1_050)
+    sampled = replace(record, processes=(replace(process, steps=steps, sampled=Sampled(steps=900, share=0.06)),))
+    text = " ".join(report(sampled).split())
+    assert "recorded 150 training steps whole, as that takes 6 % of a step;" in text
+    assert "--every-step" in text
+    assert "recorded " not in report(record)
 
 
 def test_the_mismatch_comes_first_and_once() -> None:

@@ -119,8 +119,9 @@ class Signals:
 
     def _asked(self, iterator: Any) -> int:
         loader = self.loaders.asked(iterator)
+        self.session.loop_at("pass ends")
         if self.steps.batch(loader):
-            self.session.snapshot()
+            self._step_ended()
         return loader
 
     # backward
@@ -152,8 +153,13 @@ class Signals:
         return True
 
     def _backward_done(self) -> None:
+        self.session.loop_at("pass ends")
         if self.steps.backward_done():
-            self.session.snapshot()
+            self._step_ended()
+
+    def _step_ended(self) -> None:
+        self.session.loop_at("step ends")
+        self.session.snapshot()
 
     # optimizers and modules
 
@@ -170,11 +176,16 @@ class Signals:
         if number is None:
             number = self._optimizers[optimizer] = next(self._numbers)
         if self.steps.optimizer_step(number, type(optimizer).__name__):
-            self.session.snapshot()
+            self._step_ended()
 
     def _forward_seen(self) -> None:
         if self._in_loop() and not self._fetching:
-            self.steps.forward(torch.is_grad_enabled())
+            recorded = torch.is_grad_enabled()
+            if not recorded:
+                self.session.loop_at("pass ends")
+            self.steps.forward(recorded)
+            if recorded:
+                self.session.loop_at("pass begins")
 
 
 def _trains(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

@@ -37,6 +37,8 @@ SYNCS = {
     "bincount": "bincount",
 }
 """Operators whose CUDA kernel waits for the device, and what code calls them."""
+COPY = "copy_"
+"""The operator that all copies end in."""
 Count = Callable[[Origin, tuple[Any, ...], float], None]
 """Takes down one event: its origin, the operator's arguments, and how long it took."""
 _NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
@@ -61,6 +63,13 @@ class Kernels:
         self._repeats = Repeats()
         self._local = _Local()
         self._libraries: list[Any] = []
+        self._copies: list[Any] = []
+        """The library of the copy alone, none while that is left alone."""
+        self._copying: Kernel | None = None
+        self.calls = 0
+        """How many copies on one device have asked."""
+        self.threads: set[int] = set()
+        """In which threads."""
         self.key = session.settings.key
 
     def install(self) -> None:
@@ -73,10 +82,12 @@ class Kernels:
                 "this torch was built without an accelerator; --simulate runs the script on a simulated one"
             )
         originals = Originals(self.key, settings.kernels)
-        copy = originals.find("copy_")
+        copy = originals.find(COPY)
         if copy is None:
             raise NoBackendError(f"torch {torch.__version__} has no copy at the dispatch key {self.key} to listen to")
-        found: dict[str, Kernel] = {"copy_": self._copy(copy)}
+        self._copying = self._copy(copy)
+        self.take_back()
+        found: dict[str, Kernel] = {}
         item = originals.find("_local_scalar_dense")
         if item is not None:
             found["_local_scalar_dense"] = self._item(item)
@@ -96,21 +107,31 @@ class Kernels:
 
     def remove(self) -> None:
         """Put the originals back."""
-        restore(self._libraries, self.key, self._session.settings.kernels)
+        restore([*self._libraries, *self._copies], self.key, self._session.settings.kernels)
+        self._libraries, self._copies, self._copying = [], [], None
+
+    def leave_alone(self) -> None:
+        """Copies are not seen until :meth:`take_back`; no other thread may be copying."""
+        restore(self._copies, self.key, {})
+
+    def take_back(self) -> None:
+        """Copies are seen again."""
+        if self._copying is not None and not self._copies:
+            self._override({COPY: self._copying}, self.key, self._copies)
 
     def describe(self) -> dict[str, object]:
         """``backend``, the key."""
         return {"backend": self.key}
 
-    def _override(self, kernels: dict[str, Kernel], key: str) -> None:
+    def _override(self, kernels: dict[str, Kernel], key: str, libraries: list[Any] | None = None) -> None:
         # a library that dies takes its kernels with it
         library = Library("aten", "IMPL")
-        self._libraries.append(library)
+        (self._libraries if libraries is None else libraries).append(library)
         for name, kernel in kernels.items():
             override(library, name, kernel, key)
 
     def _copy(self, original: Kernel) -> Kernel:
-        session, transfer = self._session, self._transfer
+        session, transfer, threads, thread = self._session, self._transfer, self.threads, threading.get_ident
 
         def copy_(keyset: object, target: torch.Tensor, source: Any, non_blocking: bool = False) -> object:
             try:
@@ -120,6 +141,8 @@ class Kernels:
                 source = torch.scalar_tensor(source, dtype=_NUMBERS[type(source)], device="cpu")
                 same = target.device == source.device
             if same or not session.alive:
+                self.calls += 1
+                threads.add(thread())
                 return original(keyset, target, source, non_blocking)
             return transfer(original, keyset, target, source, non_blocking)
 
@@ -160,7 +183,7 @@ class Kernels:
         origin = self._attribution.origin()
         what = What(
             "copy",
-            "copy_",
+            COPY,
             origin.place,
             transfer.source,
             transfer.target,

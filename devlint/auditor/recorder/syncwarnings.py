@@ -40,6 +40,7 @@ class SyncWarnings:
         self._inside: set[int] = set()
         self._wanted = _OFF
         self.armed = False
+        self._left_alone = False
 
     def install(self) -> None:
         """Have the mode set as soon as CUDA is initialised; nothing on a simulated device or without CUDA."""
@@ -76,6 +77,18 @@ class SyncWarnings:
     def leave(self) -> None:
         """The end of what :meth:`enter` began."""
         self._inside.discard(threading.get_ident())
+        if self.armed and not self._inside and not self._left_alone:
+            self._set(_WARN)
+
+    def leave_alone(self) -> None:
+        """Waits are not seen until :meth:`take_back`."""
+        self._left_alone = True
+        if self.armed:
+            self._set(_OFF)
+
+    def take_back(self) -> None:
+        """Waits are seen again."""
+        self._left_alone = False
         if self.armed and not self._inside:
             self._set(_WARN)
 
@@ -102,7 +115,8 @@ class SyncWarnings:
         if self._session.alive and self._wanted == _OFF:
             self._keep_first()
             self.armed = True
-            self._set(_WARN)
+            if not self._left_alone:
+                self._set(_WARN)
 
     def _patch_torch(self) -> None:
         original_set, original_get = torch.cuda.set_sync_debug_mode, torch.cuda.get_sync_debug_mode

@@ -37,6 +37,7 @@ class Plan:
     devices: int = 1
     steps: int | None = None
     roots: tuple[str, ...] = ()
+    sampling: bool = True
 
 
 class Refused(SystemExit):  # it ends the script; nobody is to take it for an error and go on
@@ -180,7 +181,7 @@ class Recording:
             line = missing_accelerator() if self.role in ("main", "rank") else ""
             if line:
                 raise Refused(line)
-            settings = Settings(steps=plan.steps, roots=plan.roots)
+            settings = Settings(steps=plan.steps, roots=plan.roots, sampling=plan.sampling)
         from devlint.auditor.listeners import listeners
 
         self.session = Session(settings)

@@ -47,7 +47,7 @@ def command(record: Record) -> str:
 def facts(record: Record, code: Code) -> Iterator[tuple[str, str]]:
     """Yield what the head says, each with its label; several may have the same."""
     parts: tuple[Callable[[Record, Code], Iterator[tuple[str, str]]], ...] = (
-        _environment, _ranks, _model, _loaders, _run, _steps, _caveats,
+        _environment, _ranks, _model, _loaders, _run, _steps, _sampled, _caveats,
     )  # fmt: skip
     for part in parts:
         yield from part(record, code)
@@ -251,6 +251,19 @@ def _waiting(processes: list[Process]) -> str:
     waited, step = max(known, key=lambda pair: pair[0] / pair[1])
     worst = "at worst " if len(known) > 1 else ""
     return f", {worst}{duration(waited)} of it ({share(waited, step)}) waiting for the loader"
+
+
+def _sampled(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
+    left = [process for process in trainers(record) if process.sampled is not None]
+    if not left:
+        return
+    whole = between([each.steps.train - each.sampled.steps for each in left if each.sampled], lambda n: f"{n:,.0f}")
+    cost = max(each.sampled.share for each in left if each.sampled)
+    text = (
+        f"{whole} training steps whole, as that takes {share(cost, 1)} of a step; in the forward and backward passes "
+        "of the others, copies are taken to be the same (`--every-step` records all)"
+    )
+    yield "recorded", text
 
 
 def _caveats(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
