@@ -8,18 +8,20 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader
 
 from devlint.auditor.listeners import listeners
 from devlint.auditor.recorder import sampling
 from devlint.auditor.session import Session, Settings
-from devlint.record import Ending, Process, Sampled
+from devlint.record import Ending, Event, Process, Sampled
 
 pytestmark = pytest.mark.skipif(not hasattr(torch.library, "get_kernel"), reason="torch is older than 2.9")
 
@@ -30,9 +32,9 @@ WHOLE, STEPS = sampling.WHOLE, 100
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, layers: int = LAYERS) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(LAYERS))
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(layers))
         self.tables = [torch.ones(4) for _ in range(MOVES)]
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -171,3 +173,78 @@ def test_nothing_of_it_is_left_in_torch() -> None:
     registered = torch._C._dispatch_dump("aten::copy_")
     assert "kernels.py" not in registered
     assert torch.ones(2).to("meta").device.type == "meta"
+
+
+def batches(loader: bool) -> Iterable[torch.Tensor]:
+    return DataLoader(torch.ones(24, 4), batch_size=1) if loader else [torch.ones(1, 4)] * 24
+
+
+def with_evaluation(loader: bool) -> None:
+    net = Net(1).to("meta")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(2):
+        for number, x in enumerate(batches(loader)):
+            net(x.to("meta")).sum().backward()
+            optimizer.step()
+            if number % 4 == 3:
+                with torch.no_grad():
+                    net(torch.ones(2, 4).to("meta"))
+        torch.ones(9).to("meta")
+
+
+def in_turn(loader: bool) -> None:
+    one, other = Net(1).to("meta"), Net(2).to("meta")
+    first, second = torch.optim.Adam(one.parameters()), torch.optim.SGD(other.parameters(), lr=0.1)
+    for x in batches(loader):
+        x = x.to("meta")
+        (other(x) + other(one(x).detach())).sum().backward()
+        second.step()
+        other(one(x)).sum().backward()
+        first.step()
+
+
+def accumulating(loader: bool) -> None:
+    net, criterion = Net(2).to("meta"), nn.MSELoss()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for number, x in enumerate(batches(loader)):
+        loss = criterion(net(x.to("meta")), torch.ones(1, 4).to("meta"))
+        (loss * torch.ones(1).to("meta")).sum().backward()
+        if number % 3 == 2:
+            optimizer.step()
+            torch.ones(5).to("meta")
+
+
+def with_a_closure(loader: bool) -> None:
+    net = Net(2).to("meta")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in batches(loader):
+
+        def closure(x: torch.Tensor = x) -> torch.Tensor:
+            loss = net(x.to("meta")).sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+
+
+@pytest.mark.parametrize("loader", [True, False], ids=["loader", "no loader"])
+@pytest.mark.parametrize("loop", [with_evaluation, in_turn, accumulating, with_a_closure])
+def test_every_kind_of_loop_is_counted_as_if_each_step_were_recorded(
+    monkeypatch: pytest.MonkeyPatch, loop: Callable[[bool], None], loader: bool
+) -> None:
+    monkeypatch.setattr(sampling, "WHOLE", 4)
+    monkeypatch.setattr(sampling, "_SWITCHING", 0.0)
+    found = []
+    for every_step in (True, False):
+        with audited(step=1e-5, every_step=every_step) as session:
+            loop(loader)
+            process = seen(session)
+        assert (process.sampled is None) is every_step
+        events = {replace(event, seconds=None, steady=None): steady(event) for event in process.events}
+        found.append((process.steps.train, process.steps.eval, events))
+    whole, sampled = found
+    assert whole == sampled
+
+
+def steady(event: Event) -> tuple[float, float] | None:
+    return (event.steady.calls, event.steady.bytes) if event.steady is not None else None
