@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.flow import growth
+from devlint.flow.evidence import is_device_name
 from devlint.flow.state import ARGUMENTS
-from devlint.flow.values import Class, Instance, Module, Value, identity, names_device, tensor_away
+from devlint.flow.values import Class, Const, Instance, Module, Value, identity, names_device, tensor_away
 from devlint.immutable import replace
 from devlint.sites import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
+    from devlint.flow.index import ClassInfo
 
 
 def construct(frame: Frame, cls: Class, call: Call) -> Value:
@@ -26,11 +28,9 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         module = Module(identity(), cls=info, text=info.name, has_state=info.has_state is not False)
         known = info.has_state is True and not (machine.default_changed or info.moves_inputs or info.places_itself)
         place = (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
-        # what is kept of a tensor stays where it is
-        placed = any(names_device(value) or tensor_away(value) for value in call.values())
         frame.put(
             module,
-            device.UNKNOWN if placed else place,
+            device.UNKNOWN if _is_placed(call, info) else place,
             Step(call.node, f"`{info.name}` is created on the CPU here"),
         )
         growth.kept(frame, call, info, module)
@@ -40,3 +40,20 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
     instance = Instance(identity(), info)
     frame.state.heap[(instance.oid, ARGUMENTS)] = call.values()
     return instance
+
+
+def _is_placed(call: Call, info: ClassInfo) -> bool:
+    """Whether a constructor is told where to make the object, or gets tensors of elsewhere, which it may keep."""
+    if any(names_device(value) or tensor_away(value) for value in call.values()):
+        return True
+    made = info.method("__init__")
+    names = [parameter.arg for parameter in made.parameters[1:]] if made is not None else []
+    if (call.open or call.starred) and any(map(is_device_name, names)):
+        return True
+    given = [*zip(names, call.positional, strict=False), *call.keywords.items()]
+    return any(is_device_name(name) and not _is_default(value) for name, value in given)
+
+
+def _is_default(value: Value) -> bool:
+    """Whether what is passed as a device is that where things are made anyway."""
+    return isinstance(value, Const) and value.value in (None, "cpu")
