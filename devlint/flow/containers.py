@@ -49,7 +49,7 @@ def method(frame: Frame, call: Call, receiver: Sequence | Mapping, node: ast.Att
     if name in _SEQUENCE_GROWERS and isinstance(node.value, ast.Attribute) and call.positional:
         frame.machine.submodules.put(frame, node.value, call.positional[-1], call.nodes[-1])
     if name in _SEQUENCE_GROWERS and call.positional:
-        change(frame, receiver, node.value, _grown(receiver, call, name))
+        change(frame, receiver, node.value, _grown(frame.state.filled(receiver), call, name))
         return Const(None)
     if name in _REORDERING:
         turned = receiver.items[::-1] if name == "reverse" and receiver.items is not None else None

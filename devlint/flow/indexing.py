@@ -261,7 +261,7 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
             containers.change(frame, base, target.value, _filled(base, value))
     elif isinstance(base, Sequence):
         leads.filled(frame, target, base.item, value)
-        containers.change(frame, base, target.value, _replaced(base, index, value))
+        containers.change(frame, base, target.value, _replaced(frame.state.filled(base), index, value))
     elif isinstance(base, Module) and frame.place_of(base).accelerates() is not False:
         # a part is exchanged: where the whole is cannot be told any more
         frame.state.heap[(base.oid, DEVICE)] = device.UNKNOWN

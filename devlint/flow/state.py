@@ -141,6 +141,11 @@ class State:
             return held if isinstance(held, Value) else value
         return value
 
+    def filled(self, listed: Sequence) -> Sequence:
+        """A list whose items are where the known conditions leave them."""
+        item = self.seen(listed.item) if self.facts else listed.item
+        return listed if item is listed.item else replace(listed, item=item)
+
     def settled(self, place: Device) -> Device:
         """``place`` as the known conditions leave it."""
         for guard, truth in self.facts.items():
@@ -186,7 +191,7 @@ def merge(then: State, other: State, guard: str) -> State:
             alike = either(then.heap, other.heap, mine, value)
             env[name] = join(then.content(mine), other.content(value), guard) if alike is None else alike
     if not _identical(merged.heap, other.heap):
-        _join_heaps(merged.heap, other.heap, guard)
+        _join_heaps(merged, other.heap, guard)
     return merged
 
 
@@ -196,15 +201,21 @@ def _identical(first: dict[HeapKey, object], second: dict[HeapKey, object]) -> b
     return alike and all(map(operator.is_, first, second))
 
 
-def _join_heaps(heap: dict[HeapKey, object], other: dict[HeapKey, object], guard: str) -> None:
+def _join_heaps(merged: State, other: dict[HeapKey, object], guard: str) -> None:
+    heap = merged.heap
+    fresh: list[HeapKey] = []
     for place, held in other.items():
         kept = heap.get(place)
         if kept is None:
-            heap[place] = _half_known(place, held)
+            fresh.append(place)
         elif kept is not held:
+            if isinstance(kept, Sequence) and isinstance(held, Sequence):
+                kept, held = merged.filled(kept), merged.filled(held)
             heap[place] = either(heap, other, kept, held) or _join_held(kept, held, guard)
     for place in heap.keys() - other.keys():
         heap[place] = _half_known(place, heap[place])
+    for place in fresh:
+        heap[place] = _half_known(place, other[place])
 
 
 def rejoin(first: State, second: State, label: str) -> State:
@@ -224,7 +235,8 @@ def either(heap: dict[HeapKey, object], other: dict[HeapKey, object], one: objec
     gone = (one.oid, CHANGED) in heap or (two.oid, CHANGED) in other
     if kind != (two.path, two.cls, two.has_state, two.spread, two.item) or gone or place is None:
         return None
-    if other.get((two.oid, DEVICE)) != place:
+    shared = (one.oid, DEVICE) in other or (two.oid, DEVICE) in heap
+    if shared or other.get((two.oid, DEVICE)) != place:
         return None
     mine, its = heap.get((one.oid, CHILDREN)), other.get((two.oid, CHILDREN))
     if isinstance(mine, tuple) and isinstance(its, tuple):
