@@ -21,6 +21,7 @@ _CURRENT = ("cuda.device", "accelerator.device_index")
 _DEVICES = "torch.device"
 _KNOWN = ("torch.", "contextlib.")
 """Where the context managers come from of which it is known that only a device changes where tensors are made."""
+_FAKE = "FakeTensorMode"
 _LIBRARIES = frozenset({"init_module", "init_tensor", "init_empty_weights", "init_on_device", "zero.Init"})
 """What makes modules elsewhere in Lightning, accelerate and DeepSpeed."""
 
@@ -39,6 +40,12 @@ def default_device(frame: Frame, node: ast.expr, value: Value) -> Device | None:
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     makes = any(path == name or path.endswith(f".{name}") for name in _LIBRARIES)
     return device.UNKNOWN if makes or any(_names_device(frame, part) for part in given) else None
+
+
+def fakes(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
+    """Whether tensors within a ``with`` only say where they would be, on any machine."""
+    entered = [names.dotted(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
+    return any(called.endswith(_FAKE) or frame.machine.index.resolve(called).endswith(_FAKE) for called in entered)
 
 
 def _definition(frame: Frame, called: str) -> FunctionInfo | ClassInfo | None:

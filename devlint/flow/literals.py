@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -48,13 +49,46 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         place = device.parse(node.value)
         if place is not None and place.kind is Kind.ACCELERATOR:
-            if not frame.comparing:
+            if not frame.comparing and not _is_meant(frame, node):
                 revised = frame.state.hosted or _revised(frame, node) or _beside_cpu(frame, node)
                 frame.emit(Literal(node, frame.scope(), node.value, role, revised))
                 if role != "parameter":
                     frame.machine.choosing.number(frame, node, place.index, node.value)
             return node.value
     return ""
+
+
+def _is_meant(frame: Frame, node: ast.Constant) -> bool:
+    """Whether CUDA is asked for by what knows no other accelerator, or among the devices of a list."""
+    for outer in frame.inside:
+        if isinstance(outer, ast.Call):
+            given = [*outer.args, *(keyword.value for keyword in outer.keywords)]
+            if any(map(functools.partial(_makes, node), given)) and _needs_cuda(frame, outer):
+                return True
+        elif isinstance(outer, (ast.Tuple, ast.List, ast.Set)):
+            made = [_spoken(part) for part in outer.elts if isinstance(part, ast.Call)]
+            if node in made and any(isinstance(part, ast.Constant) and part.value == "cpu" for part in made):
+                return True
+    return False
+
+
+def _makes(literal: ast.Constant, given: ast.expr) -> bool:
+    """Whether something is a literal, or the device that is made of it."""
+    return given is literal or _spoken(given) is literal
+
+
+def _spoken(made: ast.expr) -> ast.expr | None:
+    """What a device is made of, as far as that can be seen: the first argument of a call."""
+    return made.args[0] if isinstance(made, ast.Call) and made.args else None
+
+
+def _needs_cuda(frame: Frame, call: ast.Call) -> bool:
+    """Whether a function is one of ``torch.cuda``, or one that is told to use NCCL."""
+    path = frame.machine.index.resolve(names.dotted(call.func))
+    told = (keyword.value for keyword in call.keywords if keyword.arg == "backend")
+    return path.startswith("torch.cuda.") or any(
+        isinstance(part, ast.Constant) and part.value == "nccl" for part in told
+    )
 
 
 def default(frame: Frame, info: FunctionInfo, name: str, node: ast.expr, text: str) -> None:

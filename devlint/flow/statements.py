@@ -283,8 +283,11 @@ def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
             frame.silent = True
         if item.optional_vars is not None:
             bind(frame, item.optional_vars, UNKNOWN, item.context_expr)
+    faked = contexts.fakes(frame, node) and not frame.state.accelerated
+    frame.state.accelerated = frame.state.accelerated or faked
     run_body(frame, node.body)
     frame.default_device, frame.silent = outer, outer_silent
+    frame.state.accelerated = frame.state.accelerated and not faked
 
 
 def _match(frame: Frame, node: ast.Match) -> None:
