@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
+from devlint.flow import nodes
 from devlint.flow.state import CHANGED, CHILDREN, DEVICE, STORY, State
 from devlint.flow.values import (
     CONTAINERS,
@@ -231,9 +232,25 @@ class Frame:
         found += [
             f"{name}.device"
             for name, value in named
-            if type(value) is Opaque and value.hint == "tensor" and value.role is Role.INPUT and value.text == name
+            if type(value) is Opaque
+            and value.hint == "tensor"
+            and value.role is Role.INPUT
+            and value.text == name
+            # what an unknown call returned may be anywhere
+            and not value.derived
         ]
+        if self.loops:
+            spelled = self._spelled_out()
+            found = [name for name in found if name not in spelled]
         return tuple(found[:_MANY_DEVICES])
+
+    def _spelled_out(self) -> frozenset[str]:
+        """The names of loops through lists that the code spells out: what is not taken from them is another choice."""
+        loops = (loop.node for loop in self.loops)
+        targets = [
+            loop.target for loop in loops if isinstance(loop, ast.For) and isinstance(loop.iter, (ast.Tuple, ast.List))
+        ]
+        return frozenset(part.id for target in targets for part in nodes.walk(target) if isinstance(part, ast.Name))
 
     def emit(self, site: Site) -> None:
         """Hand a site to whoever judges it."""

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu", "mps", "type_as"})
 """The methods that put their receiver somewhere."""
+_OF_CUDA = frozenset({"device", "non_blocking", "memory_format"})
+"""What torch's own ``.cuda()`` can be told by name."""
 _DTYPE = re.compile(
     r"(?:^|[._])dtype|^torch\.(?:b?float|double|half|u?int|long|short|bool|complex|q?u?int)\d*|memory_format|_format$"
 )
@@ -135,6 +137,9 @@ def _device_argument(given: Value, node: ast.AST | None, frame: Frame) -> Device
 def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
     """A move of anything but a module: the site, and the moved value."""
     name = node.attr
+    if name == "cuda" and not set(call.keywords) <= _OF_CUDA:
+        # a namesake of another library
+        return UNKNOWN
     target = target_of(frame, call, name)
     _literal(frame, call, target)
     tensor = as_tensor(receiver)

@@ -8,6 +8,7 @@ import pytest
 
 import devlint
 from devlint import device
+from devlint.check.engine import check_source
 from devlint.check.source import Source
 from devlint.device import AVAILABLE, CPU, Device
 from devlint.finding import Applicability, Fix, Severity
@@ -350,3 +351,34 @@ def test_a_comparison_that_is_moved_is_quoted_with_its_brackets() -> None:
     moved = Operand(call.func.value, "x > 0", device.UNKNOWN)
     site = Transfer(call, Scope(), "cuda", "tensor", moved, CUDA)
     assert judged(HardcodedCudaCall, source, site).message.startswith("`(x > 0).cuda()` fails")
+
+
+SPELLED_OUT = """
+import torch
+
+for data_device, device in ((None, "cuda"), ("cpu", None)):
+    run(torch.zeros(3).to("cuda:0"), device)
+"""
+UNPACKED = """
+import torch
+from data import load
+
+def train(args):
+    features, mask = load(args)
+    mask.view(-1)
+    if args.gpu >= 0:
+        features = features.cuda()
+"""
+ARGUMENT = """
+import torch
+
+def train(features, model, mask: torch.Tensor):
+    return model.cuda()
+"""
+
+
+@pytest.mark.parametrize(("text", "named"), [(SPELLED_OUT, ""), (UNPACKED, ""), (ARGUMENT, "mask.device")])
+def test_what_may_be_none_or_anywhere_is_no_device_to_name_instead_of_cuda(text: str, named: str) -> None:
+    said = [found.help or "" for found in check_source(text) if found.code in ("DVL601", "DVL602")]
+    assert said
+    assert all((f"`.to({named})`" in help if named else "choose once" in help) for help in said)
