@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 
 from devlint import device
 from devlint.device import AVAILABLE, Device
@@ -142,8 +143,11 @@ class State:
         return value
 
     def filled(self, listed: Sequence) -> Sequence:
-        """A list whose items are where the known conditions leave them."""
-        item = self.seen(listed.item) if self.facts else listed.item
+        """A list whose items are where those of the known conditions leave them that are the same in every round."""
+        item = listed.item
+        if isinstance(item, Tensor) and item.device.kind is device.Kind.CHOICE:
+            for guard, truth in self.facts.items():
+                item = item if _VARIES.search(guard) else settle(item, guard, truth)
         return listed if item is listed.item else replace(listed, item=item)
 
     def settled(self, place: Device) -> Device:
@@ -153,6 +157,10 @@ class State:
                 break
             place = place.assume(guard, truth)
         return place
+
+
+_VARIES = re.compile(r"[@#]|:\d+:\d+")
+"""In the key of a condition: something that was bound, or computed, on the way."""
 
 
 def settle(value: Value, guard: str, truth: bool) -> Value:
