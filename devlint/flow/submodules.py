@@ -69,7 +69,10 @@ class Submodules:
         key = frame.owner.name, name.removeprefix("self.")
         kept = self._known.get(key) or self._empty.get(key)
         found = frozenset(_modules(value))
-        if kept is not None and found and not (isinstance(node, ast.Name) and _shared(frame.info, node)):
+        if kept is None or not found or (isinstance(node, ast.Name) and _shared(frame.info, node)):
+            return
+        # on another path, a container that registers them may be there instead
+        if not isinstance(frame.evaluate(target), Module):
             self._known[key] = _Kept(kept.owner, kept.name, kept.node, kept.scope, kept.container, kept.modules | found)
 
     def settle(self, info: ClassInfo, self_oid: int, state: State) -> None:
