@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
-_INITIALISERS = frozenset(
-    {"__init__", "_init_weights", "reset_parameters", "init_weights", "__new__", "_reset_parameters"}
-)
+_INITIALISERS = frozenset("__init__ _init_weights reset_parameters init_weights __new__ _reset_parameters".split())
 _BY_STAR = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
 _MOVERS = frozenset({"to", "cuda", "cpu", "_apply"})
 
@@ -40,6 +38,8 @@ class FunctionInfo(nodes.Holder):
     index: Index
     shim: bool = False
     """Whether it is defined for the sake of another version of torch."""
+    guarded: bool = False
+    """Whether it is defined only where an accelerator was found."""
     slots: list[Slot] | None = None
     """What is known of its parameters, once somebody has called it."""
     gives: bool | None = None

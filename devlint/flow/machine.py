@@ -348,8 +348,7 @@ class Machine:
     ) -> Frame:  # fmt: skip
         frame = Frame(self, state, info, info.owner, closure, inlined, caller)
         frame.world = caller.world if caller is not None and caller.machine is self else None
-        if caller is not None and caller.state.accelerated:
-            state.accelerated = True
+        state.accelerated = info.guarded or (caller is not None and caller.state.accelerated)
         frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
         guards.decorate(frame, info)
         self._bind(frame, info, call, bound)
