@@ -27,7 +27,7 @@ from devlint.flow.indexing import subscript
 from devlint.flow.iteration import each, iterate, of_all, rounds_of
 from devlint.flow.joining import join
 from devlint.flow.lookup import attribute, by_star
-from devlint.flow.state import either, merge
+from devlint.flow.state import either, made_since, merge
 from devlint.flow.values import (
     CONTAINERS,
     UNKNOWN,
@@ -304,12 +304,13 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     first, second = (then, other) if flag.positive else (other, then)
     frame.machine.choosing.select(frame, node, flag, first, second)
     guards.rejoined(named, before, then_state, other_state)
-    flag = whereabouts.decides(flag)
+    flag, apart = whereabouts.decides(flag), made_since(before.heap, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)
     before.become(joined)
     frame.state = before
-    return either(before.heap, before.heap, first, second) or join(first, second, flag.key)
+    alike = either(before.heap, before.heap, first, second) if apart else None
+    return alike or join(first, second, flag.key)
 
 
 def _sequence(frame: Frame, node: ast.Tuple | ast.List) -> Value:

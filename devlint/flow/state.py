@@ -196,7 +196,7 @@ def merge(then: State, other: State, guard: str) -> State:
             # bound on one path only: where it is used, that path was taken
             env[name] = value
         elif mine is not value:
-            alike = either(then.heap, other.heap, mine, value)
+            alike = _alike(then.heap, other.heap, mine, value)
             env[name] = join(then.content(mine), other.content(value), guard) if alike is None else alike
     if not _identical(merged.heap, other.heap):
         _join_heaps(merged, other.heap, guard)
@@ -219,7 +219,7 @@ def _join_heaps(merged: State, other: dict[HeapKey, object], guard: str) -> None
         elif kept is not held:
             if isinstance(kept, Sequence) and isinstance(held, Sequence):
                 kept, held = merged.filled(kept), merged.filled(held)
-            heap[place] = either(heap, other, kept, held) or _join_held(kept, held, guard)
+            heap[place] = _alike(heap, other, kept, held) or _join_held(kept, held, guard)
     for place in heap.keys() - other.keys():
         heap[place] = _half_known(place, heap[place])
     for place in fresh:
@@ -234,6 +234,16 @@ def rejoin(first: State, second: State, label: str) -> State:
     return merge(first, second, label)
 
 
+def made_since(heap: dict[HeapKey, object], *values: object) -> bool:
+    """Whether no module among some values is there already."""
+    return not any(isinstance(value, Module) and (value.oid, DEVICE) in heap for value in values)
+
+
+def _alike(heap: dict[HeapKey, object], other: dict[HeapKey, object], one: object, two: object) -> Module | None:
+    """One for two modules, unless either is there on the other path, too: what moves the one would move the other."""
+    return either(heap, other, one, two) if made_since(other, one) and made_since(heap, two) else None
+
+
 def either(heap: dict[HeapKey, object], other: dict[HeapKey, object], one: object, two: object) -> Module | None:
     """Two modules of one class in one place, each made on a path of its own: one is as good as the other."""
     if not isinstance(one, Module) or not isinstance(two, Module) or one.wraps or two.wraps or one.oid == two.oid:
@@ -243,8 +253,7 @@ def either(heap: dict[HeapKey, object], other: dict[HeapKey, object], one: objec
     gone = (one.oid, CHANGED) in heap or (two.oid, CHANGED) in other
     if kind != (two.path, two.cls, two.has_state, two.spread, two.item) or gone or place is None:
         return None
-    shared = (one.oid, DEVICE) in other or (two.oid, DEVICE) in heap
-    if shared or other.get((two.oid, DEVICE)) != place:
+    if other.get((two.oid, DEVICE)) != place:
         return None
     mine, its = heap.get((one.oid, CHILDREN)), other.get((two.oid, CHILDREN))
     if isinstance(mine, tuple) and isinstance(its, tuple):
