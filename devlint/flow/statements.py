@@ -146,7 +146,7 @@ def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     )
     frame.state.env[node.name] = Function(info, closure) if plain else UNKNOWN
     info.shim = info.shim or mentions.in_shim(frame)
-    info.guarded = info.guarded or frame.state.accelerated
+    info.guarded = info.guarded or (frame.state.accelerated and not frame.inlined)
     define(frame, node)
     if frame.info is not None and not frame.inlined:
         frame.machine.later(info, closure, bool(frame.info and frame.info.triggered))
