@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from devlint.auditor.explanation.tensors import leaves
 from devlint.auditor.modules.held import home, storage_of, unregistered
 from devlint.auditor.modules.strays import Strays
 from devlint.auditor.session import Session, Settings
@@ -149,3 +150,17 @@ def test_one_that_took_part_in_a_mismatch_is_told_where_it_is_assigned() -> None
     assert stray.frame is not None
     with open(__file__, encoding="utf-8") as file:
         assert file.readlines()[stray.frame.line - 1].strip() == "self.pos = torch.zeros(2)"
+
+
+def test_keys_are_not_read() -> None:
+    class Key:
+        def __repr__(self) -> str:
+            raise AssertionError("a key was written down")
+
+    weight = nn.Parameter(torch.ones(2))
+    net = Net(
+        frozen={weight: True, Key(): torch.ones(2), weight.detach(): [torch.ones(3)]},
+        named={("a", 1): torch.ones(2), 2: torch.ones(3)},
+    )
+    assert [text for text, _, _ in found(net)] == ["frozen.1", "frozen.2.0", "named.('a', 1)", "named.2"]
+    assert [access for access, _ in leaves(vars(net)["frozen"])] == ["[...]", "[...][0]"]

@@ -20,6 +20,9 @@ _WIDTH = 64
 _OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.CodeType)
 
 
+_PLAIN = (str, bytes, int, float, bool, type(None), torch.device, torch.dtype)
+
+
 def device_of(tensor: torch.Tensor) -> str:
     """Its device as torch writes it: ``cuda:0``."""
     return str(tensor.device)
@@ -34,6 +37,11 @@ def fields(value: object) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def is_plain(key: object) -> bool:
+    """Whether a key of a dict can be written down: that of anything but plain data is code of the script, or a read."""
+    return type(key) in _PLAIN or (type(key) is tuple and all(is_plain(part) for part in key))
+
+
 def members(value: object) -> Iterator[tuple[object, str, Any]]:
     """What a container or an object directly holds: key, how code reaches it (``[0]``, ``['x']``, ``.x``), value.
 
@@ -44,7 +52,7 @@ def members(value: object) -> Iterator[tuple[object, str, Any]]:
         value = fields(value).get("data")
     if isinstance(value, dict):
         for key, item in list(dict.items(value))[:_WIDTH]:
-            yield key, f"[{key!r}]", item
+            yield key, f"[{key!r}]" if is_plain(key) else "[...]", item
     elif isinstance(value, (list, tuple)):
         names = getattr(type(value), "_fields", ()) if isinstance(value, tuple) else ()
         base: Any = tuple if isinstance(value, tuple) else list

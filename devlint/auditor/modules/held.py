@@ -12,6 +12,7 @@ from devlint.auditor.explanation.tensors import (
     device_of,
     fields,
     is_managed,
+    is_plain,
     is_scalar,
     members,
     own_tensors,
@@ -31,15 +32,15 @@ class Held:
     path: str
     """The path of the owner from the outermost module."""
     name: str
-    keys: tuple[object, ...]
-    """Where it is in the container, empty if it is in none."""
+    keys: tuple[str, ...]
+    """Where it is in the container, by key or, where no key can be written down, by number; empty if it is in none."""
     container: str
     value: torch.Tensor | nn.Module
 
     @property
     def text(self) -> str:
         """Its path as torch would write it if it were registered: ``encoder.heads.0``."""
-        return ".".join([part for part in (self.path, self.name) if part] + [str(key) for key in self.keys])
+        return ".".join([part for part in (self.path, self.name) if part] + [*self.keys])
 
     @property
     def tensors(self) -> list[torch.Tensor]:
@@ -89,8 +90,9 @@ def _held(at: Held, value: object, known: set[int], storages: set[int], depth: i
             yield _at(at, value)
     elif depth > 0 and isinstance(value, (list, tuple, dict)):
         kind = next(base.__name__ for base in (list, tuple, dict) if isinstance(value, base))
-        for key, _, item in members(value):
-            inner = Held(at.owner, at.path, at.name, (*at.keys, key), at.container or kind, at.value)
+        for number, (key, _, item) in enumerate(members(value)):
+            keys = (*at.keys, str(key if is_plain(key) else number))
+            inner = Held(at.owner, at.path, at.name, keys, at.container or kind, at.value)
             yield from _held(inner, item, known, storages, depth - 1)
 
 
