@@ -141,6 +141,59 @@ def test_a_batch_read_ahead_is_remembered_for_a_while() -> None:
         assert known == [None] * 4 + [0] * 4
 
 
+class Repeated:
+    """Batches for ever."""
+
+    def __init__(self, sampler: Any) -> None:
+        self.sampler = sampler
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            yield from self.sampler
+
+
+class OneIterator(DataLoader):  # type: ignore[type-arg]  # of whatever
+    """One that keeps its workers: the same iterator serves all epochs."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        object.__setattr__(self, "batch_sampler", Repeated(self.batch_sampler))
+        self.iterator = super().__iter__()
+
+    def __len__(self) -> int:
+        return len(self.batch_sampler.sampler)  # type: ignore[union-attr]  # it is of the class above
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # as such classes have it
+        for _ in range(len(self)):
+            yield next(self.iterator)
+
+
+class Counting(DataLoader):  # type: ignore[type-arg]  # of whatever
+    """One that ends after each epoch as any other."""
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # as such classes have it
+        yield from super().__iter__()
+
+
+@pytest.mark.parametrize(("kind", "anew"), [(OneIterator, [2, 4]), (Counting, []), (DataLoader, [])])
+def test_an_endless_iterator_begins_anew_after_its_epoch(kind: Any, anew: list[int]) -> None:
+    told: list[bool] = []
+    with audited() as session:
+        loaders = next(one for one in session.listeners if isinstance(one, Loaders))
+        original = loaders.asked
+
+        def asked(iterator: Any) -> tuple[int, bool]:
+            found = original(iterator)
+            told.append(found[1])
+            return found
+
+        loaders.asked = asked  # type: ignore[method-assign]  # to listen
+        loader = kind(data(), 4)
+        for _ in range(3):
+            assert len(list(loader)) == 2
+    assert [number for number, one in enumerate(told) if one] == anew
+
+
 @pytest.mark.parametrize(
     ("batch", "sizes", "custom"),
     [

@@ -141,7 +141,7 @@ def test_everything_is_as_before_when_the_audit_is_over() -> None:
 
 
 def test_a_bug_of_ours_is_not_the_scripts(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: object, loader: int) -> bool:
+    def broken(self: object, *given: object) -> bool:
         raise ZeroDivisionError("ours")
 
     monkeypatch.setattr("devlint.auditor.loop.steps.LoopSteps.batch", broken)

@@ -24,13 +24,14 @@ class Loop:
         self.ledger = Ledger(Frames())
         self.steps = LoopSteps(self.ledger, limit, lambda: optimizers, lambda: self.now)
 
-    def happens(self, *names: str) -> None:
+    def happens(self, *names: str, of: int | None = None) -> None:
+        """Copies; they are of a batch ``of`` a loader, if one is named."""
         for name in names:
-            self.ledger.add(What("copy", name), bytes_=10, seconds=1.0)
+            self.ledger.add(What("copy", name, loader=of), bytes_=10, seconds=1.0)
 
-    def next(self, loader: int = A, seconds: float = 0.0, does: str = "") -> None:
+    def next(self, loader: int = A, seconds: float = 0.0, does: str = "", anew: bool = False) -> None:
         """A batch, for which the loader ``does`` something."""
-        self.steps.batch(loader)
+        self.steps.batch(loader, anew)
         self.steps.stop_if_due()
         self.now += seconds
         if does:
@@ -54,9 +55,9 @@ class Loop:
         self.steps.optimizer_step(optimizer, name)
         self.steps.stop_if_due()
 
-    def train(self, loader: int = A) -> None:
+    def train(self, loader: int = A, anew: bool = False) -> None:
         """A plain step."""
-        self.next(loader)
+        self.next(loader, anew=anew)
         self.happens("x")
         self.learn()
         self.optimize()

@@ -49,9 +49,13 @@ class Interval:
     """How often a module was called while autograd recorded."""
     detached: int = 0
     """How often a module was called while it did not."""
+    uses: int = 0
+    """How often a module was the first to be called since a batch came, or since the last backward or step."""
     backward: bool = False
     stepped: float | None = None
     """When an optimizer stepped last."""
+    later: bool = False
+    """Whether its loader has fed an evaluation step before."""
     waited: float = 0.0
     """How long the loop waited for its loaders."""
     owed: int = 0
@@ -125,12 +129,14 @@ def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, kn
         if ending == "run" and not interval.detached:
             # it died in its first forward, or between forward and backward
             return _shares(Share(whole, "train", False))
-        return _evaluation(interval, pending, known)
+        return _evaluation(interval, pending, ending, idle, known)
     if interval.owed and interval.forward:
         last, single = _split(merged([interval.own, pending]), lambda what: known(what, "eval"))
+        # the next batch of the loop of training steps that the evaluation has interrupted
+        ahead, single = _split(single, lambda what: what.loader is not None and known(what, "train"))
         return [
             Share(merged([interval.fetched, interval.lead, last]), "eval", True),
-            *_shares(Share(single, idle, False)),
+            *_shares(Share(ahead, "train", False), Share(single, idle, False)),
         ]
     if interval.kind == "free" and interval.backward:
         return _shares(Share(whole, "train", False))
@@ -188,10 +194,20 @@ def _training(
     return [*steps, *_shares(Share(after, idle, False))]
 
 
-def _evaluation(interval: Interval, pending: Pending, known: Known) -> list[Share | TrainStep]:
-    own = merged([interval.fetched, *interval.rounds, interval.own, pending])
+def _evaluation(
+    interval: Interval, pending: Pending, ending: Ending, idle: Phase, known: Known
+) -> list[Share | TrainStep]:
+    own = merged([interval.fetched, *interval.rounds, interval.own])
+    after: Pending = {}
+    if ending != "goes on" and interval.later:
+        # nobody said that the loop was over: its loader is endless, or was left alone before its end
+        pending, after = _split(pending, lambda what: what in own or known(what, "eval"))
+    own = merged([own, pending])
     recurring, single = _split(interval.lead, lambda what: what in own or known(what, "eval"))
-    return [Share(merged([own, recurring]), "eval", True), *_shares(Share(single, interval.prior, False))]
+    return [
+        Share(merged([own, recurring]), "eval", True),
+        *_shares(Share(single, interval.prior, False), Share(after, idle, False)),
+    ]
 
 
 def _split(part: Pending, condition: Callable[[What], bool]) -> tuple[Pending, Pending]:

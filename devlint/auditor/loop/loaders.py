@@ -56,6 +56,9 @@ class _Iteration:
     """An iterator of a loader, and the thread that pins its batches."""
 
     facts: _Facts
+    length: int = 0
+    """After so many batches the loop over an endless iterator begins anew; 0 for others."""
+    batches: int = 0
     pinning: threading.Thread | None = None
 
 
@@ -178,7 +181,7 @@ class Loaders:
             int(getattr(loader, "num_workers", 0)),
             bool(getattr(loader, "pin_memory", False)),
         )
-        self._follow(iterator, facts)
+        self._follow(iterator, facts).length = _epoch_of_endless(loader)
 
     def _facts_of(self, loader: Any, place: int, name: str, workers: int, pin_memory: bool) -> _Facts:
         for facts in self._facts:
@@ -218,17 +221,19 @@ class Loaders:
 
     # what iterators do
 
-    def asked(self, iterator: Any) -> int:
-        """An iterator is asked for a batch; the index of its loader."""
-        facts = self._iteration(iterator).facts
-        facts.latest = id(iterator)
-        return facts.index
+    def asked(self, iterator: Any) -> tuple[int, bool]:
+        """An iterator is asked for a batch; the index of its loader, and whether a loop over that begins anew."""
+        iteration = self._iteration(iterator)
+        iteration.facts.latest = id(iterator)
+        anew = iteration.length > 0 and iteration.batches > 0 and iteration.batches % iteration.length == 0
+        return iteration.facts.index, anew
 
     def delivered(self, iterator: Any, batch: Any) -> None:
         """An iterator has delivered a batch."""
         iteration = self._iteration(iterator)
         facts = iteration.facts
         facts.batches += 1
+        iteration.batches += 1
         found = [tensor for tensor, _ in tensors_in(batch)]
         if iteration.pinning is not None:
             self.session.ledger.due(iteration.pinning, len(found))
@@ -287,6 +292,20 @@ class Loaders:
                 self.session.ledger.works_ahead(thread)
                 return iteration.facts.place
         return NOWHERE
+
+
+def _epoch_of_endless(loader: Any) -> int:
+    """How many batches a loader has that keeps one iterator for all epochs; 0 for any other, and where that is unknown.
+
+    Its class says itself how long it is, since its sampler has no end, and hands out so many batches at a time.
+    """
+    kind = type(loader)
+    if not isinstance(loader, DataLoader) or DataLoader.__iter__ is kind.__iter__ or DataLoader.__len__ is kind.__len__:
+        return 0
+    try:
+        return len(loader)
+    except Exception:  # code of the script, which may not be ready for it
+        return 0
 
 
 def _dataset(loader: Any) -> object:

@@ -118,9 +118,9 @@ class Signals:
         return batch
 
     def _asked(self, iterator: Any) -> int:
-        loader = self.loaders.asked(iterator)
+        loader, anew = self.loaders.asked(iterator)
         self.session.loop_at("pass ends")
-        if self.steps.batch(loader):
+        if self.steps.batch(loader, anew):
             self._step_ended()
         return loader
 

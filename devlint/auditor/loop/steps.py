@@ -82,7 +82,9 @@ class LoopSteps:
         """How many batches the first step of a loop took from a loader: more than others, if it is read ahead."""
         self._least: dict[int, int] = {}
         self._unseen: Counter[int] = Counter()
-        """How many more batches a loop has taken from a loader than it has called modules since."""
+        """How many more batches a loop has taken from a loader than it has put to use since."""
+        self._fresh = False
+        """Whether nothing was called since a batch came, or since the last backward or step: the next call uses one."""
         self._unfed = 0
         self._patience = _PATIENCE
         self._names: dict[int, str] = {}
@@ -106,10 +108,12 @@ class LoopSteps:
 
     # the signals
 
-    def batch(self, loader: int) -> bool:
-        """A loader is asked for its next batch.  Returns whether an interval ended."""
+    def batch(self, loader: int, anew: bool = False) -> bool:
+        """A loader is asked for a batch, ``anew`` after as many as it has.  Returns whether an interval ended."""
         with self._lock:
             self._say_farewell()
+            if anew:
+                self._active.discard(loader)
             ended = self._next(loader)
             if loader not in self._active:
                 self._opening.pop(loader, None)
@@ -125,6 +129,7 @@ class LoopSteps:
     def delivered(self, seconds: float) -> None:
         """A loader took so long to deliver; what happened meanwhile belongs to the step of its batch."""
         with self._lock:
+            self._fresh = True
             interval = self._interval
             interval.waited += seconds
             interval.fetched = merged([interval.fetched, self.ledger.take()])
@@ -132,6 +137,7 @@ class LoopSteps:
     def exhausted(self, loader: int) -> None:
         """A loader that was asked has no further batch."""
         with self._lock:
+            self._fresh = True
             self._interval.batches[loader] -= 1
             self._unseen[loader] -= 1
             owed = self._unseen[loader]
@@ -154,6 +160,8 @@ class LoopSteps:
         """A module was called from outside any module; ``recorded`` says whether autograd recorded it."""
         with self._lock:
             self._say_farewell()
+            self._interval.uses += self._fresh
+            self._fresh = False
             if recorded:
                 self._interval.attached += 1
                 self._work()
@@ -174,6 +182,7 @@ class LoopSteps:
     def backward_done(self) -> bool:
         """It has ended.  Returns whether an interval did."""
         with self._lock:
+            self._fresh = True
             interval = self._interval
             if interval.stage == "tail":
                 # optimizers stepped in the middle of it
@@ -187,6 +196,7 @@ class LoopSteps:
         """An optimizer has stepped; ``name`` is its class.  Returns whether an interval ended."""
         with self._lock:
             self._say_farewell()
+            self._fresh = True
             self.optimizer_steps[self._name(optimizer, name)] += 1
             interval = self._interval
             if interval.kind == "start" and not interval.backward:
@@ -255,6 +265,7 @@ class LoopSteps:
     def _begin_loader(self, loader: int, before: Interval | None = None, lead: bool = False) -> None:
         """An interval of a loader, into which one goes that was no step; with ``lead``, as far as it recurs."""
         interval = Interval("loader", self._clock(), self._idle(), "own", loader)
+        interval.later = loader in self._evaluating_loaders
         if before is not None:
             self._cut()
             interval.started, interval.waited = before.started, before.waited
@@ -342,7 +353,7 @@ class LoopSteps:
             for loader, batches in interval.batches.items():
                 self._opening.setdefault(loader, batches)
                 self._least[loader] = min(batches, self._least.get(loader, batches))
-                self._unseen[loader] -= interval.forward
+                self._unseen[loader] -= interval.uses
         self.train += training
         self.eval += evaluating
         shares, self._held = book(found, self._held)
