@@ -101,3 +101,36 @@ def test_models_placed_by_accelerate() -> None:
         net.hf_device_map = {"": "cpu"}
         net(torch.ones(1, 2))
         assert seen(session).models.managed == "accelerate"
+
+
+class Halves(nn.Module):
+    """A model whose halves are called one by one while it is built, and later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+def test_a_part_that_is_called_by_itself_is_no_model_besides_the_whole() -> None:
+    with watching(ForwardCheck) as session:
+        whole, other = Halves(), nn.Linear(4, 1)
+        whole.forward(torch.ones(1, 4))
+        assert seen(session).models.outermost == ("Linear", "Sequential")
+        for model in (whole, whole.second, other, whole.first):
+            model(torch.ones(1, 4))
+        models = seen(session).models
+    assert models.outermost == ("Halves", "Linear")
+    assert models.parameters == (4 * 4 + 4) + (4 * 2 + 2) + (4 + 1)
+
+
+def test_a_part_says_where_the_whole_is_by_now() -> None:
+    with watching(ForwardCheck) as session:
+        whole = Halves()
+        whole(torch.ones(1, 4))
+        whole.to("meta")
+        whole.first(torch.ones(1, 4, device="meta"))
+        models = seen(session).models
+    assert (models.outermost, models.devices) == (("Halves",), ("meta",))

@@ -25,6 +25,8 @@ class Observed:
         self._outermost: dict[str, int] = {}
         self._sizes: dict[int, tuple[weakref.ref[nn.Module], dict[int, int]]] = {}
         """The elements of the parameters of the outermost modules, both by identity."""
+        self._parts: dict[str, tuple[weakref.ref[nn.Module], frozenset[int]]] = {}
+        """The latest of each class among the outermost modules, and all modules in it, by identity."""
         self._parameters = 0
         self._devices: dict[str, tuple[str, ...]] = {}
         self._dtypes: dict[str, None] = {}
@@ -40,6 +42,7 @@ class Observed:
             if len(inner) != 1:
                 break
             module = inner[0]
+        module = self._whole(module)
         parameters = {id(one): one for _, part in walk(module) for one in _parameters(part)}
         if not parameters:
             return
@@ -47,9 +50,27 @@ class Observed:
         name = type(module).__name__
         if name not in self._outermost and len(self._outermost) >= _MOST:
             return
+        self._take(name, module)
         self._outermost[name] = max(self._outermost.get(name, 0), sum(one.numel() for one in parameters.values()))
         self._devices[name] = tuple(sorted({device_of(one) for one in parameters.values()}))
         self._dtypes |= dict.fromkeys(_name(one.dtype) for one in parameters.values())
+
+    def _whole(self, module: nn.Module) -> nn.Module:
+        """The model that a module is a part of, itself if it is of none: parts may be called one by one."""
+        for reference, parts in self._parts.values():
+            root = reference()
+            if root is not None and id(module) in parts and any(one is module for _, one in walk(root)):
+                return root
+        return module
+
+    def _take(self, name: str, module: nn.Module) -> None:
+        """A model, in whose place parts of it may have been taken for one."""
+        parts = frozenset(id(one) for _, one in walk(module))
+        for other, (reference, _) in list(self._parts.items()):
+            root = reference()
+            if root is not None and root is not module and id(root) in parts:
+                del self._parts[other], self._outermost[other], self._devices[other]
+        self._parts[name] = weakref.ref(module), parts
 
     def _add_up(self, module: nn.Module, sizes: dict[int, int]) -> None:
         """Count the parameters of all modules that are there, what they share once."""
