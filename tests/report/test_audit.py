@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.record import Ending, Event, Models, Party, Process, Record, Sampled, Steady, Steps
+from devlint.record import Ending, Event, Frame, Models, Part, Party, Process, Record, Sampled, Slice, Steady, Steps
 from devlint.report.audit import render
 from devlint.report.audit.table import table
 from tests.report import records
@@ -162,6 +162,26 @@ def test_the_median_counts_for_what_happens_in_every_step_and_the_mean_for_what_
     assert "0.2   10 B  2 of 10 steps" in shown
 
 
+def test_steps_in_which_a_row_happened_by_way_of_several_events_count_once_each() -> None:
+    """As the batches of loaders that a library makes anew for each evaluation: each is an event of its own."""
+    one = Event(
+        kind="copy", name="copy_", phase="eval", frame=records.at(12), source="cpu", target="cuda:0",
+        calls=2, bytes=20, steps=2, loader=0,
+    )  # fmt: skip
+    events = (one, replace(one, loader=1), replace(one, loader=2, calls=1, steps=1))
+    happened = [(0,), (0, 1), (1,), (2,), (), (), (), (), ()]
+    timeline = [
+        Slice(phase="eval", number=number, parts=tuple(Part(event=event) for event in found))
+        for number, found in enumerate(happened, 1)
+    ]
+    every = Process(pid=1, steps=Steps(eval=9), events=events, timeline=tuple(timeline))
+    assert "4 of 9 steps" in report(Record(processes=(every,)))
+    # of a long run not all steps are kept: of the 5 every second one, 2 of them have it
+    thinned = replace(every, timeline=tuple(timeline[::2]))
+    assert [row.steps for group in table([thinned], "eval").groups for row in group.rows] == [4]
+    assert [row.steps for group in table([replace(every, timeline=())], "eval").groups for row in group.rows] == [2]
+
+
 def test_the_costliest_line_comes_first() -> None:
     """By the time blocked where there is one; else a sync ranks with a copy of 100,000 bytes."""
     (process,) = records.cnn().processes
@@ -238,6 +258,22 @@ def test_several_copies_in_one_line_are_told_apart_by_their_expressions() -> Non
     narrow = report(records.cnn(), 60)
     assert re.search(r"\n +images\.to\(device\)\n +H2D +1 +196 KiB ", narrow), "above, where there is no room beside"
     assert re.search(r"\n +labels\.to\(device\)\n +H2D +1 +512 B ", narrow)
+
+
+def test_an_expression_that_is_the_whole_line_is_not_said_again() -> None:
+    whole = "print(model(images.to(device)).item())"
+    code = records.cnn()
+    sources = {records.TRAIN: {**code.sources[records.TRAIN], 3: whole}}
+    frame = Frame(file=records.TRAIN, line=3, column=0, end_line=3, end_column=len(whole))
+    part = replace(frame, column=12, end_column=29)
+    events = (
+        Event(kind="copy", name="item", phase="setup", frame=frame, source="cuda:0", target="cpu", calls=1, bytes=4),
+        Event(kind="copy", name="copy_", phase="setup", frame=part, source="cpu", target="cuda:0", calls=1, bytes=8),
+    )
+    text = report(replace(code, processes=(Process(pid=1, events=events),), sources=sources, findings=()))
+    assert text.count(whole) == 1
+    assert re.search(r"D2H +1 +4 B  item\n", text)
+    assert re.search(r"H2D +1 +8 B +images\.to\(device\)\n", text)
 
 
 def test_copies_of_what_had_not_changed_are_called_repeated() -> None:

@@ -195,7 +195,8 @@ def _place(row: Row, code: Code, several: bool, room: int) -> str:
         return _via(row.via, code, room)
     if not several or row.frame is None or room < _READABLE:
         return ""
-    return _cut_before(code.expression(row.frame), room)
+    expression = code.expression(row.frame)
+    return "" if expression == code.line(row.frame) else _cut_before(expression, room)
 
 
 def _via(frame: Frame, code: Code, room: int) -> str:

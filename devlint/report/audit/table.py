@@ -119,8 +119,10 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
     groups: dict[Line, Group] = {}
     rows: dict[tuple[Line, Kind], Row] = {}
     totals: dict[str, Row] = {}
+    together: dict[tuple[Line, Kind], list[int]] = {}
     for index, process in enumerate(processes):
-        for event in process.events:
+        together.clear()
+        for number, event in enumerate(process.events):
             if event.phase != phase or event.kind == "move" or not event.calls:
                 continue
             cost = cost_of(event, steps[index])
@@ -133,17 +135,29 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
                     kind, [Cost()] * len(processes), event.frame, event.via if kind.via.file else None
                 )
                 group.rows.append(row)
-            row.steps = max(row.steps, event.steps)
+            together.setdefault((line, kind), []).append(number)
             row.calls += event.calls
             row.repeats += event.repeats
             row.waits = row.waits or event.kind == "sync" or bool(event.blocking)
             total = totals.setdefault(kind.direction, Row(Kind(kind.direction), [Cost()] * len(processes)))
             for each in (row, total):
                 each.costs[index] = each.costs[index].plus(cost)
+        for key, numbers in together.items():
+            rows[key].steps = max(rows[key].steps, _steps_of(process, phase, steps[index], numbers))
     for group in groups.values():
         group.rows.sort(key=lambda row: (-row.weight(), row.kind.direction, row.kind.how))
     ordered = sorted(groups.values(), key=lambda group: (-group.weight(), group.line))
     return Table(phase, any(steps), steps, ordered, [totals[name] for name in _ORDER if name in totals], who)
+
+
+def _steps_of(process: Process, phase: Phase, steps: int, events: Sequence[int]) -> int:
+    """In how many steps any of these events happened; of a long run, whose steps are not all kept, about so many."""
+    counts = [process.events[number].steps for number in events]
+    if len(counts) == 1:
+        return counts[0]
+    kept = [part for part in process.timeline if part.phase == phase and part.number is not None]
+    found = sum(any(part.event in events for part in one.parts) for one in kept)
+    return min(max(round(found * steps / max(len(kept), 1)), *counts), sum(counts))
 
 
 _ORDER = ("H2D", "D2H", "D2D", "sync", "pin", "call")

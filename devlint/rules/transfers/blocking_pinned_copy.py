@@ -123,7 +123,7 @@ class BlockingPinnedCopy(Rule):
                 help=f"name the argument: `.{site.spelled}(non_blocking=True)`",
             )
             return
-        what = "its batches" if site.via else f"`{text}`" if text else "the tensor"
+        what = "a batch" if site.via else f"`{text}`" if text else "the tensor"
         place = f"in `{site.via}`, " if site.via else ""
         yield Report(
             site.node,
