@@ -113,6 +113,9 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
         if base.hint == "tensor" or role is Role.INPUT:
             origin = "tensor" if base.hint == "tensor" else ""
             return DeviceValue(device.symbol(base.key, base.text, role), node, origin=origin)
+        if frame.inlined and frame.info is not None and frame.info.hints.get(names.dotted(node.value)) == "tensor":
+            # here it follows the tensor; whether the caller, who knows nothing of that, has chosen one is not said
+            return DeviceValue(device.UNKNOWN, node, origin="tensor")
         return DeviceValue(device.symbol(f"{base.key}.device", f"{base.text}.device"), node)
     if base.hint == "tensor":
         if attr in _PYTHON_ATTRIBUTES:
