@@ -27,6 +27,7 @@ _KEEPERS = _HOLDERS | {"setattr"}
 _MAKERS = frozenset({"ParameterList", "ParameterDict"})
 """Containers that take any tensor, and make a new parameter of it."""
 _MOVER = "the mover itself"
+_PLACES = (ast.Attribute, ast.Subscript)
 
 
 def note(frame: Frame, call: Call, node: ast.Attribute, tensor: Tensor, target: Device | None) -> None:
@@ -40,6 +41,8 @@ def note(frame: Frame, call: Call, node: ast.Attribute, tensor: Tensor, target: 
     if use.lost or not (rebound or made == _MOVER or (made and use.gradient)):
         return
     if (tensor.grad == "leaf" and not use.target) or (_is_frozen(frame, node.value) and not use.kept):
+        return
+    if _is_held(frame, node.value) and not (use.kept or use.gradient):
         return
     operand = frame.operand(node.value, tensor)
     frame.emit(
@@ -66,6 +69,21 @@ def _is_frozen(frame: Frame, node: ast.expr) -> bool:
         makers = [part.value for part in assigned if node.id in map(names.dotted, part.targets)]
         makers = [maker for maker in makers if not _is_move_of(maker, node.id)]
     return bool(makers) and all(isinstance(maker, ast.Call) and _without_gradient(maker) for maker in makers)
+
+
+def _is_held(frame: Frame, node: ast.expr) -> bool:
+    """Whether a name is one beside an attribute or an item, which keeps the leaf when the name is given to a copy."""
+    if not isinstance(node, ast.Name):
+        return False
+    for part in frame.inside:
+        if isinstance(part, ast.Assign):
+            named = any(isinstance(target, ast.Name) and target.id == node.id for target in part.targets)
+            placed = any(isinstance(target, _PLACES) for target in part.targets)
+            if named and (placed or isinstance(part.value, _PLACES)):
+                return True
+            if placed and isinstance(part.value, ast.Name) and part.value.id == node.id and part.lineno < node.lineno:
+                return True
+    return False
 
 
 def _is_move_of(node: ast.expr, name: str) -> bool:
@@ -103,9 +121,9 @@ class _Use:
         self.lost = self.lost or _is_made_anew(frame, call)
         self.kept = "." in self.target or not self.target
         if self.target:
-            self._follow(frame)
+            self._follow(frame, call)
 
-    def _follow(self, frame: Frame) -> None:
+    def _follow(self, frame: Frame, call: ast.Call) -> None:
         for node in frame.inside:
             if isinstance(node, ast.Attribute) and names.dotted(node.value) == self.target:
                 self.lost = self.lost or node.attr == "retain_grad"
@@ -113,7 +131,8 @@ class _Use:
                     self.gradient = self.gradient or Step(node, "its gradient is read here")
             elif isinstance(node, ast.Assign) and names.dotted(node.value) == self.target:
                 self.lost = self.lost or _registers(node)
-                self.kept = self.kept or not all(isinstance(target, ast.Name) for target in node.targets)
+                later = node.lineno > call.lineno
+                self.kept = self.kept or (later and not all(isinstance(target, ast.Name) for target in node.targets))
             elif isinstance(node, ast.Call) and any(self.target == name for name in _given(node)):
                 path = frame.machine.index.resolve(names.dotted(node.func))
                 self.kept = self.kept or _last(node.func) in _KEEPERS
