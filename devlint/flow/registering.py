@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import TYPE_CHECKING
 
 from devlint.flow import names, table
@@ -65,3 +66,49 @@ def has_state(info: ClassInfo) -> bool | None:
             answer = None
     strange = {root for root in info.roots() if root not in _MODULE_ROOTS}
     return None if strange or any(parent.has_state is not False for parent in info.parents()) else answer
+
+
+_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
+_BUILTINS = frozenset(dir(builtins))
+_DEEPEST = 4
+
+
+def is_empty(info: ClassInfo, depth: int = 0) -> bool:
+    """Whether all that a class can hold is seen, and has neither parameters nor buffers: pooling, a chain of such."""
+    if depth == _DEEPEST or any(root not in _MODULE_ROOTS for root in info.roots()) or has_state(info) is True:
+        return False
+    inner: list[ClassInfo] = list(info.parents())
+    first = info.methods.get("__init__")
+    making = frozenset(first.calls) if first is not None else frozenset()
+    for node in info.calls:
+        made = info.index.classes.get(info.index.resolve(names.dotted(node.func)))
+        if made is not None and made.is_module:
+            inner.append(made)
+        elif made is None and not _makes_nothing(info, node, node in making):
+            return False
+    return not _calls_what_it_is_given(info) and all(is_empty(other, depth + 1) for other in inner)
+
+
+def _makes_nothing(info: ClassInfo, call: ast.Call, making: bool) -> bool:
+    """Whether a call surely makes no module, or one without parameters and buffers; ``making``: in ``__init__``."""
+    path = info.index.resolve(names.dotted(call.func))
+    known = table.module(path)
+    if known is not None:
+        return not (known.has_params or known.has_buffers or path.rpartition(".")[2] in _CONTAINERS)
+    if path.startswith(("torch.", "math.")) or path in _BUILTINS:
+        return True
+    # super().__init__(), and what the other methods ask of their inputs; a class begins with a capital
+    method = isinstance(call.func, ast.Attribute) and not call.func.attr[:1].isupper()
+    return method and not (making and path)
+
+
+def _calls_what_it_is_given(info: ClassInfo) -> bool:
+    """Whether an attribute that keeps an argument is called, as a module would be."""
+    kept = {
+        target.attr
+        for node in info.nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    }
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr in kept for call in info.calls)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import IMPLIED_CPU
 from devlint.flow import names, nodes
+from devlint.flow.registering import is_empty
 from devlint.flow.state import CHILDREN, State
 from devlint.flow.values import Mapping, Module, Sequence, Value
 from devlint.immutable import immutable
@@ -107,7 +108,7 @@ def _container(value: Value, node: ast.expr) -> str:
 def _modules(value: Value, depth: int = 0) -> Iterator[int]:
     """The identities of the modules with parameters in a container."""
     if isinstance(value, Module):
-        if value.has_state and (value.cls is None or value.cls.has_state is not False):
+        if value.has_state and (value.cls is None or not (value.cls.has_state is False or is_empty(value.cls))):
             yield value.oid
     elif depth < _DEEPEST and isinstance(value, Sequence):
         for item in value.items if value.items is not None else (value.item,):
