@@ -43,8 +43,8 @@ _ACCELERATED_NAME = re.compile(
     r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*|rocm|accel|model_parallel)(?:_|$)",
     re.IGNORECASE,
 )
-_MEMBER = re.compile(r"(?:[A-Z]+_)?(?:CUDA|GPU|XPU|NPU|MLU|HPU|MPS|MUSA)")
-"""A member of an enumeration which stands for an accelerator, such as ``RNGType.CUDA``."""
+_MEMBER = re.compile(r"(?:[A-Z]+_)?(?:CUDA|GPU|XPU|NPU|MLU|HPU|MPS|MUSA|NCCL)")
+"""A member of an enumeration which stands for an accelerator, such as ``RNGType.CUDA`` and ``Backend.NCCL``."""
 _NEGATIVE_NAME = re.compile(r"(?:^|_)(?:no|disable|without|cpu|not)_", re.IGNORECASE)
 _AVAILABLE_NAME = re.compile(
     r"cuda_is_available|is_(?:torch_)?(?:cuda|gpu|xpu|npu)_available|cuda_available|has_cuda|gpu_available",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Kind
 from devlint.flow import misuse, names
+from devlint.flow.evidence import is_device_name
 from devlint.sites import Literal
 
 if TYPE_CHECKING:
@@ -100,7 +101,8 @@ def default(frame: Frame, info: FunctionInfo, name: str, node: ast.expr, text: s
 def _places(frame: Frame, node: ast.AST, name: str) -> bool:
     """Whether something is placed by a parameter here, or the parameter is kept, or handed on as a device."""
     if isinstance(node, ast.Assign):
-        return _is(node.value, name) and isinstance(node.targets[0], ast.Attribute)
+        # what is only kept may be the choice of a backend, `cuda` or `naive`
+        return is_device_name(name) and _is(node.value, name) and isinstance(node.targets[0], ast.Attribute)
     if not isinstance(node, ast.Call):
         return False
     path = frame.machine.index.resolve(names.dotted(node.func))
