@@ -63,6 +63,7 @@ _PASS_THROUGH = frozenset(
 )
 """Wrappers whose elements are those of their first argument."""
 _FIXED = frozenset({"builtins.iter", "builtins.reversed", "builtins.tuple"})
+_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.set"})
 _COPIES = frozenset({"copy.deepcopy", "torch.compile", "torch.jit.script", "torch.compiler.disable"})
 _PAIR = 2
 _HARMLESS = frozenset({"len", "print", "range", "type", "id", "bool", "repr", "min", "max"})
@@ -119,6 +120,9 @@ def named(frame: Frame, call: Call, path: str) -> Value:
         if isinstance(first, Sequence):
             # another list, with the same in it
             return containers.made(frame, replace(first, oid=0, mutable=path not in _FIXED))
+        if isinstance(first, Tensor) and path in _LISTS:
+            # no tensor any more, which has a device, but one of tensors
+            return containers.made(frame, Sequence(None, iterate(first), mutable=path not in _FIXED))
         return first if isinstance(first, (Loader, Batches, Tensor)) else UNKNOWN
     if path in _COPIES and isinstance(first, Module):
         return modules.twin(frame, first) if path == "copy.deepcopy" else first
