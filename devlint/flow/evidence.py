@@ -58,7 +58,8 @@ def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
     if forward and len(arguments.args) > 1:
         first = arguments.args[1].arg
         if first not in found and not _is_container(info.nodes, first):
-            found[first] = "tensor"
+            # of a batch of unknown size nobody names the samples
+            found[first] = "tensors" if _is_unpacked(info, first) else "tensor"
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         hint = _annotated(argument)
         if hint:
@@ -169,19 +170,35 @@ def _on_the_host(calls: list[ast.Call]) -> Iterator[str]:
 
 def _is_container(inside: list[ast.AST], name: str) -> bool:
     """Whether a name is used as something that holds tensors rather than as one."""
-    for node in inside:
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
-            if table.method(node.attr) is None and node.attr not in ("shape", "device", "dtype"):
-                return True
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name:
-            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-                return True
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
-            if len(node.args) == 2 and isinstance(node.args[0], ast.Name) and node.args[0].id == name:
-                return not _tests_tensor(node.args[1])
-        elif isinstance(node, ast.comprehension) and isinstance(node.iter, ast.Name) and node.iter.id == name:
+    shown = (_shows_container(node, name) for node in inside)
+    return next((answer for answer in shown if answer is not None), False)
+
+
+def _shows_container(node: ast.AST, name: str) -> bool | None:
+    """Whether a node shows that a name holds tensors or is one; ``None`` where it shows neither."""
+    if isinstance(node, ast.Attribute):
+        strange = table.method(node.attr) is None and node.attr not in ("shape", "device", "dtype")
+        return True if strange and _is_name(node.value, name) else None
+    if isinstance(node, ast.Subscript):
+        by_key = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+        return True if by_key and _is_name(node.value, name) else None
+    if isinstance(node, ast.comprehension):
+        return True if _is_name(node.iter, name) else None
+    if isinstance(node, ast.Call) and _is_name(node.func, "isinstance") and len(node.args) == 2:
+        tested = node.args[0]
+        if isinstance(tested, ast.Subscript) and _is_name(tested.value, name):
             return True
-    return False
+        return not _tests_tensor(node.args[1]) if _is_name(tested, name) else None
+    return None
+
+
+def _is_unpacked(info: FunctionInfo, name: str) -> bool:
+    statements = (node for node in info.of(ast.Assign) if isinstance(node.targets[0], (ast.Tuple, ast.List)))
+    return any(_is_name(node.value, name) for node in statements)
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _tests_tensor(node: ast.expr) -> bool:

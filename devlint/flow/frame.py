@@ -232,12 +232,9 @@ class Frame:
         found += [
             f"{name}.device"
             for name, value in named
-            if type(value) is Opaque
-            and value.hint == "tensor"
-            and value.role is Role.INPUT
-            and value.text == name
-            # what an unknown call returned may be anywhere
-            and not value.derived
+            # a local of unknown origin may be anywhere, as a batch is, or not be bound yet
+            if type(value) is Opaque and value.hint == "tensor" and value.role is Role.INPUT
+            if isinstance(value.node, ast.arg) and value.node.arg == value.text == name and not value.optional
         ]
         if self.loops:
             spelled = self._spelled_out()

@@ -96,7 +96,8 @@ def _range(node: ast.expr) -> int:
 def part_of(value: Value, position: int) -> Value:
     """What the name at ``position`` gets when ``value`` is unpacked."""
     if isinstance(value, Opaque) and value.hint != "tensor" and value.role is Role.INPUT:
-        return replace(value, key=f"{value.key}[{position}]", text=f"{value.text}[{position}]")
+        hint = "tensor" if value.hint == "tensors" else value.hint
+        return replace(value, key=f"{value.key}[{position}]", text=f"{value.text}[{position}]", hint=hint)
     if isinstance(value, Batches):
         return value.at(position)
     if isinstance(value, (Tensor, Sequence, Opaque)):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from devlint.flow.frame import Frame
     from devlint.flow.index import ClassInfo, FunctionInfo, Index
 
-_DESCRIPTIONS = frozenset(
+DESCRIPTIONS = frozenset(
     "shape size dim numel nelement device dtype ndim stride layout is_cuda get_device element_size".split()
 )
 """Attributes and methods that tell of a tensor without reading it."""
@@ -144,5 +144,5 @@ def read(node: ast.AST) -> Iterator[ast.Name]:
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
                 yield node
-        elif not (isinstance(node, ast.Attribute) and node.attr in _DESCRIPTIONS):
+        elif not (isinstance(node, ast.Attribute) and node.attr in DESCRIPTIONS):
             rest.extend(ast.iter_child_nodes(node))

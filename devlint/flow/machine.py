@@ -44,7 +44,7 @@ from devlint.flow.values import (
     Named,
     Tensor,
     Value,
-    names_device,
+    may_be_away,
     with_module,
 )
 from devlint.flow.waits import Queue
@@ -313,12 +313,12 @@ class Machine:
         return heap
 
     def device_attributes(self, info: ClassInfo) -> list[str]:
-        """The attributes of ``self`` that hold a device."""
+        """The attributes of ``self`` that hold a device, unless it is the CPU."""
         heap = self._class_heaps.get(info, {})
         known = self._device_attributes.get(info)
         if known is None or known[0] != len(heap):  # it is filled when ``__init__`` has run
             oid = info.oid
-            found = [key[1] for key, held in heap.items() if key[0] == oid and names_device(held)]
+            found = [key[1] for key, held in heap.items() if key[0] == oid and may_be_away(held)]
             known = self._device_attributes[info] = len(heap), found
         return known[1]
 

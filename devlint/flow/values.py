@@ -375,6 +375,12 @@ def names_device(held: object) -> bool:
     return isinstance(held, DeviceValue) or (isinstance(held, Opaque) and held.hint == "device")
 
 
+def may_be_away(held: object) -> bool:
+    """Whether something surely is a device, and not surely the CPU."""
+    host = isinstance(held, DeviceValue) and held.device.accelerates() is False
+    return names_device(held) and not host
+
+
 def tensor_away(value: Value) -> bool:
     """Whether a tensor is known to be, or to be able to be, elsewhere than on the CPU."""
     return (

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import os.path
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from devlint.rules.blocks import function_at, statement_of
+from devlint.rules.origins import sent_to_cuda
 from devlint.sites import is_of_tests
 
 if TYPE_CHECKING:
@@ -98,63 +98,15 @@ def _comma(call: cst.Call) -> cst.Comma:
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
-def device_at_hand(scope: Scope, *receivers: str) -> str:
-    """The best device expression of the scope that does not hang on one of ``receivers``, empty where there is none."""
-    for text in filter(_DEVICE.fullmatch, scope.devices):
-        if not any(text == name or text.startswith((f"{name}.", f"{name}[")) for name in receivers if name):
-            return text
-    return ""
+def device_at_hand(scope: Scope, without: Collection[str] = ()) -> str:
+    """The best device expression of the scope that is not an attribute of ``without``, empty where there is none."""
+    devices = filter(_DEVICE.fullmatch, scope.devices)
+    return next((text for text in devices if text.rpartition(".")[0] not in without), "")
 
 
 def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> str:
-    """The device at hand to say in the place of CUDA: not that of something which the function itself moves there."""
-    calls = _calls_in(around(source, node))
-    call = calls.get(node)
-    device = device_at_hand(scope, *_sources(None if call is None else _moved(call)))
-    owner = device.removesuffix(".device")
-    return "" if owner != device and any(_to_cuda(known, owner) for known in calls.values()) else device
-
-
-@lru_cache(maxsize=4)
-def _calls_in(scope: ast.AST) -> dict[ast.AST, ast.Call]:
-    """The calls in a function or file: each by itself, and by what it is given."""
-    calls: dict[ast.AST, ast.Call] = {}
-    for call in ast.walk(scope):
-        if isinstance(call, ast.Call):
-            for part in (call, *_given(call)):
-                calls.setdefault(part, call)
-    return calls
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def _moved(call: ast.Call) -> ast.expr | None:
-    """What a call of `.to` or `.cuda` moves."""
-    return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda") else None
-
-
-def _sources(moved: ast.expr | None) -> Iterator[str]:
-    """What is moved, and the tensors that it is a part or a view of: in ``mask.t()[None].cuda()`` that is ``mask``."""
-    part: ast.expr | None = moved
-    for _ in range(_LONGEST_CHAIN):
-        if part is None or (part is not moved and isinstance(part, ast.Name) and part.id == "self"):
-            return
-        if isinstance(part, ast.Call):
-            part = part.func.value if isinstance(part.func, ast.Attribute) else None
-            continue
-        yield ast.unparse(part)
-        part = part.value if isinstance(part, ast.Subscript) else None
-
-
-_LONGEST_CHAIN = 20
-
-
-def _to_cuda(call: ast.Call, owner: str) -> bool:
-    given = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
-    method = "to" if isinstance(given, str) and given.startswith("cuda") else "cuda"
-    return ast.unparse(call.func) == f"{owner}.{method}"
+    """The device at hand to say in the place of CUDA: not that of what goes there, nor of what that is made of."""
+    return device_at_hand(scope, sent_to_cuda(around(source, node)))
 
 
 def moves_to_cuda_by_name(function: str) -> bool:

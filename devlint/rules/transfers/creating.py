@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from devlint.finding import Applicability, Edit, Fix
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import function_at, idle_statement, removal, stores, way_to
-from devlint.rules.edits import code, device_at_hand, parsed, with_keyword
+from devlint.rules.edits import code, device_instead_of_cuda, parsed, with_keyword
 from devlint.rules.standing import stands_at
 from devlint.rules.transfers.chains import without_last
 from devlint.sites import Creation, Transfer
@@ -127,7 +127,7 @@ def _asked(source: SourceText, site: Transfer, node: ast.Call) -> _Asked | None:
     target = site.target_node
     if site.spelled == "cuda" or (target is None and site.spelled != "type_as"):
         # what may be None, or an index, means something else here
-        at_hand = device_at_hand(site.scope)
+        at_hand = device_instead_of_cuda(source, node, site.scope)
         return _Asked(at_hand, "", False) if at_hand else None
     if target is None or not isinstance(target, ast.expr):
         return None

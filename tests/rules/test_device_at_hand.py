@@ -1,0 +1,153 @@
+"""Which device the help of a written `cuda` names: one that would do, or none."""
+
+from __future__ import annotations
+
+import ast
+from textwrap import dedent
+
+import pytest
+
+from devlint.check.engine import check_source
+from devlint.config import Config, Selection
+from devlint.rules.origins import made_of
+
+ONE_RULE = Config(selections=(Selection(("DVL601",)),))
+HEAD = "import numpy as np\nimport torch\nfrom torch import nn\n\n\n"
+
+
+def helps(code: str) -> list[str]:
+    found = check_source(HEAD + dedent(code), "file.py", ONE_RULE)
+    return [finding.help for finding in found]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # a local of unknown origin may be a batch, or not be bound yet
+        """
+        def f(data, net):
+            image, label = data.pull(0)
+            x = torch.ones(image.shape[0])
+            return net(x.cuda())
+        """,
+        """
+        def f(batches, net):
+            for x in batches:
+                x.cuda()
+                kept = net.kept
+                kept.view(1, -1)
+        """,
+        # what is moved is made of it
+        """
+        def f(x, net, prepare):
+            size = x.shape[:2]
+            return net(prepare((x + 1.0) * 127.5).cuda(), size)
+        """,
+        """
+        def f(image, net):
+            height = image.shape[0]
+            x = torch.from_numpy(image)
+            x = x.unsqueeze(0)
+            return net(x.cuda()), height
+        """,
+        # a part of it is moved, too
+        """
+        def f(flows, features, held):
+            for i, feature in enumerate(features):
+                feature = feature.cuda() if held else feature
+                flow = flows[:, i]
+                if held:
+                    flow = flow.cuda()
+                feature = feature + flow
+            return feature
+        """,
+        """
+        class Data(torch.utils.data.Dataset):
+            def __init__(self, samples: torch.Tensor, labels: torch.Tensor, there: bool):
+                self.samples = samples
+                self.labels = labels
+                if there:
+                    self.samples = self.samples.cuda()
+                    self.labels = self.labels.cuda()
+        """,
+        # no tensor, but several
+        """
+        class Loss(nn.Module):
+            def forward(self, predictions, targets):
+                boxes, scores = predictions
+                wanted = torch.zeros(boxes.size(0))
+                return boxes - wanted.cuda(), scores
+        """,
+        """
+        class Net(nn.Module):
+            def forward(self, clips):
+                first = clips[0][0] if isinstance(clips[0], list) else clips[0]
+                return first + torch.ones(first.size(0)).cuda()
+        """,
+        # nobody may have given it
+        """
+        def f(n, time=None):
+            steps = torch.zeros(n).cuda()
+            return steps.copy_(time.unsqueeze(0))
+        """,
+        # the CPU, as it was when the object was made
+        """
+        class Memory(nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                self.register_buffer("memory", torch.rand(n))
+                self.device = self.memory.device
+
+            def resize(self, n):
+                self.memory = torch.rand(n).cuda()
+        """,
+    ],
+)
+def test_no_help_names_what_has_no_such_device(code: str) -> None:
+    told = helps(code)
+    assert told
+    assert all(help_.startswith("choose once") for help_ in told)
+
+
+@pytest.mark.parametrize(
+    ("code", "device"),
+    [
+        ("def f(x):\n    return x * torch.ones(x.shape[0]).cuda()", "x.device"),
+        (
+            "def f(x: torch.Tensor):\n    ids = np.argsort(x.cpu().numpy())\n    return x[torch.tensor(ids).cuda()]",
+            "x.device",
+        ),
+        ("def f(x: torch.Tensor, ids):\n    n = len(x)\n    return x + torch.tensor([n, *ids]).cuda()", "x.device"),
+        ("def f(x, device):\n    return torch.ones(3).cuda() + x", "device"),
+        ("def f(x, device):\n    y = make(x, device=device)\n    return y.cuda()", "device"),
+        ("class Net(nn.Module):\n    def forward(self, x):\n        return x + torch.ones(3).cuda()", "x.device"),
+    ],
+)
+def test_help_names_the_device_of_an_argument_that_meets_it(code: str, device: str) -> None:
+    assert helps(code) == [f"use `.to({device})`"]
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("y = x + z\ny.cuda()", {"y", "x", "z"}),
+        ("y.cuda()\ny = x", {"y"}),
+        ("for y in ys:\n    y.float().cuda()", {"y", "ys"}),
+        ("a, b = pair\n(a if c else 0).cuda()", {"a", "c", "pair"}),
+        ("y: T = x.data[0]\ny.cuda()", {"y", "x"}),
+        ("y = z\ny += args.x\ny.cuda()", {"y", "z", "args.x"}),
+        ("torch.zeros(x.shape, len(z), y.size(0)).cuda()", {"torch"}),
+        ("f(k=x.item(), n=z.T).cuda()", {"z"}),
+        ("self.cuda()", {"self"}),
+        ("self.net(self.x).cuda()", {"self.x"}),
+        ("self.x = y\nself.x.cuda()", {"self.x", "y"}),
+    ],
+)
+def test_a_value_is_made_of_what_is_read_for_it(text: str, made: set[str]) -> None:
+    tree = ast.parse(text)
+    moved = [
+        node.func.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
+    ]
+    assert made_of(moved[0], tree) == made
