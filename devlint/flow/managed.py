@@ -14,6 +14,7 @@ from devlint.sites import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
+    from devlint.flow.index import FunctionInfo
 
 ACCELERATOR = "accelerate.Accelerator"
 """The class whose ``prepare`` places what it is given."""
@@ -25,6 +26,9 @@ RELEASES = frozenset({"reset_device_map", "remove_all_hooks", "remove_hook_from_
 _SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
 _LIGHTNING = "pytorch_lightning.LightningModule"
 _HOOK = re.compile(r"(?:training|validation|test|predict)_step|on_\w+|configure_optimizers")
+_GETS_BATCH = re.compile(r"\w+_step|on_\w+_batch_(?:start|end)|on_after_batch_transfer")
+"""Hooks whose arguments the trainer has put on the device, unlike a checkpoint that it has read."""
+_LEADING_NAME = re.compile(r"\w+")
 _LOADED_HOW = re.compile(r"device_map|is_loaded_in|quantiz|hf_hook|offload")
 _OFFLOADED = "@offloaded"
 _OFFLOADED_BY = "@offloaded by"
@@ -137,16 +141,31 @@ def _hook(frame: Frame, receiver: Value, target: Device) -> Managed | None:
     info, owner = frame.info, frame.owner
     if info is None or owner is None or not _HOOK.fullmatch(info.name) or _LIGHTNING not in owner.roots():
         return None
-    given = isinstance(receiver, Opaque) and receiver.role is Role.INPUT
-    if isinstance(receiver, Tensor):
-        given = receiver.device.role is Role.INPUT
-    by = Step(info.node, "the trainer calls this with everything placed")
+    given = _argument(info, receiver)
+    if given is not None:
+        by = Step(given, "the trainer calls this with everything placed")
+    else:
+        by = Step(next(iter(info.parameters), info.node), "the trainer has placed all of it before it calls this")
     if target.kind is Kind.ACCELERATOR or target.switched:
-        return Managed("Lightning", by, part=not given and not isinstance(receiver, Module))
+        return Managed("Lightning", by, part=given is None and not isinstance(receiver, Module))
     if target.kind is not Kind.SYMBOL or target.role is not Role.DEVICE:
         return None
-    own = target.text == "self.device"
-    return Managed("Lightning's own" if own else "Lightning", by) if given or not own else None
+    if target.text != "self.device":
+        return Managed("Lightning", by)
+    return Managed("Lightning's own", by) if given is not None and _GETS_BATCH.fullmatch(info.name) else None
+
+
+def _argument(info: FunctionInfo, value: Value) -> ast.arg | None:
+    """The parameter of a function of which a value is the argument, or a part of it."""
+    key = ""
+    if isinstance(value, Opaque) and value.role is Role.INPUT:
+        key = value.key
+    elif isinstance(value, Tensor) and value.device.role is Role.INPUT:
+        key = value.device.symbol
+    prefix, colon, rest = key.partition(f"{info.qualname}:")
+    name = _LEADING_NAME.match(rest) if colon and not prefix else None
+    arguments = (*info.parameters, info.node.args.vararg, info.node.args.kwarg)
+    return next((known for known in arguments if known and name and known.arg == name[0]), None)
 
 
 def _eight_bits(value: Value | None) -> bool:
