@@ -108,7 +108,7 @@ def _name(frame: Frame, node: ast.Name) -> Value:
     value = frame.lookup(node.id)
     if value is not None:
         if isinstance(value, Function):
-            frame.machine.choosing.start(frame, value.info)
+            frame.machine.spoken_of(frame, node, value.info)
         return value
     if node.id in calls.BUILTINS:
         return Named(f"builtins.{node.id}")

@@ -7,6 +7,7 @@ import ast
 from devlint.flow import statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.choosing import Choosing
+from devlint.flow.confined import Confined
 from devlint.flow.consulted import File, Project
 from devlint.flow.crossing import arrived, scrubbed
 from devlint.flow.frame import Call, Frame
@@ -58,7 +59,7 @@ class Guest(Machine):
         self.finished = True
         self.loaders, self.queue, self.optimizers = host.loaders, host.queue, host.optimizers
         self.callers, self.steps = host.callers, host.steps
-        self.overheard = host.overheard
+        self.overheard, self.confined = host.overheard, Confined(file.tree)
         self.samples, self.groups, self.choosing = Samples(""), Groups(""), Choosing("")
         self.attributes, self.submodules = Attributes(), Submodules(watching=False)
         self.selections = Selections(index, "")

@@ -18,6 +18,7 @@ from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers, outcome
 from devlint.flow.changes import survives
 from devlint.flow.choosing import Choosing
+from devlint.flow.confined import Confined
 from devlint.flow.consulted import Project, changes_default
 from devlint.flow.crossing import scrubbed_heap
 from devlint.flow.frame import Call, Frame, at_hand, is_device
@@ -73,6 +74,7 @@ class Machine:
         self.submodules = Submodules()
         self.optimizers = Optimizers()
         self.steps = Steps(self.index)
+        self.confined = Confined(tree)
         self.selections = Selections(self.index, text)
         self.choosing = Choosing(text)
         self.queue = Queue()
@@ -142,7 +144,8 @@ class Machine:
         while self._pending:
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
-        yield from self.steps.told([*self.sites, *self.callers.sites()])
+        for site in (*self.sites, *self.callers.sites()):
+            yield self.confined.told(id(site), self.steps.told(site))
         yield from self.loaders.sites(self.samples)
         yield from self.samples.sites(self.index)
         for seen in (self.groups, self.attributes, self.submodules, self.optimizers, self.selections, self.choosing):
@@ -193,6 +196,7 @@ class Machine:
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
         self.steps.made(frame, site)
+        self.confined.made(frame, site)
         if not self.callers.holds_back(site, frame):
             self.sites.append(site)
 
@@ -217,6 +221,11 @@ class Machine:
         if text is None:
             text = self._spelled[node] = names.spelled(node)
         return text
+
+    def spoken_of(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
+        """The code names a function, to call it or to hand it on."""
+        self.choosing.start(frame, info)
+        self.confined.used(frame, node, info)
 
     def later(self, info: FunctionInfo, closure: tuple[Frame, ...], triggered: bool) -> None:
         """Run a nested function on its own once the functions around it are done."""

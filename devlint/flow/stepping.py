@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.immutable import replace
@@ -45,10 +44,8 @@ class Steps:
         if isinstance(site, Transfer) and frame.info is not None and not frame.branches and not frame.loops:
             self._makers[id(site)] = frame.info
 
-    def told(self, sites: list[Site]) -> Iterator[Site]:
-        """The sites, of which those in such functions say so."""
-        for site in sites:
-            if isinstance(site, Transfer) and self._makers.get(id(site)) in self._called:
-                yield replace(site, scope=replace(site.scope, called=True))
-            else:
-                yield site
+    def told(self, site: Site) -> Site:
+        """A site, which says so if it is in such a function."""
+        if isinstance(site, Transfer) and self._makers.get(id(site)) in self._called:
+            return replace(site, scope=replace(site.scope, called=True))
+        return site
