@@ -19,6 +19,7 @@ from devlint.flow import (
     outputs,
     own_tensors,
     parts,
+    scalars,
     steps,
     table,
     tensors,
@@ -195,12 +196,12 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
         frame.machine.samples.transforms(call, path)
         if ".datasets." in path:
             return Stateful(path)
+    if root in _NUMBERS or scalars.counts(call, path):
+        return Opaque(f"number@{frame.at(call.node)}", frame.machine.text(call.node), "number")
     if root == "numpy":
         return Stateful(ARRAY)
     if root == "sklearn":
         return Stateful(path) if path.rpartition(".")[2][:1].isupper() else UNKNOWN
-    if root in _NUMBERS:
-        return Opaque(f"number@{frame.at(call.node)}", frame.machine.text(call.node), "number")
     if root in _FOREIGN:
         return UNKNOWN
     literals.literal_devices(frame, call)
