@@ -93,12 +93,12 @@ class Text:
 
     @cached_property
     def _restored(self) -> tuple[set[int], set[str]]:
-        """The calls, by identity, and the names that stand in the first argument of a ``load_state_dict``."""
+        """The calls, by identity, and the names in the first argument of a ``load_state_dict`` that copies."""
         calls: set[int] = set()
         loaded: set[str] = set()
         for node in self._nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                for argument in node.args[:1] if node.func.attr == "load_state_dict" else ():
+                for argument in node.args[:1] if node.func.attr == "load_state_dict" and not _assigns(node) else ():
                     inside = nodes.walk(argument)
                     calls.update(id(inner) for inner in inside if isinstance(inner, ast.Call))
                     loaded.update(inner.id for inner in inside if isinstance(inner, ast.Name))
@@ -119,6 +119,12 @@ class Text:
     @cached_property
     def _nodes(self) -> list[ast.AST]:
         return nodes.walk(self._root)
+
+
+def _assigns(call: ast.Call) -> bool:
+    """Whether a call of ``load_state_dict`` may keep the tensors that it is given instead of copying their values."""
+    asked = next((keyword.value for keyword in call.keywords if keyword.arg == "assign"), None)
+    return asked is not None and not (isinstance(asked, ast.Constant) and asked.value is False)
 
 
 def inherits_deeply(info: ClassInfo) -> bool:

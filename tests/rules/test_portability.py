@@ -294,6 +294,33 @@ def test_load_for_anything_else_goes_to_the_device_at_hand() -> None:
     assert fixed(source, report.fix) == "m = load(f, map_location=device)"
 
 
+def test_load_for_another_file_goes_to_the_cpu() -> None:
+    report = judged(LoadWithoutMapLocation, *load("m = load(f)\ntorch.save(m, g)", devices=("device",)))
+    assert report.help == 'add `map_location="cpu"`'
+    kept = judged(LoadWithoutMapLocation, *load("m = load(f)\ntorch.save(m, g)\nuse(m)", devices=("device",)))
+    assert kept.help == "add `map_location=device`"
+
+
+@pytest.mark.parametrize(
+    ("options", "applicability"),
+    [
+        ("", Applicability.SAFE),
+        (", strict=False", Applicability.SAFE),
+        (", assign=False", Applicability.SAFE),
+        (", assign=True", Applicability.UNSAFE),
+        (", assign=wanted", Applicability.UNSAFE),
+    ],
+)
+def test_load_for_a_module_that_keeps_the_tensors_is_not_fixed_safely(
+    options: str, applicability: Applicability
+) -> None:
+    code = f"import torch\n\n\ndef f(net, path, wanted):\n    net.load_state_dict(torch.load(path){options})\n"
+    (finding,) = check_source(code)
+    assert finding.fix is not None
+    assert finding.fix.applicability is applicability
+    assert ("copies" in finding.help) is (applicability is Applicability.SAFE)
+
+
 def test_load_of_little_weight_is_a_hint() -> None:
     assert judged(LoadWithoutMapLocation, *load("state_dict = load(f)")).severity is None
     for kind in ({"test": True}, {"purpose": "dataset"}, {"function": "torch.utils.model_zoo.load_url"}):

@@ -60,8 +60,9 @@ class LoadWithoutMapLocation(Rule):
 
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
-    wherever the parameters are. Elsewhere the fix is unsafe, and names the device at hand if there is one: what follows
-    may count on the tensors being on the GPU.
+    wherever the parameters are (unless it is told to keep what it gets, `assign=True`). Elsewhere the fix is unsafe,
+    and names the device at hand if there is one, but for what is only saved again: what follows may count on the
+    tensors being on the GPU.
 
     ## References
     - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
@@ -84,12 +85,14 @@ class LoadWithoutMapLocation(Rule):
         if site.positional >= _LOADERS[site.function] or (given is not None and not nothing):
             return
         state = site.purpose == "state dict"
-        device = "" if state else edits.device_at_hand(site.scope)
+        used = _uses(self.source, site.node)
+        saved = bool(used) and all(name.rpartition(".")[2] == "save" for name in used)
+        # what is only written to a file again had better not depend on the machine
+        device = "" if state or saved else edits.device_at_hand(site.scope)
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
         mild = site.purpose == "dataset" or site.function != "torch.load" or _from_here(self.source, site.node)
         if not mild and not any("state_dict" in line for line in self.source.lines):
-            used = _uses(self.source, site.node)
             if "torch.from_numpy" in used:
                 return
             mild = not used & _USES
