@@ -72,6 +72,13 @@ def test_fix(before: str, after: str) -> None:
     assert fixed(f"import torch\n{before}\n") == f"import torch\n{after}\n"
 
 
+def test_a_help_that_is_cut_short_still_names_the_device() -> None:
+    settings = "enabled=settings.mixed_precision.enabled, dtype=settings.mixed_precision.dtype"
+    (finding,) = told(f"import torch\ntorch.cuda.amp.autocast({settings})\n", "DVL701")
+    assert finding.help == 'use `torch.amp.autocast("cuda", ...)`'
+    assert finding.message.endswith(finding.help)
+
+
 @needs_torch
 @pytest.mark.parametrize(("before", "after"), FIXES.values(), ids=FIXES)
 def test_the_fix_can_be_run(before: str, after: str) -> None:

@@ -74,7 +74,14 @@ def _title(row: Api, text: str) -> str:
         return f"Leave `{row.argument}` out"
     if row.kind is Kind.ARGUMENT:
         return f"Use `{row.replacement}`"
-    return f"Use `{text if len(text) <= _LONG and text.isprintable() else row.replacement}`"
+    return f"Use `{text if len(text) <= _LONG and text.isprintable() else _outline(row)}`"
+
+
+def _outline(row: Api) -> str:
+    """A call of the new name with what has to be said besides what was said before."""
+    if row.prepend:
+        return f"{row.replacement}({row.prepend}, ...)"
+    return f"{row.replacement}(..., {'='.join(row.keyword)})" if row.keyword is not None else row.replacement
 
 
 def _changed(expression: cst.BaseExpression, site: Mention, row: Api) -> cst.BaseExpression | None:
