@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from devlint.flow import names, nodes
 from devlint.flow.rounds import Rounds
-from devlint.flow.values import Module, Named
+from devlint.flow.values import Module, Named, Tensor
+from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -16,12 +17,21 @@ _VIEWS = frozenset(
     """view reshape unsqueeze squeeze transpose t permute expand narrow select flatten numpy detach diagonal chunk
     split unbind view_as swapaxes movedim ravel""".split()
 )
+_CONVERSIONS = frozenset("float double half bfloat16 int long short byte bool char".split())
+"""Methods that return a tensor itself where it has the dtype already."""
 _SHARING = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray", "numpy.asarray"})
 _READING = ("torch.", "numpy.", "builtins.")
 _BUILT_IN = frozenset(
     "print len range isinstance type float int str list tuple zip enumerate id repr sum max min".split()
 )
 """Functions of Python that only read."""
+
+
+def separate(result: Tensor, method: str = "") -> Tensor:
+    """The result of an operation: a batch of a loader only where it may be the same memory."""
+    name = method.rpartition(".")[2]
+    kept = not result.batch or name in _VIEWS or name in _CONVERSIONS or name.endswith("_")
+    return result if kept else replace(result, batch=())
 
 
 def written(frame: Frame, receiver: ast.expr) -> bool:

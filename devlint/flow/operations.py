@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import names
+from devlint.flow import memory, names
 from devlint.flow.attributes import lives_with_inputs
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Value, as_tensor, placement, surely_tensor
 from devlint.immutable import replace
@@ -27,7 +27,8 @@ def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[M
     clash = meet(frame, node, operator, "operands", tensors)
     if inplace and is_tensor(operands[0][1]):
         return replace(as_tensor(operands[0][1]), certain=True)
-    result = ranked(operator, blend(*(met[1] for met in tensors)), [as_tensor(value) for _, value, _ in operands])
+    made = memory.separate(blend(*(met[1] for met in tensors)))
+    result = ranked(operator, made, [as_tensor(value) for _, value, _ in operands])
     return stranded(result) if clash else result
 
 

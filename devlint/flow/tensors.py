@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import ITEMS
-from devlint.flow import draws, factories, literals, mentions, misuse, table, transfers
+from devlint.flow import draws, factories, literals, memory, mentions, misuse, table, transfers
 from devlint.flow.evidence import TENSOR_ONLY
 from devlint.flow.indexing import item
 from devlint.flow.joining import items_of
@@ -97,7 +97,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     kind = "accumulator" if name == "copy_" else "operands"
     clash = len(operands) > 1 and meet(frame, call.node, f".{name}()", kind, _reacting(frame, name, operands, entry))
     result = tensor if name.endswith("_") else blend(*deciding(operands, entry))
-    result = tied(result, call)
+    result = memory.separate(tied(result, call), name)
     if "generator" in call.keywords:
         result = as_tensor(draws.numbers(frame, call, f".{name}()", (node.value, tensor), result))
     if clash and kind != "accumulator":

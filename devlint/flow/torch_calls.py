@@ -14,6 +14,7 @@ from devlint.flow import (
     host,
     leads,
     literals,
+    memory,
     misuse,
     modules,
     operations,
@@ -143,7 +144,8 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
         ]
     if not definite:
         return UNKNOWN
-    result = operations.stranded(blend(*definite)) if clash else operations.tied(blend(*definite), call)
+    made = memory.separate(blend(*definite), path)
+    result = operations.stranded(made) if clash else operations.tied(made, call)
     if path.startswith("torch.nn.utils.rnn.pad_packed"):
         return Sequence((result, Tensor(device.CPU, many=True)), UNKNOWN)
     if name.endswith("_loss") or name in (

@@ -15,6 +15,7 @@ from devlint.flow import (
     holding,
     literals,
     managed,
+    memory,
     misuse,
     names,
     parts,
@@ -177,7 +178,9 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     if tensor.grad in gradients.LEAVES and not (target.device is None and _to_default_type(call)):
         gradients.note(frame, call, node, tensor, target.device)
     if target.device is None:
-        return receiver
+        # another layout of the memory is another memory
+        copied = "memory_format" in call.keywords and isinstance(receiver, (Batches, Tensor))
+        return memory.separate(replace(tensor, certain=True)) if copied else receiver
     frame.machine.samples.placed(frame, call.node, target.device)
     frame.machine.loaders.moving(site, receiver)
     _note_attribute(frame, node, receiver, tensor, call, target.device)
