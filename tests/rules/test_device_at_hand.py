@@ -127,6 +127,13 @@ def test_help_names_the_device_of_an_argument_that_meets_it(code: str, device: s
     assert helps(code) == [f"use `.to({device})`"]
 
 
+@pytest.mark.parametrize("device", ["torch.device(self.number)", "torch.device('cuda', rank)"])
+def test_help_names_the_device_that_is_given(device: str) -> None:
+    assert helps(f"def f(self, x, rank):\n    return x.cuda(device={device}, non_blocking=True)") == [
+        f"use `.to({device})`"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "made"),
     [

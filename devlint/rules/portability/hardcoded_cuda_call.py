@@ -21,6 +21,9 @@ _OTHERS = re.compile(r"\b(?:torch\.(?:xpu|mps|npu|hpu|mlu|backends\.mps|accelera
 """How code names the accelerators that are not CUDA's."""
 
 
+_FACTS = (Kind.ACCELERATOR, Kind.CPU)
+
+
 class HardcodedCudaCall(Rule):
     """`.cuda()` fails on every machine without CUDA and leaves other accelerators unused.
 
@@ -143,7 +146,8 @@ def _given_device(site: Transfer) -> tuple[str, bool]:
     if target is None or not isinstance(node, ast.Name | ast.Attribute | ast.Call):
         return "", False
     text = ast.unparse(node)
-    proven = target.kind is Kind.CHOICE or (isinstance(node, ast.Call) and target.kind in (Kind.ACCELERATOR, Kind.CPU))
+    made = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "device"
+    proven = target.kind is Kind.CHOICE or made or (isinstance(node, ast.Call) and target.kind in _FACTS)
     return (text, proven) if proven or text.rpartition(".")[2].lower().endswith("device") else ("", False)
 
 
