@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from devlint import traces
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import earlier_in_block
+from devlint.rules.blocks import earlier_in_block, way_to
 from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.creating import creating, creating_at, reads_the_host
 from devlint.sites import Creation, Selection, Site, Step, Transfer
@@ -21,6 +21,7 @@ _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 _DRAWS = re.compile(r"rand\w*|normal|bernoulli|multinomial|poisson")
 """Functions that draw random numbers."""
 _NAMED = re.compile(r"[A-Za-z_][\w.]*")
+_LACKED = re.compile(r"not hasattr\(self, '(\w+)'\)|\bself\.(\w+) is None|not in self\.(\w+)")
 _SEED = re.compile(r"^(?:torch\.)?(?:manual_seed|seed_everything|set_seed)$")
 
 
@@ -30,9 +31,10 @@ class CreateThenMove(Rule):
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
     result is moved in the same expression, or a few statements later without having been read on the CPU. It is a
-    warning in a loop and in the code of a module, elsewhere a hint; also a hint where NumPy makes an array of numbers
-    alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index of a tensor is made so,
-    `x[torch.arange(n), labels]`, which torch copies to `x` in the forward pass, and in the backward pass once more.
+    warning in a loop and in the code of a module (but for what `self` keeps from its first use on), elsewhere a hint;
+    also a hint where NumPy makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of
+    that; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x` in the
+    forward pass, and in the backward pass once more.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
@@ -156,10 +158,39 @@ class CreateThenMove(Rule):
     def _costs(self, site: Transfer, made: Creation) -> bool:
         """Whether the copy is avoidable, and happens again and again."""
         name = made.function.rpartition(".")[2]
-        often = (site.repeated or site.scope.module) and not site.scope.sometimes
+        often = (site.repeated or site.scope.module) and not site.scope.sometimes and not self._kept(site)
         alike = name.islower() and not made.array
         avoidable = site.spelled != "type_as" and alike and not made.helper and not made.generator
         return often and avoidable and not in_test(self.source, site.scope)
+
+    def _kept(self, site: Transfer) -> bool:
+        """Whether the copy is made on first use only: under a test for what it then becomes an attribute of `self`."""
+        return any(
+            isinstance(outer, ast.If)
+            and inner in outer.body
+            and any(_keeps(outer, name) for name in _lacked(outer.test))
+            for outer, inner in way_to(self.source, site.node)
+        )
+
+
+def _lacked(test: ast.expr) -> list[str]:
+    """The attributes of `self` that a condition asks for and finds missing."""
+    found = _LACKED.finditer(ast.unparse(test))
+    return [name for match in found for name in match.groups() if name]
+
+
+def _keeps(branch: ast.If, name: str) -> bool:
+    """Whether a branch gives `self` an attribute, or something in it."""
+    for node in (node for statement in branch.body for node in ast.walk(statement)):
+        if isinstance(node, ast.Call):
+            named = any(isinstance(part, ast.Constant) and part.value == name for part in node.args)
+        else:
+            stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
+            target = node.value if isinstance(node, ast.Subscript) else node
+            named = stored and isinstance(target, ast.Attribute) and target.attr == name
+        if named:
+            return True
+    return False
 
 
 def _message(made: Creation, site: Transfer, goal: str) -> str:
