@@ -56,8 +56,9 @@ class HardcodedCudaCall(Rule):
     - Inside functions that are a `.cuda()` themselves, such as `cuda`, `to`, `_apply` or `move_to_cuda`.
     - Where the code runs only if CUDA is available, and the function speaks of other accelerators, too: of `torch.xpu`.
     - The receiver is known to be something else than a tensor or a module.
-    - It is an info only where the code runs only if CUDA is available, and in tests; and of a module that is known to
-      hold nothing, such as a loss without weights: there the call does nothing, and can be left out.
+    - It is an info only where the code runs only if CUDA is available, after a call that raises without CUDA, such as
+      `torch.cuda.set_device(rank)`, and in tests; and of a module that is known to hold nothing, such as a loss without
+      weights: there the call does nothing, and can be left out.
 
     ## Fix safety
     `.cuda(device)` becomes `.to(device)`: safe where `device` is proven to be a device, else unsafe, since `None` means
@@ -89,11 +90,11 @@ class HardcodedCudaCall(Rule):
         call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda({given})"
         if given:
             message = f"`{call}` takes CUDA devices only and fails for every other: `.to({given})` takes them all"
-        elif site.scope.guarded:
+        elif site.scope.guarded or site.scope.required:
             message = f"`{call}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
         else:
             message = f"`{call}` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
-        mild = site.scope.guarded or edits.in_test(self.source, site.scope)
+        mild = site.scope.guarded or site.scope.required or edits.in_test(self.source, site.scope)
         yield Report(
             site.node,
             message,

@@ -10,6 +10,7 @@ from devlint.rules.base import Report, Rule
 from devlint.sites import Literal, Site
 
 _FAILS = "fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
+_LEAVES = "leaves MPS, XPU and other accelerators unused"
 _MESSAGES = {
     ".to": f"`.to({{text}})` {_FAILS}",
     "device": f"`device={{text}}` {_FAILS}",
@@ -68,9 +69,10 @@ class HardcodedCudaDevice(Rule):
     - The fallback in an `except` handler.
     - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`, and in functions,
       classes and files that are about CUDA by their names, such as `CUDAAccelerator`.
-    - It is an info only in tests; for the device of one process of many, `torch.device("cuda", rank)`; where it
-      overrides the CPU on purpose, `if device.type == "cpu": device = "cuda"`; where the other side of a branch takes
-      the CPU; and where the function asks further down whether CUDA is there.
+    - It is an info only in tests; after a call that raises without CUDA, such as `torch.cuda.set_device(rank)`; for
+      the device of one process of many, `torch.device("cuda", rank)`; where it overrides the CPU on purpose,
+      `if device.type == "cpu": device = "cuda"`; where the other side of a branch takes the CPU; and where the function
+      asks further down whether CUDA is there.
 
     ## Fix safety
     Where the code has a device at hand, `.to("cuda")`, `device="cuda"` and `map_location="cuda"` name it instead:
@@ -95,11 +97,15 @@ class HardcodedCudaDevice(Rule):
             return
         if site.scope.guarded or site.scope.handler or edits.is_about_cuda(self.source, site.scope):
             return
-        mild = site.revised or site.role in _MILD or edits.in_test(self.source, site.scope)
+        message = _MESSAGES[site.role].format(text=f'"{site.text}"')
+        if site.scope.required:
+            # without CUDA, the code does not come here
+            message = message.replace(_FAILS, _LEAVES)
+        mild = site.revised or site.role in _MILD or site.scope.required or edits.in_test(self.source, site.scope)
         device = edits.device_instead_of_cuda(self.source, site.node, site.scope)
         yield Report(
             site.node,
-            _MESSAGES[site.role].format(text=f'"{site.text}"'),
+            message,
             label="CUDA only",
             severity=Severity.INFO if mild else None,
             help=_help(site.role, device),
