@@ -121,6 +121,8 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         value = _kept_by_object(frame, target, value, node)
     if isinstance(value, (Sequence, Mapping)) and isinstance(base, Module) and base.text == "self":
         frame.machine.submodules.declare(frame, target.attr, value, node)
+    elif isinstance(base, Module) and base.text == "self":
+        frame.machine.submodules.given(frame, target.attr, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
         frame.machine.loaders.escape((value,))
     if isinstance(base, Module) and base.wraps is not None:

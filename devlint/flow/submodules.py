@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.device import IMPLIED_CPU
-from devlint.flow import names, nodes
+from devlint.flow import names, nodes, table
 from devlint.flow.registering import is_empty
 from devlint.flow.state import CHILDREN, State
-from devlint.flow.values import Mapping, Module, Sequence, Value
+from devlint.flow.values import Mapping, Module, Opaque, Sequence, Value
 from devlint.immutable import immutable
 from devlint.sites import Attribute, Operand, Scope
 
@@ -28,6 +29,11 @@ _REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__
 _LOOKS = frozenset("len range enumerate zip reversed print isinstance id list tuple iter".split())
 """Functions that register nothing that they are given."""
 _DEEPEST = 4
+_OF_MODULES = re.compile(
+    r"(?:typing\.)?(?:Optional\[)?(?:typing\.|abc\.)?(?P<container>[Ll]ist|[Tt]uple|[Dd]ict|Sequence|Iterable|Mapping)"
+    r"\[(?:str, )?(?P<item>[\w.]+)(?:, \.\.\.)?\]+(?: \| None)?"
+)
+"""An annotation of a parameter that takes several modules."""
 
 
 @immutable(frozen=True, slots=True)
@@ -61,6 +67,22 @@ class Submodules:
             self._known.setdefault(key, kept)
         elif (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys):
             self._empty.setdefault(key, kept)
+
+    def given(self, frame: Frame, name: str, node: ast.AST) -> None:
+        """``__init__`` keeps what it was given under ``name``: a container, if the parameter is annotated as one."""
+        if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not self._watching:
+            return
+        for part in _taken(node):
+            value = frame.state.env.get(part.id)
+            parameter = value.node if isinstance(value, Opaque) else None
+            container = _annotated(frame.info, parameter) if isinstance(parameter, ast.arg) else ""
+            if (
+                container
+                and isinstance(node, ast.expr)
+                and not (_shared(frame.info, part) or _tested(frame.info, part.id))
+            ):
+                key = frame.owner.name, name
+                self._known.setdefault(key, _Kept(*key, node, frame.scope(), container, frozenset()))
 
     def put(self, frame: Frame, target: ast.expr, value: Value, node: ast.AST | None) -> None:
         """``__init__`` puts something into a list, or into a dict, of ``self``."""
@@ -97,6 +119,39 @@ class Submodules:
             )
 
 
+def _taken(node: ast.AST) -> Iterator[ast.Name]:
+    """The names of what an expression may give as it is, or in another list."""
+    if isinstance(node, ast.Name):
+        yield node
+    elif isinstance(node, ast.IfExp):
+        yield from (*_taken(node.body), *_taken(node.orelse))
+    elif isinstance(node, ast.BoolOp):
+        yield from (name for part in node.values for name in _taken(part))
+    elif isinstance(node, ast.Call) and names.dotted(node.func) in ("list", "tuple", "dict") and len(node.args) == 1:
+        yield from _taken(node.args[0])
+
+
+def _tested(info: FunctionInfo, name: str) -> bool:
+    """Whether a function asks for the type of what is under a name, which may be a container that registers."""
+    tests = (call for call in info.calls if names.dotted(call.func) == "isinstance" and call.args)
+    return any(names.dotted(call.args[0]) == name for call in tests)
+
+
+def _annotated(info: FunctionInfo, parameter: ast.arg) -> str:
+    """The container of modules with parameters that a parameter is annotated as; empty where it is none."""
+    text = names.code(parameter.annotation).strip("'\"") if parameter.annotation is not None else ""
+    found = _OF_MODULES.fullmatch(text)
+    if found is None:
+        return ""
+    path = info.index.resolve(found["item"])
+    known, own = table.module(path), info.index.classes.get(path)
+    layers = path == "torch.nn.Module" or (known is not None and known.has_params)
+    if not layers and (own is None or not own.is_module or own.has_state is False or is_empty(own)):
+        return ""
+    name = found["container"].lower()
+    return "dict" if name in ("dict", "mapping") else name if name in ("list", "tuple") else "container"
+
+
 def _container(value: Value, node: ast.expr) -> str:
     if isinstance(value, Mapping):
         return "dict"
@@ -123,12 +178,14 @@ def _shared(info: FunctionInfo, name: ast.Name) -> bool:
     for node in info.nodes:
         given: list[ast.expr] = []
         if isinstance(node, ast.Call):
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            looks = names.dotted(node.func) in _LOOKS
+            given = [] if looks else [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = [part.value if isinstance(part, ast.Starred) else part for part in given]
         elif isinstance(node, ast.Assign):
             given = [node.value]
         elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(node.ctx, ast.Load):
             given = node.elts
-        if any(isinstance(part, ast.Name) and part.id == name.id and part is not name for part in given):
+        if any(part.id == name.id and part is not name for whole in given for part in _taken(whole)):
             return True
     return False
 

@@ -18,8 +18,8 @@ class UnregisteredSubmodule(Rule):
     """Modules in a plain list, tuple or dict of a module are no submodules: neither moved, nor trained, nor saved.
 
     ## What it does
-    Reports `self.layers = [nn.Linear(8, 8), ...]`, a dict of modules, and modules put into a plain list or dict, in
-    `__init__` of an `nn.Module`.
+    Reports `self.layers = [nn.Linear(8, 8), ...]`, a dict of modules, modules put into a plain list or dict, and an
+    argument that is annotated as a list or dict of modules and kept so, in `__init__` of an `nn.Module`.
 
     ## Why it matters
     A module knows the modules that are its attributes, not those in its lists. `Module.to()` leaves them on the CPU,
