@@ -172,7 +172,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
 
 def _plain_method(frame: Frame, call: Call, receiver: Const | DeviceValue | Stateful, name: str) -> Value:
     """A method of what is neither tensor, module nor container."""
-    frame.machine.optimizers.method(receiver, call, name)
+    frame.machine.optimizers.method(frame, receiver, call, name)
     if not isinstance(receiver, Stateful):
         return UNKNOWN
     host.estimate(frame, call, receiver, name)

@@ -182,6 +182,10 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         copied = "memory_format" in call.keywords and isinstance(receiver, (Batches, Tensor))
         return memory.separate(replace(tensor, certain=True)) if copied else receiver
     frame.machine.samples.placed(frame, call.node, target.device)
+    if isinstance(receiver, Opaque) and not tensor.certain:
+        text = frame.machine.text(node.value)
+        step = Step(call.node, f"`{text}` is moved to {target.device} here")
+        frame.machine.optimizers.move(frame, receiver, target.device, step)
     frame.machine.loaders.moving(site, receiver)
     _note_attribute(frame, node, receiver, tensor, call, target.device)
     if isinstance(receiver, Instance):
@@ -306,7 +310,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     if target.device is not None and target.device.same(place) is not True:
         text = frame.machine.text(node.value)
         step = Step(call.node, f"`{text}` is moved to {target.device} here")
-        frame.machine.optimizers.move(module, target.device, step)
+        frame.machine.optimizers.move(frame, module, target.device, step)
         parts.move(frame, frame.place_of(module))
         wrapping.move(frame, module, step)
         frame.put(module, target.device, step)

@@ -18,7 +18,8 @@ class OptimizerBeforeMove(Rule):
     ## What it does
     Reports `torch.optim.Adam(model.parameters())` where `model` is on the CPU and moved to an accelerator after that.
     It is an error where the optimizer has state by then: Adagrad, which allocates it when it is made, and optimizers
-    whose state was loaded before the move.
+    whose state was loaded before the move. The latter is a warning of a model of which nothing is known but that it is
+    moved later.
 
     ## Why it matters
     PyTorch asks for the move to come first. On CUDA the parameters usually stay the same objects, and most optimizers
@@ -43,7 +44,8 @@ class OptimizerBeforeMove(Rule):
     ```
 
     ## When it stays silent
-    - Where the module was is not known, or it was there already.
+    - Where the module was is not known, or it was there already, unless the optimizer's state is loaded before a move.
+    - The state is moved, too: the function goes through `optimizer.state`, or hands the optimizer and a device on.
     - The optimizer is made again after the move.
     - The move is one to another dtype only.
     - In an audit it is a hint if the optimizer kept the parameters, and had no state to leave behind.
@@ -65,10 +67,12 @@ class OptimizerBeforeMove(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where parameters left the device on which the optimizer got them."""
-        if not isinstance(site, Optimize) or site.moved is None or site.made.kind is not Kind.CPU:
+        if not isinstance(site, Optimize) or site.moved is None:
             return
+        if not site.made.known and site.loaded is not None:
+            yield _loaded_early(site, site.loaded, site.moved)
         lost = site.orphans > 0
-        if not lost and site.stepped.differs(site.made) is not True:
+        if site.made.kind is not Kind.CPU or (not lost and site.stepped.differs(site.made) is not True):
             return
         harmless = site.measured is not None and not site.eager and not lost
         steps = (site.moved,) if site.loaded is None else (site.loaded, site.moved)
@@ -80,6 +84,18 @@ class OptimizerBeforeMove(Rule):
             steps=tuple(Step(step.node, step.label) for step in steps),
             help="move the module first, then make the optimizer",
         )
+
+
+def _loaded_early(site: Optimize, loaded: Step, moved: Step) -> Report:
+    """A warning where only the order of the two is known: the module may have been there before."""
+    return Report(
+        site.node,
+        f"the state of `{site.optimizer}` is loaded before the module is moved: it goes where the parameters are by "
+        "then, and stays there, so that its step raises",
+        label="its state is loaded before the move",
+        steps=(loaded, moved),
+        help="move the module first, then load the optimizer's state",
+    )
 
 
 def _effect(site: Optimize) -> str:
