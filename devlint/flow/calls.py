@@ -301,6 +301,8 @@ def _partial(frame: Frame, call: Call) -> Value:
     """A function with some of its arguments: whoever calls it, calls the function."""
     frame.machine.loaders.escape(call.values())
     frame.machine.callers.escape(call.values())
+    given = call.positional[0] if call.positional else UNKNOWN
+    literals.literal_devices(frame, call, given.path if isinstance(given, Named) else "")
     return Stateful(PARTIAL, node=call.node)
 
 

@@ -36,6 +36,16 @@ def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
         literal_keyword(frame, call, name, role)
         if path and name in call.keywords:
             misuse.note_argument(frame, call, call.keyword_nodes.get(name), call.keywords[name], role)
+    for node in call.keyword_nodes.values():
+        if isinstance(node, ast.Dict):
+            _options(frame, node)
+
+
+def _options(frame: Frame, node: ast.Dict) -> None:
+    """Sites for the literal accelerators among options that a call is given as a dict."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value in _PLACES:
+            literal(frame, value, str(key.value))
 
 
 def literal_keyword(frame: Frame, call: Call, name: str, role: str) -> None:
