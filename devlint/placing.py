@@ -15,9 +15,10 @@ class HostRead(Site):
     """Tensors handed to something that takes none but the CPU's, and which may well be elsewhere.
 
     ``reader`` is what takes them, by its canonical name: ``numpy.asarray``, ``torch.Tensor.numpy``.  ``kind`` is
-    "array" where it makes an array of them, "lengths" where it wants to be told the lengths of sequences.  ``several``
-    says that they are items of a list which is handed over as a whole.  ``computed`` says that the code has computed
-    them, and not only been given them; ``beside`` is where the sequences are of which these are the lengths.
+    "array" where it makes an array of them, "lengths" where it wants to be told the lengths of sequences, "one kind"
+    where it makes an array of one that was copied to the host from one kind of accelerator, and only then.
+    ``several`` says that they are items of a list which is handed over as a whole.  ``computed`` says that the code has
+    computed them, and not only been given them; ``beside`` is where the sequences are of which these are the lengths.
     """
 
     reader: str

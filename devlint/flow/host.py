@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Role
-from devlint.flow import table
+from devlint.flow import fetching, table
 from devlint.flow.state import FED
-from devlint.flow.values import Batches, Const, Opaque, Sequence, Stateful, Tensor, Value, as_tensor
+from devlint.flow.values import Batches, Const, Opaque, Sequence, Stateful, Tensor, Unknown, Value, as_tensor
 from devlint.immutable import replace
 from devlint.placing import HostRead
-from devlint.sites import Operand
+from devlint.sites import Operand, Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -64,6 +64,21 @@ def method(frame: Frame, call: Call, receiver: Value, name: str) -> None:
         node = call.node.func
         if isinstance(node, ast.Attribute):
             _note(frame, call, f"torch.Tensor.{name}", [(node.value, receiver)])
+            _for_one_kind(frame, call, node, receiver)
+
+
+def _for_one_kind(frame: Frame, call: Call, node: ast.Attribute, receiver: Value) -> None:
+    """A tensor is read that was copied to the host only from one kind of accelerator."""
+    if not isinstance(receiver, (Tensor, Opaque, Unknown)) or not any(
+        map(frame.machine.index.mentions, fetching.WORDS)
+    ):
+        return
+    test = fetching.for_one_kind(frame, node)
+    if test is not None and not frame.machine.muted:
+        operand = replace(
+            frame.operand(node.value, receiver), story=(Step(test, "others than these stay where they are"),)
+        )
+        frame.emit(HostRead(call.node, frame.scope(), f"torch.Tensor.{node.attr}", "one kind", (operand,)))
 
 
 def function(frame: Frame, call: Call, path: str) -> None:

@@ -22,7 +22,8 @@ class NumpyOnAccelerator(Rule):
     Reports `.numpy()`, functions of NumPy, plots of Matplotlib, data frames of pandas and calls of scikit-learn with a
     tensor that is on a device which the code chose. It is a warning where the tensor is wherever the module is,
     probably on the device of the network that returned it, or an argument in code that cares for devices; and a hint
-    where a plain function computes it from its arguments, or from what a call of others made of them.
+    where a plain function computes it from its arguments, or from what a call of others made of them, or where it is
+    copied to the host only if it is on CUDA, or on one other kind of accelerator.
 
     ## Why it matters
     NumPy reads the host's memory. On an accelerator the call raises "can't convert cuda:0 device type tensor to numpy.
@@ -70,6 +71,8 @@ class NumpyOnAccelerator(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report for the first tensor of the call that is away from the host, and one fix for all of them."""
+        if isinstance(site, HostRead) and site.kind == "one kind" and not site.scope.handler:
+            yield _left_on_others(site)
         if not isinstance(site, HostRead) or site.kind != "array":
             return
         away = [(operand, found) for operand in site.values if (found := absence(site, operand)) is not None]
@@ -98,6 +101,19 @@ class NumpyOnAccelerator(Rule):
         given = any(leaf.role is Role.INPUT for operand in operands for leaf in operand.device.leaves())
         applicability = Applicability.SAFE if proven and not given else Applicability.UNSAFE
         return Fix("Copy the tensor to the host", tuple(edit for group in edits for edit in group), applicability)
+
+
+def _left_on_others(site: HostRead) -> Report:
+    """A hint at a tensor that is brought to the host from one kind of accelerator alone."""
+    (operand,) = site.values
+    return Report(
+        site.node,
+        f"{shown(operand.text)} is copied to the host from one kind of accelerator only; this raises on others",
+        label="needs a tensor on the CPU",
+        severity=Severity.INFO,
+        steps=operand.story,
+        help="call `.cpu()` in any case: it returns a tensor of the CPU as it is",
+    )
 
 
 def _reader(path: str) -> str:
