@@ -283,17 +283,18 @@ class Wrap(Site):
 
 @immutable(frozen=True, slots=True)
 class Group(Site):
-    """A process group is made in a file that chooses no device for its processes.
+    """A process group is made in a file that chooses no device for its processes, or too late.
 
     ``backend`` is its name, empty where that is not known; ``named`` is where the same function names the device of a
     process, ``waits`` a collective that uses the current device.  ``script`` says that the processes start in this
-    file, so that nobody else has chosen for them.
+    file, so that nobody else has chosen for them.  ``late`` is where the device is chosen after the collective.
     """
 
     backend: str
     named: ast.AST | None
     waits: Step | None
     script: bool
+    late: Step | None = None
 
 
 @immutable(frozen=True, slots=True)

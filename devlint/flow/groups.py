@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from devlint.flow.values import Const, Value
 from devlint.flow.wrapping import CHOSEN
+from devlint.immutable import immutable, replace
 from devlint.sites import Group, Scope, Step
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ _OBJECTS = frozenset(
         "monitored_barrier",
     )
 )
-CALLS: frozenset[str] = _OBJECTS | {_INIT, _BARRIER}
-"""The functions of ``torch.distributed`` that are looked at."""
+_CHOOSE = frozenset({"torch.cuda.set_device", "torch.accelerator.set_device_index"})
+CALLS: frozenset[str] = _OBJECTS | _CHOOSE | {_INIT, _BARRIER}
+"""The functions that are looked at: those of ``torch.distributed`` and those that choose a process's device."""
 _RANK = re.compile(r"rank|gpu", re.IGNORECASE)
 _ENTRY = re.compile(r"""^if\s+__name__\s*==|mp\.spawn\(|multiprocessing\.spawn\(""", re.MULTILINE)
 
@@ -42,6 +44,17 @@ class _Made:
     info: FunctionInfo | None
 
 
+@immutable(frozen=True, slots=True)
+class _Order:
+    """What a function has done so far: made a group of NCCL, met in it, chosen a device."""
+
+    node: ast.Call
+    waits: ast.Call | None = None
+    inside: bool = True
+    """Whether the function itself waits, not one that it calls."""
+    chosen: bool = False
+
+
 class Groups:
     """The process groups of a file."""
 
@@ -51,9 +64,15 @@ class Groups:
         self._made: dict[ast.AST, _Made] = {}
         self._ranked: dict[FunctionInfo | None, ast.AST] = {}
         self._waits: Step | None = None
+        self._order: dict[FunctionInfo | None, _Order] = {}
+        self._late: dict[ast.AST, Group] = {}
 
     def note(self, frame: Frame, call: Call, path: str) -> None:
         """A call of one of the functions that matter."""
+        if not frame.machine.muted:
+            self._ordered(frame, call, path)
+        if path in _CHOOSE:
+            return
         if path == _INIT:
             if "device_id" in call.keywords or call.open:
                 self._chosen = True
@@ -63,8 +82,34 @@ class Groups:
                 frame.state.required = True
             name = backend.value if isinstance(backend, Const) and isinstance(backend.value, str) else ""
             self._made.setdefault(call.node, _Made(call.node, frame.scope(), name, frame.info))
-        elif self._waits is None and "device" not in call.keywords and "device_ids" not in call.keywords:
+        elif self._waits is None and not _names_device(call):
             self._waits = Step(call.node, "this uses the current device")
+
+    def _ordered(self, frame: Frame, call: Call, path: str) -> None:
+        """What a function and those that it calls do first: meet in a group, or choose a device."""
+        root = frame
+        while root.caller is not None:
+            root = root.caller
+        order = self._order.get(root.info)
+        if path == _INIT:
+            backend = call.argument(0, "backend")
+            nccl = isinstance(backend, Const) and str(backend.value).lower() == "nccl"
+            if order is None and nccl and not call.open and "device_id" not in call.keywords:
+                self._order[root.info] = _Order(call.node)
+        elif path in _CHOOSE:
+            if order is not None and order.waits is not None and frame is root:
+                self._too_late(frame, call, order, order.waits)
+            self._order[root.info] = _Order(call.node, chosen=True)
+        elif order is not None and not order.chosen and order.waits is None and not _names_device(call):
+            self._order[root.info] = replace(order, waits=call.node, inside=frame is root)
+
+    def _too_late(self, frame: Frame, call: Call, order: _Order, waits: ast.Call) -> None:
+        """A process chooses its device after it has met others, unless one path does the one and one the other."""
+        apart = _apart(frame, waits, call.node) if order.inside else frame.branches > 0
+        if not apart and not isinstance(call.argument(0, "device"), Const):
+            met = Step(waits, "this uses the current device")
+            late = Step(call.node, "the process chooses its device here")
+            self._late.setdefault(waits, Group(order.node, frame.scope(), "nccl", None, met, True, late))
 
     def ranked(self, frame: Frame, node: ast.AST, index: Value) -> None:
         """A device is named whose index differs from process to process."""
@@ -72,7 +117,8 @@ class Groups:
             self._ranked.setdefault(frame.info, node)
 
     def sites(self) -> Iterator[Group]:
-        """A site for each process group whose processes choose no device, as far as the file shows."""
+        """A site for each process group whose processes choose no device, or too late, as far as the file shows."""
+        yield from self._late.values()
         if not self._made or self._chosen or CHOSEN.search(self._text):
             return
         entry = _ENTRY.search(self._text) is not None
@@ -80,3 +126,23 @@ class Groups:
             named = self._ranked.get(made.info)
             whole = entry or made.info is None
             yield Group(made.node, made.scope, made.backend, named, self._waits, whole)
+
+
+def _names_device(call: Call) -> bool:
+    """Whether a collective is told its device."""
+    return "device" in call.keywords or "device_ids" in call.keywords
+
+
+def _apart(frame: Frame, first: ast.AST, second: ast.AST) -> bool:
+    """Whether two places stand on different sides of a branch."""
+    for branch in frame.inside:
+        if isinstance(branch, ast.If) and branch.orelse:
+            sides = [any(_holds(part, node) for part in branch.body) for node in (first, second)]
+            others = [any(_holds(part, node) for part in branch.orelse) for node in (first, second)]
+            if (sides[0] and others[1]) or (others[0] and sides[1]):
+                return True
+    return False
+
+
+def _holds(statement: ast.stmt, node: ast.AST) -> bool:
+    return statement.lineno <= getattr(node, "lineno", 0) <= (statement.end_lineno or 0)

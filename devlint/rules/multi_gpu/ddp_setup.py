@@ -23,8 +23,9 @@ class DdpSetup(Rule):
     ## What it does
     Reports `DistributedDataParallel` with several `device_ids`, with `device_ids` and a module on the CPU, with a
     device that is the same one in every process, with a module that is moved after it was wrapped, and in a script that
-    makes no process group. As a hint, attributes that are set on the wrapper, and NCCL process groups in a script that
-    never says which GPU is a process's own. In an audit also ranks that used one GPU together.
+    makes no process group; and processes that meet at a barrier before each has chosen its device. As a hint,
+    attributes that are set on the wrapper, and NCCL process groups in a script that never says which GPU is a process's
+    own. In an audit also ranks that used one GPU together.
 
     ## Why it matters
     Each process serves one GPU, on which its module has to be before it is wrapped: wrapping looks at the parameters
@@ -58,8 +59,8 @@ class DdpSetup(Rule):
     - In an audit, processes that each see a GPU of their own as `cuda:0`, by `CUDA_VISIBLE_DEVICES`.
     - A fixed id is a hint in a function that takes no rank: each process may see one GPU only.
     - The script imports anything that may make the process group, such as another module of the project.
-    - Anything in the file chooses a device: `set_device`, `device_id=`, `CUDA_VISIBLE_DEVICES`; the backend may be
-      another than NCCL; or the processes are started elsewhere.
+    - Anything in the file chooses a device: `set_device`, unless that comes after a barrier in the same function,
+      `device_id=`, `CUDA_VISIBLE_DEVICES`; the backend may be another than NCCL; or the processes start elsewhere.
 
     ## Fix safety
     There is no fix.
@@ -104,7 +105,20 @@ class DdpSetup(Rule):
             yield _report(site, message, help_, Severity.INFO, (site.attached,), "its module is `.module`")
 
     def _ungrounded(self, site: Group) -> Iterable[Report]:
-        """A hint where the processes of an NCCL group all keep the first GPU as their current device."""
+        """A hint where the processes of an NCCL group all keep the first GPU as their current device.
+
+        A warning where they meet before they choose another.
+        """
+        if site.late is not None and site.waits is not None:
+            yield Report(
+                site.waits.node,
+                "the processes meet before each has chosen its device: this uses GPU 0 in all of them",
+                label="the current device is still GPU 0",
+                severity=Severity.WARNING,
+                steps=(Step(site.node, "the process group is made here"), site.late),
+                help="call `set_device` first, or pass `device_id=` to `init_process_group`",
+            )
+            return
         if "nccl" not in site.backend or not site.script:
             return
         made = (Step(site.node, "the process group is made here"),) if site.named is not None else ()

@@ -16,6 +16,9 @@ from tests.running.claims import Claim, Unobservable, itself
 from tests.running.observed import Run
 from tests.running.words import imagined_store
 
+_MET: list[int] = []
+"""The current device of the process at each barrier of a run."""
+
 
 def _parallel(finding: Finding, run: Run) -> str | None:
     """A `DataParallel` was made there, or the function scattered its input from there."""
@@ -40,8 +43,16 @@ def _imagined_group(run: Run) -> Iterator[None]:
     def imagined(*args: Any, **options: Any) -> None:
         join("fake", store=imagined_store(), rank=run.rank, world_size=2)
 
+    meet: Any = torch.distributed.barrier
+    _MET.clear()
+
+    def met(*args: Any, **options: Any) -> Any:
+        _MET.append(torch.cuda.current_device())
+        return meet(*args, **options)
+
     for owner in (torch.distributed, torch.distributed.distributed_c10d):
         patches.set(owner, "init_process_group", imagined)
+        patches.set(owner, "barrier", met)
     try:
         yield
     finally:
@@ -66,6 +77,8 @@ def _set_up(finding: Finding, run: Run) -> str | None:
         return None if run.value == 0 else f"{run.value} buckets of gradients were sent round"
     if "an attribute is set" in message:
         return _unseen(finding, run)
+    if "before each has chosen its device" in message:
+        return None if run.rank and 0 in _MET else f"they met on {_MET}"
     if "every process takes the same GPU" in message:
         return _same(finding, run)
     return None if run.rank and torch.cuda.current_device() == 0 else "the current device is that of the rank"
