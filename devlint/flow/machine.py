@@ -13,7 +13,7 @@ from functools import cached_property
 
 from devlint import device
 from devlint.device import AVAILABLE, Role
-from devlint.flow import draws, endings, expressions, guards, mentions, names, overrides, parameters, statements
+from devlint.flow import draws, endings, expressions, guards, handed, mentions, names, overrides, parameters, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers, outcome
 from devlint.flow.changes import survives
@@ -151,6 +151,7 @@ class Machine:
         for seen in (self.groups, self.attributes, self.submodules, self.optimizers, self.selections, self.choosing):
             yield from seen.sites()
         yield from overrides.sites(self.index)
+        yield from handed.sites(self.index)
 
     def home(self, index: Index) -> Machine:
         """The machine of the file of a definition."""

@@ -38,9 +38,10 @@ class UnregisteredTensor(Rule):
     ## What it does
     Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the
     module's inputs, or copy it to their device on every call. Where a call keeps the moved tensor in the attribute,
-    it is a hint; so it is, for those who select the rule, in a class whose base is not seen and which looks like a
-    module, and for an own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on there:
-    a module that contains this one does not call it.
+    it is a hint; so it is, for those who select the rule, for an argument of `__init__` that is annotated as a tensor
+    and kept so, in a class whose base is not seen and which looks like a module, and for an own `to()`, `cuda()` or
+    `cpu()` that keeps its arguments in the module, or passes them on there: a module that contains this one does not
+    call it.
 
     ## Why it matters
     `Module.to()`, `.cuda()` and `.half()` move parameters, buffers and submodules; a plain tensor stays on the CPU
@@ -104,6 +105,8 @@ class UnregisteredTensor(Rule):
         """A report where the attribute surely stays behind and is missed, or fetched over and over."""
         if isinstance(site, Override):
             yield _left_to_the_caller(site)
+        if isinstance(site, Attribute) and site.kind == "given":
+            yield _stays_with_the_maker(site)
         if not isinstance(site, Attribute) or site.kind != "tensor" or not site.uses:
             return
         if site.open:
@@ -201,6 +204,21 @@ def _left_to_the_caller(site: Override) -> Report:
         severity=Severity.INFO,
         steps=(site.besides,),
         help="override `_apply`, which every move and conversion calls, or register what has to move",
+        asked=True,
+    )
+
+
+def _stays_with_the_maker(site: Attribute) -> Report:
+    """A hint at an argument that only whoever makes the module can put where its inputs will be."""
+    name = f"self.{site.name}"
+    return Report(
+        site.value.node,
+        f"`{name}` is a plain attribute, which `{site.owner}.to()` does not move: it stays where it was when the "
+        "module was made, and meets the inputs there",
+        label="a tensor, but neither a parameter nor a buffer",
+        severity=Severity.INFO,
+        steps=site.uses,
+        help=_help(site),
         asked=True,
     )
 
