@@ -46,6 +46,12 @@ def below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.A
     return found
 
 
+def makes_nothing(node: ast.AST | None) -> bool:
+    """Whether a call makes a tensor without elements, which stands for nothing rather than for another."""
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    return (isinstance(first, ast.Constant) and first.value == 0) or (isinstance(first, ast.List) and not first.elts)
+
+
 def line_starts(text: str) -> list[int]:
     """Where the lines of a text begin."""
     if "\r" in text:

@@ -378,7 +378,7 @@ def _refine_tensor(frame: Frame, test: ast.Call) -> None:
     value = frame.lookup(test.args[0].id)
     if isinstance(value, Opaque) and (instance or path == "torch.is_tensor"):
         frame.state.env[test.args[0].id] = replace(value, hint="tensor")
-    elif isinstance(value, Unknown) and asks_for_array(test):
+    elif (isinstance(value, Unknown) or (isinstance(value, Opaque) and value.derived)) and asks_for_array(test):
         frame.state.env[test.args[0].id] = Stateful(ARRAY)
 
 

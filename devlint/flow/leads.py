@@ -19,6 +19,7 @@ from devlint.flow.transfers import MOVERS
 from devlint.flow.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
 from devlint.immutable import replace
 from devlint.sites import Operand, Operation
+from devlint.syntax import makes_nothing
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -83,7 +84,8 @@ def is_fresh(value: Value | None) -> bool:
 def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: Value, tensor: bool = False) -> None:
     """On one path a tensor of the default device, on the other ``beside``, where ``tensor`` says that it is one."""
     made = as_tensor(fresh)
-    network = tensor and frame.after_init and isinstance(beside, Unknown)
+    lost = isinstance(beside, Unknown) or (isinstance(beside, Opaque) and beside.derived)
+    network = tensor and frame.after_init and lost
     if made.factory_node is None or _moves_after(frame, node, name):
         return
     if network:
@@ -101,7 +103,12 @@ def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: 
 def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
     """Whether it lives where the caller keeps an argument, or the module: nobody here moved it there."""
     if isinstance(value, Opaque):
-        if value.role is not Role.INPUT or value.hint in _NO_TENSOR or value.derived or "." in value.text:
+        if value.role is not Role.INPUT or value.hint in _NO_TENSOR:
+            return False
+        if value.derived:
+            # what a part of the module makes of tensors is where they are, and here a tensor takes its place
+            return frame.after_init and made.many is True and not makes_nothing(made.factory_node)
+        if "." in value.text:
             return False
         # a tensor takes its place, so it is one; but what kind of function this is has to be seen
         return frame.after_init or (made.many is True and _takes_tensors(frame, value))

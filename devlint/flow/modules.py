@@ -37,6 +37,7 @@ from devlint.flow.values import (
     Function,
     Mapping,
     Module,
+    Named,
     Opaque,
     Sequence,
     Stateful,
@@ -377,7 +378,9 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
     frame.machine.loaders.escape(call.values())
     frame.machine.callers.escape(call.values())
     frame.machine.queue.unseen(frame, call.node)
-    return UNKNOWN
+    # a part of the module works where the module is, and what goes in
+    part = module.text == "self" and frame.after_init and not isinstance(value, Named)
+    return derive(frame, call) if part else UNKNOWN
 
 
 def _hand_over(frame: Frame, call: Call, module: Module, function: Function) -> None:

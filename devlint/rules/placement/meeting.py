@@ -16,6 +16,7 @@ from devlint.device import EACH, LOOP, RETURN, Device, Kind, Role
 from devlint.finding import Severity
 from devlint.immutable import replace
 from devlint.sites import LEADS, Forward, Operand, Operation, Scope
+from devlint.syntax import makes_nothing
 
 MODULE = "module"
 """The role of the operand that is the called module itself."""
@@ -132,6 +133,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     # a 0-dim tensor on the CPU may meet an accelerator
     if stray.many is not True or not other.certain or stray.attribute is not None:
         return None
+    if stray.derived and _cpu(stray.device) == 1 and makes_nothing(stray.factory_node):
+        # on one path it stands for what a call of others makes on the other, and nobody reads it there
+        return None
     crossed = _crossed(stray.device, other.device)
     if _cpu(stray.device) == _cpu(other.device) == 1 and not crossed:
         # on some paths the one, on some the other: nothing says that they meet
@@ -156,7 +160,8 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
 def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None:
     """A write into a part of a tensor, which copies between devices: slow, and the result stays behind."""
     # where the code chose a device, or pinned memory, it may well collect results on the CPU on purpose
-    if target.factory_node is None or not value.certain or not mere(value.device) or not _cpu(target.device):
+    computed = value.certain or (value.derived and site.scope.module and site.operator.startswith("[]"))
+    if target.factory_node is None or not computed or not mere(value.device) or not _cpu(target.device):
         return None
     staged = isinstance(target.factory_node, ast.Call) and any(
         k.arg == "pin_memory" for k in target.factory_node.keywords
