@@ -13,6 +13,7 @@ from devlint.flow import (
     companions,
     holding,
     leads,
+    libraries,
     literals,
     managed,
     names,
@@ -188,15 +189,16 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
         return managed.accelerator(frame, call)
     if path == managed.QUANTIZATION:
         return Stateful(path, node=call.node)
-    if path.startswith(("torchvision.models.", "timm.create_model")) and path.rpartition(".")[2].islower():
-        module = Module(identity(), path, text=path.rpartition(".")[2])
-        place, step = _made_on(frame, call, module)
-        frame.put(module, place, step)
-        return module
     if root in ("torchvision", "torchtext", "torchaudio"):
         frame.machine.samples.transforms(call, path)
         if ".datasets." in path:
             return Stateful(path)
+    network = path.startswith(("torchvision.models.", "timm.create_model")) and path.rpartition(".")[2].islower()
+    if network or libraries.holds_tensors(path):
+        module = Module(identity(), path, text=path.rpartition(".")[2])
+        place, step = _made_on(frame, call, module)
+        frame.put(module, place, step)
+        return module
     if root in _NUMBERS or scalars.counts(call, path):
         return Opaque(f"number@{frame.at(call.node)}", frame.machine.text(call.node), "number")
     if root == "numpy":
@@ -369,7 +371,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         own = module.text == "self" and frame.after_init and (module.oid, DEVICE) not in frame.state.heap
         place = frame.own_place() if own else frame.place_of(module)
         return parameters(name, Tensor(place, many=None, buffer=True, story=frame.story_of(module)))
-    if name == "forward":
+    if name == "forward" or (name == "update" and module.path.startswith("torchmetrics.")):
         return forward(frame, call, module)
     if isinstance(value, Opaque):
         literals.literal_devices(frame, call)
