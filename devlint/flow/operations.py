@@ -24,12 +24,18 @@ Met = tuple[ast.AST, Value, str]
 def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[Met], inplace: bool = False) -> Value:
     """An arithmetic operation or comparison: 0-dim CPU tensors may meet anything."""
     tensors = [met for met in operands if is_tensor(met[1])]
-    clash = meet(frame, node, operator, "operands", tensors)
+    clash = meet(frame, node, operator, "operands", [written(tensors[0]), *tensors[1:]] if inplace and is_tensor(operands[0][1]) else tensors)
     if inplace and is_tensor(operands[0][1]):
         return replace(as_tensor(operands[0][1]), certain=True)
     made = memory.separate(blend(*(met[1] for met in tensors)))
     result = ranked(operator, made, [as_tensor(value) for _, value, _ in operands])
     return stranded(result) if clash else result
+
+
+def written(met: Met) -> Met:
+    """A tensor that an operation writes to, for which there is no exception on account of its dimensions."""
+    node, value, role = met
+    return (node, replace(value, many=True), role) if isinstance(value, Tensor) and value.certain else met
 
 
 def ranked(operator: str, result: Tensor, operands: Sequence[Tensor]) -> Tensor:

@@ -11,7 +11,7 @@ from devlint.flow import draws, factories, literals, memory, mentions, misuse, t
 from devlint.flow.evidence import TENSOR_ONLY
 from devlint.flow.indexing import item
 from devlint.flow.joining import items_of
-from devlint.flow.operations import blend, derived, is_tensor, meet, stranded, tied
+from devlint.flow.operations import blend, derived, is_tensor, meet, stranded, tied, written
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -113,7 +113,7 @@ def _reacting(
         return operands
     reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
     if "self" in entry.rejects_cpu:
-        return reacts
+        return [written(reacts[0]), *reacts[1:]] if name.endswith("_") else reacts
     return [met for met in reacts if met[2] != "self" or not _may_be_on_cpu(frame, met[1])]
 
 

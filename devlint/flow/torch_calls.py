@@ -25,7 +25,7 @@ from devlint.flow import (
     waits,
     wrapping,
 )
-from devlint.flow.operations import blend, meet
+from devlint.flow.operations import blend, is_tensor, meet
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -342,6 +342,15 @@ def _variable(frame: Frame, call: Call, path: str) -> Value:
     return call.positional[0] if call.positional else UNKNOWN
 
 
+def _gradients(frame: Frame, call: Call, path: str) -> Value:
+    """A tuple with a gradient for each input, where that is."""
+    inputs = call.argument(1, "inputs")
+    several = inputs.items if isinstance(inputs, Sequence) else (inputs,)
+    if not several or "allow_unused" in call.keywords or "materialize_grads" in call.keywords:
+        return UNKNOWN  # which of them there are is not known
+    return Sequence(tuple(blend(value) if is_tensor(value) else UNKNOWN for value in several), UNKNOWN)
+
+
 def _compiled(frame: Frame, call: Call, path: str) -> Value:
     first = call.positional[0] if call.positional else UNKNOWN
     return first if isinstance(first, (Module, Opaque, Batches)) else UNKNOWN
@@ -371,6 +380,7 @@ _SPECIAL: dict[str, Callable[[Frame, Call, str], Value]] = {
     "torch.nn.Parameter": _parameter,
     "torch.nn.Buffer": _parameter,
     "torch.autograd.Variable": _variable,
+    "torch.autograd.grad": _gradients,
     "torch.utils.data.TensorDataset": _tensor_dataset,
     "torch.utils.data.Subset": _subset,
     sharing.SAMPLER: _sampler,

@@ -111,13 +111,14 @@ ACCEPTS_CPU: Mapping[str, frozenset[str]] = {
 }
 
 # Checks that FakeTensor leaves out, where CUDA raises. Convolutions: "Input type (torch.cuda.FloatTensor) and weight
-# type (torch.FloatTensor) should be the same", and likewise for the bias.
+# type (torch.FloatTensor) should be the same", and likewise for the bias. Attention adds its mask to scores, or hands it
+# to a kernel that takes CUDA tensors alone.
 _CONVOLUTIONS = tuple(f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3))
 REJECTS_CPU_ON_CUDA: Mapping[str, frozenset[str]] = {
     f"{namespace}.{name}": frozenset({"input", "weight", "bias"})
     for namespace in ("torch", "torch.nn.functional")
     for name in _CONVOLUTIONS
-}
+} | {"torch.nn.functional.scaled_dot_product_attention": frozenset({"query", "key", "value", "attn_mask"})}
 
 # FakeTensor has kernels of its own for these, or stops at the sync. Their CUDA kernels are declared with a check that
 # all tensors are on one device, which the generator makes sure of.
