@@ -24,8 +24,11 @@ Met = tuple[ast.AST, Value, str]
 def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[Met], inplace: bool = False) -> Value:
     """An arithmetic operation or comparison: 0-dim CPU tensors may meet anything."""
     tensors = [met for met in operands if is_tensor(met[1])]
-    clash = meet(frame, node, operator, "operands", [written(tensors[0]), *tensors[1:]] if inplace and is_tensor(operands[0][1]) else tensors)
-    if inplace and is_tensor(operands[0][1]):
+    inplace = inplace and is_tensor(operands[0][1])
+    if inplace:
+        tensors[0] = written(tensors[0])
+    clash = meet(frame, node, operator, "operands", tensors)
+    if inplace:
         return replace(as_tensor(operands[0][1]), certain=True)
     made = memory.separate(blend(*(met[1] for met in tensors)))
     result = ranked(operator, made, [as_tensor(value) for _, value, _ in operands])

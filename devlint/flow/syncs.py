@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _MOVES = frozenset({"cpu", "to"})
 _READERS = frozenset({"item", "tolist", "cpu"})
 """Methods that bring a tensor's values to the host."""
+_BACKWARD = frozenset({"backward", "manual_backward"})
+"""Methods that send a loss backward: its own, that of a wrapper, Lightning's."""
 
 
 def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
@@ -122,15 +124,26 @@ def _region(frame: Frame, node: ast.expr, value: Value) -> str:
 
 
 def _may_wait(frame: Frame, receiver: Value, node: ast.expr, loop: Loop) -> bool:
-    """Whether the receiver is a tensor; a loss is one by its ``backward()``."""
+    """Whether the receiver is a tensor; a loss is one that goes backward."""
     if isinstance(receiver, (Tensor, Batches)):
         return True
     name = node.id if isinstance(node, ast.Name) else ""
-    return bool(name) and any(_is_backward(inner, name) for inner in frame.machine.rounds(loop.node).inside)
+    return bool(name) and any(_goes_backward(inner, name) for inner in frame.machine.rounds(loop.node).inside)
 
 
-def _is_backward(node: ast.AST, name: str) -> bool:
-    """Whether a node is ``name.backward``."""
-    if not isinstance(node, ast.Attribute) or node.attr != "backward":
+def _goes_backward(node: ast.AST, name: str) -> bool:
+    """Whether it is ``name.backward()``, ``scaler.scale(name / 2).backward()`` or ``accelerator.backward(name)``."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    return isinstance(node.value, ast.Name) and node.value.id == name
+    if node.func.attr not in _BACKWARD:
+        return False
+    return any(_is_made_of(part, name) for part in (node.func.value, *node.args))
+
+
+def _is_made_of(node: ast.expr, name: str) -> bool:
+    """Whether an expression is a name, scaled or not."""
+    if isinstance(node, ast.BinOp):
+        return _is_made_of(node.left, name) or _is_made_of(node.right, name)
+    if isinstance(node, ast.Call):
+        return any(_is_made_of(argument, name) for argument in node.args)
+    return isinstance(node, ast.Name) and node.id == name

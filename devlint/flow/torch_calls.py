@@ -345,7 +345,7 @@ def _variable(frame: Frame, call: Call, path: str) -> Value:
 def _gradients(frame: Frame, call: Call, path: str) -> Value:
     """A tuple with a gradient for each input, where that is."""
     inputs = call.argument(1, "inputs")
-    several = inputs.items if isinstance(inputs, Sequence) else (inputs,)
+    several = inputs.items if isinstance(inputs, Sequence) else (inputs or UNKNOWN,)
     if not several or "allow_unused" in call.keywords or "materialize_grads" in call.keywords:
         return UNKNOWN  # which of them there are is not known
     return Sequence(tuple(blend(value) if is_tensor(value) else UNKNOWN for value in several), UNKNOWN)

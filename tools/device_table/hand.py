@@ -111,8 +111,8 @@ ACCEPTS_CPU: Mapping[str, frozenset[str]] = {
 }
 
 # Checks that FakeTensor leaves out, where CUDA raises. Convolutions: "Input type (torch.cuda.FloatTensor) and weight
-# type (torch.FloatTensor) should be the same", and likewise for the bias. Attention adds its mask to scores, or hands it
-# to a kernel that takes CUDA tensors alone.
+# type (torch.FloatTensor) should be the same", and likewise for the bias. Attention adds its mask to scores, or hands
+# it to a kernel that takes CUDA tensors alone.
 _CONVOLUTIONS = tuple(f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3))
 REJECTS_CPU_ON_CUDA: Mapping[str, frozenset[str]] = {
     f"{namespace}.{name}": frozenset({"input", "weight", "bias"})

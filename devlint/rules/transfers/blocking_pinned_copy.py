@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from devlint import traces
 from devlint.device import Kind
@@ -13,13 +14,15 @@ from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.creating import reads_the_host
 from devlint.rules.transfers.pinned import (
     can_be_released,
+    parts_of,
     pins_inline,
     reads_pinned,
     release,
     released_in_time,
     released_safely,
+    root,
 )
-from devlint.sites import Load, Site, Transfer
+from devlint.sites import Load, Site, Step, Transfer
 from devlint.traces import Traces
 
 _SETTABLE = frozenset({"accelerate", "transformers"})
@@ -35,10 +38,10 @@ class BlockingPinnedCopy(Rule):
 
     ## What it does
     Reports `.to(device)` and `.cuda()` without `non_blocking=True` on the batches of a loader with `pin_memory=True`,
-    or on what the code itself has pinned, in a loop or in a function that a loop of steps calls; also `.cuda(True)`,
-    which takes the flag for a device. In an audit also copies by accelerate and transformers, which can be told not to
-    wait. Where the rule is selected by its code, its name or a prefix, also copies of what the code makes of arrays or
-    numbers in each step, and has not pinned.
+    or on what the code itself has pinned, in a loop or in a function that a loop of steps calls; on a part of a batch
+    beside other parts that are copied with it; also `.cuda(True)`, which takes the flag for a device. In an audit also
+    copies by accelerate and transformers, which can be told not to wait. Where the rule is selected by its code, its
+    name or a prefix, also copies of what the code makes of arrays or numbers in each step, and has not pinned.
 
     ## Why it matters
     Pinning is half of it: a copy from pinned memory can run while Python goes on, but only if the code does not ask to
@@ -64,8 +67,8 @@ class BlockingPinnedCopy(Rule):
     ## When it stays silent
     - `non_blocking` is given, whatever its value.
     - The copy is not made at every step, or not to a device that reads pinned memory.
-    - Whether the memory is pinned is not known, unless the code itself makes the tensor of values of the host, and
-      writes nothing into it.
+    - Whether the memory is pinned is not known, unless other parts of the batch are copied with `non_blocking=True`, or
+      the code itself makes the tensor of values of the host, and writes nothing into it.
 
     ## Fix safety
     Adding `non_blocking=True` is safe where the device is `cuda` or the CPU and the function does not write into the
@@ -88,6 +91,7 @@ class BlockingPinnedCopy(Rule):
     def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
         super().__init__(source, target_torch)
         self._told: set[ast.AST] = set()
+        self._batches: dict[ast.AST, _Parts] = {}
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report for each copy that every step waits for, and need not."""
@@ -97,6 +101,37 @@ class BlockingPinnedCopy(Rule):
                 yield from self._judge(move)
         elif isinstance(site, Transfer):
             yield from self._judge(site)
+            yield from self._beside(site)
+
+    def _beside(self, site: Transfer) -> Iterable[Report]:
+        """A report for each part of a batch that is waited for, once another part is known not to be."""
+        loop = site.scope.loop
+        if site.pinned is not None or not site.scope.step or site.scope.sometimes or not isinstance(loop, ast.For):
+            return
+        if not reads_pinned(site.target) or root(site.value.node) not in parts_of(loop):
+            return
+        parts = self._batches.setdefault(loop, _Parts())
+        if site.non_blocking:
+            parts.free = parts.free or site.node
+        elif site.kind != "module" and site.value.device.accelerates() is not True and can_be_released(site):
+            parts.waiting.append(site)
+        while parts.free is not None and parts.waiting:
+            waiting = parts.waiting.pop()
+            if waiting.node not in self._told:
+                self._told.add(waiting.node)
+                yield self._inconsistent(waiting, parts.free)
+
+    def _inconsistent(self, site: Transfer, free: ast.AST) -> Report:
+        text = short(site.value.text, "")
+        what = f"`{text}`" if text else "this part of the batch"
+        return Report(
+            site.node,
+            f"the host waits for each copy of {what} to {site.target}, and not for other parts of the batch",
+            label="waits for the copy",
+            steps=(Step(free, "does not wait"),),
+            help=f"let it go on, too: `.{site.spelled}(..., non_blocking=True)`",
+            fix=self._fix(site),
+        )
 
     def _judge(self, site: Transfer) -> Iterable[Report]:
         if site.node in self._told or site.non_blocking or not site.repeated:
@@ -153,6 +188,14 @@ class BlockingPinnedCopy(Rule):
             return None
         applicability = Applicability.SAFE if released_safely(self, site) else Applicability.UNSAFE
         return Fix("Add `non_blocking=True`", (edit,), applicability)
+
+
+@dataclass
+class _Parts:
+    """The copies of a batch: one that nobody waits for, and those that are waited for."""
+
+    free: ast.AST | None = None
+    waiting: list[Transfer] = field(default_factory=list)
 
 
 def _assembled(site: Transfer) -> bool:

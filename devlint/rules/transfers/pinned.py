@@ -64,11 +64,20 @@ def released_safely(rule: Rule, site: Transfer) -> bool:
 
 def released_in_time(rule: Rule, site: Transfer) -> bool:
     """Whether the function never writes into the host's tensor, which may not have been read by then."""
-    root = _root(site.value.node)
-    return root not in _written(around(rule.source, site.node))
+    return root(site.value.node) not in _written(around(rule.source, site.node))
 
 
-def _root(node: ast.AST) -> str:
+@lru_cache(maxsize=8)
+def parts_of(loop: ast.For) -> frozenset[str]:
+    """The names of what a loop takes one by one, and of what its body unpacks that into."""
+    found = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    for statement in loop.body:
+        if isinstance(statement, ast.Assign) and root(statement.value) in found:
+            found.update(node.id for node in ast.walk(statement.targets[0]) if isinstance(node, ast.Name))
+    return frozenset(found)
+
+
+def root(node: ast.AST) -> str:
     """The name that an expression hangs on."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
@@ -78,14 +87,14 @@ def _root(node: ast.AST) -> str:
 @lru_cache(maxsize=8)
 def _written(scope: ast.AST) -> frozenset[str]:
     """The names that something is written into, or into what hangs on them."""
-    return frozenset(root for node in ast.walk(scope) for root in _written_by(node))
+    return frozenset(name for node in ast.walk(scope) for name in _written_by(node))
 
 
 def _written_by(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
-            yield _root(node.func.value)
+            yield root(node.func.value)
     elif isinstance(node, ast.AugAssign):
-        yield _root(node.target)
+        yield root(node.target)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-        yield _root(node)
+        yield root(node)
