@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from devlint.simulator.tensor import attributes_of, set_attributes
+
 
 def install() -> None:
     """Let ``Module.to`` swap a parameter's contents with those of the moved one."""
@@ -31,5 +33,7 @@ def swap(first: Any, second: Any) -> None:
         setattr(first, name, getattr(second, name))
         setattr(second, name, value)
     first.__class__, second.__class__ = second.__class__, first.__class__
-    first.__dict__, second.__dict__ = second.__dict__, first.__dict__
+    ours, theirs = attributes_of(first), attributes_of(second)
+    set_attributes(first, theirs)
+    set_attributes(second, ours)
     torch._C._swap_tensor_impl(first, second)

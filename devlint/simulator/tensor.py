@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 _make = torch.Tensor._make_wrapper_subclass
 _data: Any = torch.Tensor.data
 _native_device: Any = torch._C.TensorBase.device.__get__
+_attributes: Any = next(vars(base)["__dict__"] for base in torch.Tensor.__mro__ if "__dict__" in vars(base))
 _text: Any = torch._tensor_str._str
 _contents: Any = torch._tensor_str._tensor_str
+OWN = ("host", "_is_param", "_class_on_host")
+"""What only the attributes of a simulated tensor hold."""
 _dispatch: Callable[..., Any] | None = None
 on_made: Callable[[torch.Tensor, int], object] | None = None
 """Called with the host tensor and the device of each simulated tensor that is made."""
@@ -108,6 +111,16 @@ class SimulatedTensor(torch.Tensor):
             plain = host.requires_grad_(self.requires_grad)
         return plain.__reduce_ex__(protocol)
 
+    @property
+    def __dict__(self) -> dict[str, Any]:
+        """The attributes; those of another tensor may be put in their place, as fastai does."""
+        return attributes_of(self)
+
+    @__dict__.setter
+    def __dict__(self, value: dict[str, Any]) -> None:
+        own = {name: known for name, known in attributes_of(self).items() if name in OWN}
+        set_attributes(self, {**{name: item for name, item in value.items() if name not in OWN}, **own})
+
     def data_ptr(self) -> int:
         """The address of the host tensor."""
         return self.host.data_ptr()
@@ -159,6 +172,16 @@ class SimulatedTensor(torch.Tensor):
         _data.__set__(self, value)
         if isinstance(value, SimulatedTensor):
             self.host = value.host
+
+
+def attributes_of(tensor: torch.Tensor) -> dict[str, Any]:
+    """All attributes that a tensor holds itself."""
+    return _attributes.__get__(tensor)  # type: ignore[no-any-return]  # typed as Any
+
+
+def set_attributes(tensor: torch.Tensor, value: dict[str, Any]) -> None:
+    """Put others in the place of all of them."""
+    _attributes.__set__(tensor, value)
 
 
 def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:

@@ -16,11 +16,10 @@ from torch.nn import parameter
 from devlint.auditor.patches import Patches
 from devlint.simulator.backend import SimulatedTensor
 from devlint.simulator.masquerade import devices
+from devlint.simulator.tensor import OWN
 
 _native: Any = torch.Tensor.data
 _Uninitialized: Any = vars(parameter)["UninitializedTensorMixin"]
-_OWN = ("host", "_is_param", "_class_on_host")
-"""What only the dictionary of a simulated tensor holds."""
 
 
 def become(tensor: torch.Tensor, value: torch.Tensor) -> None:
@@ -39,7 +38,7 @@ def become(tensor: torch.Tensor, value: torch.Tensor) -> None:
         kind: type = SimulatedTensor
     else:
         kind = own.get("_class_on_host", torch.nn.Parameter if own.get("_is_param") else torch.Tensor)
-        for name in _OWN:
+        for name in OWN:
             own.pop(name, None)
     torch._C._swap_tensor_impl(tensor, fresh)
     tensor.__class__ = kind

@@ -468,3 +468,57 @@ def _() -> None:
         thread.join()
     assert results == [3.0] * 4
     assert torch.ones(2, device=d).share_memory_().is_shared()
+
+
+class Picture(torch.Tensor):
+    """As the images of torchvision and fastai are."""
+
+    def doubled(self):
+        return self * 2
+
+
+class Grey(Picture):
+    pass
+
+
+class Labelled(torch.Tensor):
+    @staticmethod
+    def __new__(cls, data, label):
+        made = torch.Tensor._make_subclass(cls, data)
+        made.label = label
+        return made
+
+
+@idiom("a class derived from Tensor moves with its class")
+def _() -> None:
+    here = torch.ones(2, 3).as_subclass(Picture)
+    there = here.to(d)
+    assert isinstance(there, Picture)
+    assert there.is_cuda
+    assert isinstance((there + 1).doubled(), Picture)
+    assert isinstance(there[0].sum(), Picture)
+    assert there.sum().item() == 6
+    assert type(there.cpu()) is Picture
+    assert type(there).__name__ == "Picture"
+    assert not isinstance(there.as_subclass(torch.Tensor), Picture)
+
+
+@idiom("a tensor on the device becomes one of a derived class, and gradients pass")
+def _() -> None:
+    weight = torch.ones(3, device=d, requires_grad=True)
+    picture = weight.as_subclass(Grey)
+    assert isinstance(picture, Grey)
+    assert isinstance(picture + torch.ones(3, device=d).as_subclass(Picture), Grey)
+    (picture * 3).sum().backward()
+    assert weight.grad.tolist() == [3, 3, 3]
+    labelled = Labelled(torch.ones(2, device=d), 7)
+    assert (labelled.label, labelled.device.type, labelled.requires_grad) == (7, "cuda", False)
+    assert nn.Linear(3, 2).cuda()(picture).doubled().is_cuda
+    labelled.__dict__ = {"label": 8}  # as fastai hands on what is known of an image
+    assert (labelled.label, labelled.sum().item()) == (8, 2)
+
+
+@idiom("tensors of a derived class refuse to meet", raises="Expected all tensors to be on the same device")
+def _() -> None:
+    picture = torch.ones(3).as_subclass(Picture)
+    picture.cuda() + picture
