@@ -56,6 +56,8 @@ class Interval:
     """When an optimizer stepped last."""
     later: bool = False
     """Whether its loader has fed an evaluation step before."""
+    ahead: Pending = field(default_factory=dict)
+    """What followed an evaluation and is of the next training step: the batch that was read before the evaluation."""
     waited: float = 0.0
     """How long the loop waited for its loaders."""
     owed: int = 0
@@ -132,8 +134,9 @@ def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, kn
         return _evaluation(interval, pending, ending, idle, known)
     if interval.owed and interval.forward:
         last, single = _split(merged([interval.own, pending]), lambda what: known(what, "eval"))
-        # the next batch of the loop of training steps that the evaluation has interrupted
         ahead, single = _split(single, lambda what: what.loader is not None and known(what, "train"))
+        if ending != "run":
+            interval.ahead, ahead = ahead, {}
         return [
             Share(merged([interval.fetched, interval.lead, last]), "eval", True),
             *_shares(Share(ahead, "train", False), Share(single, idle, False)),

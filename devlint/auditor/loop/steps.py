@@ -266,6 +266,7 @@ class LoopSteps:
         """An interval of a loader, into which one goes that was no step; with ``lead``, as far as it recurs."""
         interval = Interval("loader", self._clock(), self._idle(), "own", loader)
         interval.later = loader in self._evaluating_loaders
+        interval.fetched = self._interval.ahead
         if before is not None:
             self._cut()
             interval.started, interval.waited = before.started, before.waited
