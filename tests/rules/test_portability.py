@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from textwrap import indent
 
 import pytest
 
@@ -319,6 +320,40 @@ def test_load_for_a_module_that_keeps_the_tensors_is_not_fixed_safely(
     assert finding.fix is not None
     assert finding.fix.applicability is applicability
     assert ("copies" in finding.help) is (applicability is Applicability.SAFE)
+
+
+RESTORED = {
+    "as it is": "net.load_state_dict(torch.load(path)['net'])",
+    "beside numbers": "c = torch.load(path)\nnet.load_state_dict(c['net'])\nprint(len(c))\nepoch = c['epoch'] + 1",
+    "asked for keys": "c = torch.load(path)\nif 'net' in c:\n    c = c['net']\nassert c.keys()\nnet.load_state_dict(c)",
+    "changed before": "c = torch.load(path)\nc.pop('head')\ndel c['mean']\nc['new'] = 1\nnet.load_state_dict(c)",
+    "renamed": "c = torch.load(path)\nc = {k[7:]: v for k, v in c.items()}\nnet.load_state_dict(c)",
+    "looked through": "c = torch.load(path)\nfor k, v in c.items():\n    print(k, v.shape)\nnet.load_state_dict(c)",
+}
+KEPT = {
+    "returned": "c = torch.load(path)\nnet.load_state_dict(c['net'])\nreturn c['mean']",
+    "an attribute": "c = torch.load(path)\nnet.load_state_dict(c['net'])\nnet.mean = c['mean']",
+    "under another name": "c = torch.load(path)\nnet.load_state_dict(c['net'])\nm = c['mean']\nuse(m)",
+    "handed on": "c = torch.load(path)\nuse(c)\nnet.load_state_dict(c)",
+    "on the other path": "if net:\n    c = torch.load(path)\n    use(c)\nelse:\n    c = {}\n    net.load_state_dict(c)",
+    "an item of another": "c = torch.load(path)\nd = {}\nd['c'] = c\nnet.load_state_dict(c)\nuse(d)",
+}
+
+
+@pytest.mark.parametrize("code", RESTORED.values(), ids=RESTORED)
+def test_load_that_only_goes_into_a_module_is_fixed_safely(code: str) -> None:
+    assert _applicability(code) is Applicability.SAFE
+
+
+@pytest.mark.parametrize("code", KEPT.values(), ids=KEPT)
+def test_load_of_which_something_is_kept_is_not_fixed_safely(code: str) -> None:
+    assert _applicability(code) is Applicability.UNSAFE
+
+
+def _applicability(code: str) -> Applicability:
+    (finding,) = check_source("import torch\n\n\ndef f(net, path, use):\n" + indent(code, "    ") + "\n")
+    assert finding.fix is not None
+    return finding.fix.applicability
 
 
 def test_load_of_little_weight_is_a_hint() -> None:

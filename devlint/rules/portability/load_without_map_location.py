@@ -10,6 +10,7 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import statement_of
+from devlint.rules.portability.restoring import only_restored
 from devlint.sites import ApiCall, Site
 
 # The functions, each with the position of map_location among its parameters.
@@ -96,6 +97,7 @@ class LoadWithoutMapLocation(Rule):
             if "torch.from_numpy" in used:
                 return
             mild = not used & _USES
+        safe = state and only_restored(self.source, site.node)
         yield Report(
             site.node,
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
@@ -103,7 +105,7 @@ class LoadWithoutMapLocation(Rule):
             severity=Severity.INFO if mild or edits.in_test(self.source, site.scope) else None,
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state else ""),
-            fix=None if nothing else self._fix(site, place, Applicability.SAFE if state else Applicability.UNSAFE),
+            fix=None if nothing else self._fix(site, place, Applicability.SAFE if safe else Applicability.UNSAFE),
         )
 
     def _fix(self, site: ApiCall, place: str, applicability: Applicability) -> Fix | None:
