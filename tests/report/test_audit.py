@@ -206,6 +206,21 @@ def test_ranks_that_differ_show_a_range() -> None:
     assert "rank 1: killed; this is what was known after 3.00 s" in text
 
 
+def test_the_head_names_the_devices_of_all_ranks_and_says_run_once() -> None:
+    (process,) = records.cnn().processes
+    others = (replace(process, pid=2, role="loader worker", steps=Steps()),)
+    ranks = tuple(
+        replace(
+            process, pid=10 + rank, role="rank", rank=rank, models=replace(process.models, devices=(f"cuda:{rank}",))
+        )
+        for rank in (0, 1)
+    )
+    text = report(replace(records.cnn(), processes=(*ranks, *others)))
+    assert re.search(r"\n  model .* on cuda:0 and cuda:1\n", text)
+    assert len(re.findall(r"\n  run  ", text)) == 1
+    assert "\n             with 1 loader worker\n  started " in text
+
+
 def test_what_the_processes_did_that_did_not_train() -> None:
     """Hogwild: children train, the main process evaluates; a worker of a pool only copies."""
     (process,) = records.cnn().processes

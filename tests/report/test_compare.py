@@ -277,6 +277,11 @@ def test_every_item_is_there_once(before: list[str], after: list[str]) -> None:
     assert same == sum(min(before.count(text), after.count(text)) for text in {*before})
 
 
+def test_control_characters_of_a_record_do_not_reach_the_terminal() -> None:
+    strange = replace(records.cnn(), started="2026\x1b[2J", command=("a\x1bb",))
+    assert "\x1b" not in shown(of(strange, strange), 80)
+
+
 @settings(PATIENCE, max_examples=30)
 @given(RECORDS, RECORDS, st.integers(1, 160))
 def test_any_two_records_can_be_compared(before: Record, after: Record, width: int) -> None:

@@ -144,7 +144,8 @@ def _model(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
         parts = [listed(models.outermost, 4)]
         parts += [f"{_millions(models.parameters)} parameters"] if models.parameters else []
         parts += [listed(models.dtypes, 3)] if models.dtypes else []
-        parts += [f"on {listed(models.devices, 4)}"] if models.devices else []
+        devices = dict.fromkeys(device for each in trainers(record) for device in each.models.devices)
+        parts += [f"on {listed(list(devices), 4)}"] if devices else []
         parts += [f"autocast to {models.autocast}"] if models.autocast else []
         parts += [f"placed by {models.managed}"] if models.managed else []
         yield "model", ", ".join(parts)
@@ -187,8 +188,6 @@ def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
         seconds = max(process.seconds for process in group)
         after = f" after {duration(seconds)}" if seconds > 0 and not record.simulated else ""
         yield "run", who + text.replace(_AFTER, after)
-    if record.started:
-        yield "started", record.started[:16].replace("T", " ")
     helpers = Counter(process.role for process in record.processes)
     counts = (
         [plural(helpers["child"], "subprocess", "subprocesses")]
@@ -198,6 +197,8 @@ def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     counts += [plural(helpers["loader worker"], "loader worker")] if helpers["loader worker"] else []
     if counts:
         yield "run", f"with {listed(counts)}"
+    if record.started:
+        yield "started", record.started[:16].replace("T", " ")
 
 
 def _who(group: list[Process]) -> str:

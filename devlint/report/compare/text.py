@@ -54,7 +54,7 @@ def _head(found: Comparison, paint: Paint) -> Iterator[str]:
 
 
 def _run(record: Record) -> str:
-    return ", ".join(filter(None, [command(record), record.started[:16].replace("T", " ")]))
+    return ", ".join(filter(None, [command(record), one_line(record.started[:16].replace("T", " "))]))
 
 
 def _findings(found: Comparison, paint: Paint) -> Iterator[str]:
