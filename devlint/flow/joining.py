@@ -212,13 +212,10 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
     moved = first if first.story else second
     fresh = first if first.factory else second if second.factory else None
     known = first.attribute or second.attribute
+    number = _number(first, second)
     return Tensor(
         device=first.device if first.device == second.device else device.choice(guard, first.device, second.device),
-        many=first.many
-        if first.many == second.many
-        else None
-        if False in (first.many, second.many)
-        else (first.many or second.many),
+        many=first.many if first.many == second.many else None if number else (first.many or second.many),
         rank=first.rank if first.rank == second.rank else None,
         certain=first.certain or second.certain,
         story=first.story if first.story == second.story else _stories(moved.story, second.story),
@@ -233,9 +230,15 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         derived=first.derived or second.derived,
         grad=first.grad if first.grad == second.grad else "graph",
         near=first.near if first.near == second.near else device.UNKNOWN,
+        number=number,
         kept=first.kept if second.kept else None,
         pinned=first.pinned if second.pinned else None,
     )
+
+
+def _number(first: Tensor, second: Tensor) -> bool:
+    """Whether a tensor surely has no dimensions on one of two paths, and may have some on the other."""
+    return first.number or second.number or (first.many != second.many and False in (first.many, second.many))
 
 
 def _alternatives(first: Tensor, second: Tensor) -> tuple[ast.AST, ...]:

@@ -162,6 +162,8 @@ class Tensor(Value):
     """"parameter" or "leaf" where it collects gradients, "graph" where it may be computed from such."""
     near: Device = NOWHERE
     """Where it probably is, where nothing surer is known."""
+    number: bool = False
+    """Whether it has no dimensions on some path: on the CPU, such a one may meet an accelerator."""
     kept: Step | None = None
     """Where ``__init__`` keeps it, on the CPU, in an attribute of an object that is no module."""
     pinned: Step | None = None
