@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from devlint.rules.blocks import function_at, statement_of
-from devlint.rules.origins import sent_to_cuda
+from devlint.rules.origins import sent_to_cuda, words
 from devlint.sites import is_of_tests
 
 if TYPE_CHECKING:
@@ -98,15 +98,17 @@ def _comma(call: cst.Call) -> cst.Comma:
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
-def device_at_hand(scope: Scope, without: Collection[str] = ()) -> str:
+def device_at_hand(source: SourceText, scope: Scope, without: Collection[str] = ()) -> str:
     """The best device expression of the scope that is not an attribute of ``without``, empty where there is none."""
-    devices = filter(_DEVICE.fullmatch, scope.devices)
-    return next((text for text in devices if text.rpartition(".")[0] not in without), "")
+    for text in filter(_DEVICE.fullmatch, scope.devices):
+        if text.rpartition(".")[0] not in without and text not in words(source.tree):
+            return text
+    return ""
 
 
 def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> str:
     """The device at hand to say in the place of CUDA: not that of what goes there, nor of what that is made of."""
-    return device_at_hand(scope, sent_to_cuda(around(source, node)))
+    return device_at_hand(source, scope, sent_to_cuda(around(source, node)))
 
 
 def moves_to_cuda_by_name(function: str) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from devlint.device import parse
 from devlint.flow.lookups import DESCRIPTIONS
 
 _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
@@ -20,6 +21,22 @@ def sent_to_cuda(around: ast.AST) -> frozenset[str]:
     calls = (node for node in ast.walk(around) if isinstance(node, ast.Call))
     moved = (call.func.value for call in calls if isinstance(call.func, ast.Attribute) and _goes_to_cuda(call))
     return frozenset(name for value in moved for name in made_of(value, around))
+
+
+@lru_cache(maxsize=4)
+def words(tree: ast.AST) -> frozenset[str]:
+    """What a file compares with words that are no devices, such as ``self.device == "gpu"``, and keeps all the same."""
+    found: set[str] = set()
+    replaced: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and isinstance(node.left, (ast.Name, ast.Attribute)):
+            given = [part.value for part in ast.walk(node.comparators[0]) if isinstance(part, ast.Constant)]
+            if any(isinstance(text, str) and text and parse(text) is None for text in given):
+                found.add(ast.unparse(node.left))
+        elif isinstance(node, ast.If):
+            stores = (target for part in node.body if isinstance(part, ast.Assign) for target in part.targets)
+            replaced.update(ast.unparse(target) for target in stores)
+    return frozenset(found - replaced)
 
 
 def _goes_to_cuda(call: ast.Call) -> bool:

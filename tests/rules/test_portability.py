@@ -152,9 +152,25 @@ def test_a_part_of_a_tensor_is_not_moved_to_where_the_tensor_is(text: str, devic
 
 @pytest.mark.parametrize("name", ["rank", "global_rank", "gpu_id", "device_ids", "device_id", "args.local_rank"])
 def test_a_number_is_no_device_to_name(name: str) -> None:
-    assert not edits.device_at_hand(Scope(devices=(name,)))
+    source = source_of("")
+    assert not edits.device_at_hand(source, Scope(devices=(name,)))
     for good in ("device", "args.device", "self._device", "DEVICE", "dev", "cuda_device", "device1"):
-        assert edits.device_at_hand(Scope(devices=(name, good))) == good
+        assert edits.device_at_hand(source, Scope(devices=(name, good))) == good
+
+
+@pytest.mark.parametrize(
+    ("test", "told"),
+    [
+        ('if device == "gpu":\n        x = x.cuda()', ""),
+        ('if device in ("gpu", "cpu"):\n        print(device)\n    x = x.cuda()', ""),
+        ('if device != "cpu":\n        x = x.cuda()', "device"),
+        ('if device == "auto":\n        device = "mps"\n    x = x.cuda()', "device"),
+    ],
+)
+def test_a_word_that_torch_does_not_know_is_no_device_to_name(test: str, told: str) -> None:
+    # seen in YOLOX: `self.device` is "gpu" or "cpu"
+    source = source_of(f"import torch\n\ndef f(x: torch.Tensor, device):\n    {test}\n    return x\n")
+    assert edits.device_instead_of_cuda(source, call_in(source, "cuda"), Scope(devices=("device",))) == told
 
 
 def test_call_says_what_is_wrong_and_how_bad() -> None:

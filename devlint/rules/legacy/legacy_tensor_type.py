@@ -103,7 +103,7 @@ class LegacyCudaTensorType(Rule):
         if default or spelled.rpartition(".")[2] != site.path.rpartition(".")[2]:
             # under another name: told where it was given that; or a part of what is told of set_default_tensor_type
             return
-        dtype, device = _DTYPES.get(kind, ""), edits.device_at_hand(site.scope)
+        dtype, device = _DTYPES.get(kind, ""), edits.device_at_hand(self.source, site.scope)
         mild = site.scope.guarded or edits.in_test(self.source, site.scope)
         fails = "" if site.scope.guarded else ", and fails without it"
         new = f"`dtype=torch.{dtype}` and `device=`" if dtype else "a dtype and a device"

@@ -103,7 +103,7 @@ class MoveBreaksLeaf(Rule):
         made = site.value.node
         if call is None or not isinstance(made, ast.Call):
             return None
-        text = _rewritten(call, edits.device_at_hand(site.scope))
+        text = _rewritten(call, edits.device_at_hand(self.source, site.scope))
         if not text:
             return None
         return Fix("Move first, and make a leaf of the result", (self.replace(site.node, text),), Applicability.UNSAFE)

@@ -89,7 +89,7 @@ class LoadWithoutMapLocation(Rule):
         used = _uses(self.source, site.node)
         saved = bool(used) and all(name.rpartition(".")[2] == "save" for name in used)
         # what is only written to a file again had better not depend on the machine
-        device = "" if state or saved else edits.device_at_hand(site.scope)
+        device = "" if state or saved else edits.device_at_hand(self.source, site.scope)
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
         mild = site.purpose == "dataset" or site.function != "torch.load" or _from_here(self.source, site.node)
