@@ -33,6 +33,7 @@ _TENSORS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$"
 )
 _OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
+_CONTAINER = re.compile(r"(?:[\w.]*Optional\[)?(?:\w+\.)*(?:[Ll]ist|[Dd]ict|[Tt]uple|Sequence|Iterable|Mapping)\b")
 _FOREIGN_ANNOTATION = re.compile(r"(?:typing\.)?(?:Optional\[)?(?:tf|tensorflow|jnp|jax|paddle|mx)\.[\w.]+\]?")
 _DEVICE_NAME = re.compile(
     r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device", re.IGNORECASE
@@ -56,10 +57,11 @@ def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
     found = {name: "tensor" for name in _shown_tensors(info) if name not in others}
     found.update(dict.fromkeys(_on_the_host(info.calls), "host"))
     if forward and len(arguments.args) > 1:
-        first = arguments.args[1].arg
-        if first not in found and not _is_container(info.nodes, first):
+        first = arguments.args[1]
+        said = _container_said(first)
+        if first.arg not in found and (not said or "Tensor" in said) and not _is_container(info.nodes, first.arg):
             # of a batch of unknown size nobody names the samples
-            found[first] = "tensors" if _is_unpacked(info, first) else "tensor"
+            found[first.arg] = "tensors" if said or _is_unpacked(info, first.arg) else "tensor"
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         hint = _annotated(argument)
         if hint:
@@ -92,6 +94,12 @@ def _annotated_as(text: str) -> str:
     if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text):
         return "tensor"
     return ""
+
+
+def _container_said(argument: ast.arg) -> str:
+    """The annotation, if it begins with something that holds others."""
+    text = "" if argument.annotation is None else names.code(argument.annotation)
+    return text if _CONTAINER.match(text) else ""
 
 
 def may_be_none(annotation: ast.expr) -> bool:

@@ -182,6 +182,27 @@ def test_a_device_at_hand_goes_before_the_modules_own() -> None:
     assert beside(operand("scores", PLACE), Scope(devices=("self.device",))) == "self.device"
 
 
+@pytest.mark.parametrize(
+    ("annotation", "told"),
+    [
+        ("torch.Tensor", "inputs.device"),
+        ("Data", "inputs.device"),
+        ("Sequence[Union[list, torch.Tensor]]", "next(self.parameters()).device"),
+        ("Optional[typing.Dict[str, Any]]", "next(self.parameters()).device"),
+    ],
+)
+def test_what_is_said_to_hold_others_has_no_device(annotation: str, told: str) -> None:
+    text = (
+        "import torch\nfrom torch import nn\n\nclass Sum(nn.Module):\n    def __init__(self, width):\n"
+        "        super().__init__()\n        self.weight = nn.Parameter(torch.ones(width))\n\n"
+        f"    def forward(self, inputs: {annotation}):\n"
+        "        total = None\n        for values, weight in zip(inputs, self.weight):\n"
+        "            total = weight * torch.FloatTensor(values)\n        return total\n"
+    )
+    (finding,) = (finding for finding in check_source(text) if finding.code == "DVL103")
+    assert f"`.to({told})`" in str(finding.help)
+
+
 def test_factories_that_take_a_device() -> None:
     assert takes_device("torch.zeros")
     assert not any(map(takes_device, ("torch.FloatTensor", "torch.Tensor", "torch.from_numpy", "torch.load", "")))
