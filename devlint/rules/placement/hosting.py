@@ -42,6 +42,9 @@ def absence(site: HostRead, operand: Operand) -> Absence | None:
     verb = "can be" if not _chosen(device) and any(leaf.kind is Kind.CPU for leaf in device.leaves()) else "is"
     roles = {leaf.role for leaf in device.leaves()}
     if roles <= {None, Role.DEVICE}:
+        if operand.derived:
+            # what made it fails, or was dropped: of that another rule tells
+            return None
         # nothing but a tensor goes where lengths go, or has the method
         proven = operand.certain or site.kind == "lengths" or site.reader == NUMPY
         sure = verb == "is" and proven
