@@ -24,6 +24,9 @@ GENERATOR = "generator"
 """The kind of an operation that draws numbers, and the role of the operand that it draws them with."""
 ASKED = frozenset({"half", "unplaced"})
 """The kinds of operations of which only those hear who ask: what is placed here and not there may be meant so."""
+_STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
+"""The methods that torch and Lightning give what is on the module's device."""
+_OF_A_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
 _LONGEST_TEXT = 60
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*|\[[\w'\"]+\])*")
 
@@ -145,6 +148,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     if not mere(other.device):
         return Meeting(stray, other, severity)
     aware = (scope.module or scope.device_aware) and not other.derived
+    if _is_field(other.node) and scope.function not in _STEPS:
+        # options, samples that are yet to be moved, a state dict: only a step is given batches that are where it works
+        aware = False
     if stray.device.guard.startswith(RETURN):
         # a helper leaves early, for a case that may never come here
         aware = False
@@ -155,6 +161,18 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
         return Meeting(stray, other, Severity.WARNING if aware else Severity.INFO, creation=stray.factory_node)
     # in a function that knows nothing of devices, an argument may well be meant to be on the CPU
     return Meeting(stray, other, severity) if aware else None
+
+
+def _is_field(node: ast.AST) -> bool:
+    """Whether something is a part by name of something else, as it came: ``batch["ids"]``, ``options.weights[1:]``."""
+    fields = 0
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Attribute):
+            fields += node.attr not in _OF_A_TENSOR
+        elif isinstance(node.slice, ast.Constant):
+            fields += isinstance(node.slice.value, str)
+        node = node.value
+    return isinstance(node, ast.Name) and fields > (node.id == "self")
 
 
 def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None:
