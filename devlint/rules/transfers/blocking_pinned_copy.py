@@ -106,6 +106,9 @@ class BlockingPinnedCopy(Rule):
     def _beside(self, site: Transfer) -> Iterable[Report]:
         """A report for each part of a batch that is waited for, once another part is known not to be."""
         loop = site.scope.loop
+        if site.value.device.kind is Kind.CPU:
+            # the loader is known, and whether it pins
+            return
         if site.pinned is not None or not site.scope.step or site.scope.sometimes or not isinstance(loop, ast.For):
             return
         if not reads_pinned(site.target) or root(site.value.node) not in parts_of(loop):
