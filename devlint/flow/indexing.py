@@ -170,7 +170,9 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
 
 
 def _is_index(value: Value) -> bool:
-    """Whether an index is surely a tensor, of a batch perhaps."""
+    """Whether an index is surely a tensor, of a batch perhaps: one without dimensions is read as the number it is."""
+    if isinstance(value, Tensor) and value.many is False:
+        return False
     return surely_tensor(value) or (isinstance(value, Batches) and value.certain and value.part)
 
 

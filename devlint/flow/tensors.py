@@ -212,6 +212,8 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
         left = None if tensor.rank is None or keeps or not is_dim(call) else tensor.rank - 1
         part = replace(result, many=result.many if keeps else _more_than(left, 0), rank=left, certain=True)
         return Sequence((part, part), part) if name in _PAIRS and is_dim(call) else part
+    if name == "unique" and len(call.positional) < 2 and not set(call.keywords) - {"sorted"}:
+        return replace(result, many=True, rank=1, certain=True)
     if name in _MULTIPLE:
         part = replace(result, rank=None, certain=True)
         return Sequence(None, item(replace(result, rank=tensor.rank)) if name == "unbind" else part)
