@@ -52,6 +52,8 @@ _FRAMES = frozenset({"DataFrame", "Series"})
 _ESTIMATES = frozenset(
     """fit fit_predict fit_transform partial_fit predict predict_proba score transform decision_function""".split()
 )
+_SELECTIONS = frozenset({"train_test_split", "shuffle", "resample"})
+"""Functions of sklearn that return what they are given item by item: a tensor as a tensor, wherever it is."""
 ESTIMATOR = "sklearn."
 """How the paths of estimators begin."""
 _Met = tuple[ast.AST, Value]
@@ -92,7 +94,7 @@ def function(frame: Frame, call: Call, path: str) -> None:
     elif root == "pandas":
         single = name in _FRAMES
     elif root == "sklearn":
-        single = several = True
+        single = several = name.rpartition(".")[2] not in _SELECTIONS
     if single or several:
         _arguments(frame, call, path, single, several)
 
