@@ -147,6 +147,9 @@ def _called(frame: Frame, node: ast.Call) -> Flag:
         and names_accelerator(node.args[0])
     ):
         return Flag(_key(frame, node), accelerated=1)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "is_pinned":
+        # without an accelerator nothing is
+        return Flag(_key(frame, node), accelerated=2)
     if path in ("bool", "int") and len(node.args) == 1:
         return condition(frame, node.args[0])
     known = _type_test(frame, node, path)

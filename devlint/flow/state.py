@@ -104,7 +104,7 @@ class State:
             del self.facts[next(iter(self.facts))]
         if (flag.accelerated > 0 and key_value) or (flag.accelerated < 0 and not key_value):
             self.accelerated = True
-        elif flag.accelerated:
+        elif flag.accelerated in (1, -1):
             self.hosted = True
         if key_value:
             for part in flag.parts:

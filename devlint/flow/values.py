@@ -117,7 +117,8 @@ class Flag(Value):
     """A condition: ``positive`` says whether it holds when ``key`` does.
 
     ``accelerated`` is +1 when ``key`` being true means that an accelerator is there, -1 when its being false does, else
-    0.  ``parts`` are the conditions which all hold when ``key`` does.
+    0; +2 when its being true does, and its being false does not mean the CPU.  ``parts`` are the conditions which all
+    hold when ``key`` does.
     """
 
     key: str
