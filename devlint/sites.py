@@ -327,13 +327,15 @@ class Keep(Site):
     """A loss that is kept, with the graph behind it, from one round of a loop to the next.
 
     ``node`` is the part of the loss in what is kept, ``value`` its name, ``holder`` what keeps it (since ``began``) and
-    ``kind`` how: "sum" or "list".  ``backward`` is where the round has done with the graph.
+    ``kind`` how: "sum" or "list".  ``backward`` is where the round has done with the graph, ``emptied`` where some
+    rounds let go of what they and those before them have kept.
     """
 
     value: str
     holder: str
     kind: str
     backward: Step
+    emptied: Step | None = None
 
 
 @immutable(frozen=True, slots=True)

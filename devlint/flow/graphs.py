@@ -43,9 +43,8 @@ def kept(frame: Frame, loop: ast.For | ast.AsyncFor | ast.While) -> None:
             )
         if meant[holder, kind]:
             continue
-        frame.emit(
-            Keep(part, frame.scope(), part.id, holder, kind, Step(losses[part.id], "this step is done with it here"))
-        )
+        done = Step(losses[part.id], "this step is done with it here")
+        frame.emit(Keep(part, frame.scope(), part.id, holder, kind, done, _emptied(rounds.inside, holder, kind)))
 
 
 def _losses(inside: list[ast.AST]) -> dict[str, ast.AST]:
@@ -159,6 +158,17 @@ def _is_fresh(loop: ast.For | ast.AsyncFor | ast.While, holder: str, kind: str) 
         if bound and not (kind == "sum" and _mentions(statement, holder)):
             return True
     return False
+
+
+def _emptied(inside: list[ast.AST], holder: str, kind: str) -> Step | None:
+    """Where some of the rounds set the holder back, or empty it."""
+    for node in inside:
+        again = isinstance(node, ast.Assign) and any(names.dotted(target) == holder for target in node.targets)
+        if again and isinstance(node, ast.Assign) and not (kind == "sum" and _mentions(node, holder)):
+            return Step(node, "set back here")
+        if isinstance(node, ast.Call) and names.dotted(node.func) == f"{holder}.clear":
+            return Step(node, "emptied here")
+    return None
 
 
 def _mentions(statement: ast.stmt, holder: str) -> bool:

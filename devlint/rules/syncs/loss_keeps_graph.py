@@ -55,6 +55,7 @@ class LossKeepsGraph(Rule):
     - What was added up or collected goes backward itself, or `backward` is told to keep the graph.
     - Every step begins with a new total or list, or the list forgets (`deque(maxlen=100)`).
     - Tests.
+    - It is an info only where some of the steps let go of all that was kept, as where gradients are accumulated.
 
     ## Fix safety
     `.detach()` is safe: the values are the same, and `backward` has already used the graph.
@@ -74,11 +75,13 @@ class LossKeepsGraph(Rule):
         if not isinstance(site, Keep) or in_test(self.source, site.scope):
             return
         verb = "adds up" if site.kind == "sum" else "collects"
+        grows = "with every step" if site.emptied is None else "until that is let go"
         yield Report(
             site.node,
-            f"`{site.holder}` {verb} `{site.value}` with its graph, so memory grows with every step",
+            f"`{site.holder}` {verb} `{site.value}` with its graph, so memory grows {grows}",
             label="the graph of this step is kept here",
-            steps=(site.backward,),
+            severity=None if site.emptied is None else Severity.INFO,
+            steps=(site.backward,) if site.emptied is None else (site.backward, site.emptied),
             help=f"use `{site.value}.detach()`: it keeps the number alone, and does not wait for the device",
             fix=Fix(
                 f"Detach `{site.value}`",
