@@ -160,11 +160,36 @@ def set_by_call(frame: Frame, call: Call, path: str) -> None:
 
 def _set(frame: Frame, node: ast.Subscript | ast.Call, name: str) -> None:
     machine = frame.machine
+    if _puts_back(frame.inside, name):
+        return
     after = frame.state.touched or (machine.choosing.touched if frame.info is not None else None)
     loads = (statement for statement in machine.tree.body if _loads_torch(statement))
     imported = next((known for known in loads if frame.info is not None or known.lineno < node.lineno), None)
     step = None if imported is None else Step(imported, "torch is imported here")
     frame.emit(Visible(node, frame.scope(), name, after, step, machine.choosing.spawns))
+
+
+def _puts_back(inside: list[ast.AST], name: str) -> bool:
+    """Whether the function sets a variable to what it found there: in between, it is meant for others to read."""
+    assigned = [node for node in inside if isinstance(node, ast.Assign)]
+    found = {
+        target.id
+        for node in assigned
+        for target in node.targets
+        if isinstance(target, ast.Name) and _reads(node.value, name)
+    }
+    return any(
+        isinstance(node.value, ast.Name) and node.value.id in found and any(_reads(to, name) for to in node.targets)
+        for node in assigned
+    )
+
+
+def _reads(node: ast.expr, name: str) -> bool:
+    """Whether an expression is a variable of the environment: ``os.environ[name]``, ``os.getenv(name)``."""
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    if isinstance(node, ast.Call) and node.args:
+        key = node.args[0]
+    return isinstance(key, ast.Constant) and key.value == name
 
 
 def _loads_torch(statement: ast.stmt) -> bool:

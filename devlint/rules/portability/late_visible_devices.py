@@ -46,7 +46,7 @@ class VisibleDevicesTooLate(Rule):
     ```
 
     ## When it stays silent
-    - The file starts other processes, for which the variable may be meant.
+    - The file starts other processes, for which the variable may be meant; the function puts back what it found.
     - Tests.
 
     ## Fix safety
