@@ -33,6 +33,8 @@ _CHOOSE = frozenset({"torch.cuda.set_device", "torch.accelerator.set_device_inde
 CALLS: frozenset[str] = _OBJECTS | _CHOOSE | {_INIT, _BARRIER}
 """The functions that are looked at: those of ``torch.distributed`` and those that choose a process's device."""
 _RANK = re.compile(r"rank|gpu", re.IGNORECASE)
+_SET_UP = re.compile(r"(?<!cuda\.)\b((?:get|set|set_?up|init|initialize|select|choose|prepare)_devices?)\(")
+"""The name of a function which may well make the device that it returns the current one."""
 _ENTRY = re.compile(r"""^if\s+__name__\s*==|mp\.spawn\(|multiprocessing\.spawn\(""", re.MULTILINE)
 
 
@@ -116,10 +118,14 @@ class Groups:
         if _RANK.search(getattr(index, "text", "")):
             self._ranked.setdefault(frame.info, node)
 
+    def _is_set_up(self) -> bool:
+        """Whether code that cannot be seen from here may choose the device."""
+        return any(f"def {name}(" not in self._text for name in _SET_UP.findall(self._text))
+
     def sites(self) -> Iterator[Group]:
         """A site for each process group whose processes choose no device, or too late, as far as the file shows."""
         yield from self._late.values()
-        if not self._made or self._chosen or CHOSEN.search(self._text):
+        if not self._made or self._chosen or CHOSEN.search(self._text) or self._is_set_up():
             return
         entry = _ENTRY.search(self._text) is not None
         for made in self._made.values():
