@@ -113,8 +113,16 @@ class _Made:
                 for part in self._inside
                 if isinstance(part, ast.Assign) and any(_identifiers(target) & left for target in part.targets)
             ]
+            if any(isinstance(value, ast.Subscript) and _narrows(value, left) for value in values):
+                return True
             left = {name for value in values for name in _identifiers(value)} - seen
         return any(_SPLIT_NAME.search(name) for name in seen)
+
+
+def _narrows(taken: ast.Subscript, names: set[str]) -> bool:
+    """Whether something becomes a selection of itself, which may be the share of a process: ``rows = rows[mine]``."""
+    selects = isinstance(taken.slice, (ast.Name, ast.Attribute))
+    return selects and isinstance(taken.value, ast.Name) and taken.value.id in names
 
 
 def _identifiers(node: ast.AST) -> set[str]:

@@ -58,7 +58,8 @@ class MissingDistributedSampler(Rule):
     - A `sampler` or `batch_sampler` is given, or may be given through `**kwargs`.
     - No loop is seen that trains with the batches: loaders for evaluation, or for one rank only.
     - The data set is not known to be one that a sampler can split, such as an `IterableDataset`.
-    - The data set is split by rank already: something that it is made of is named after a rank or a shard.
+    - The data set is split by rank already: something that it is made of is named after a rank or a shard, or it is a
+      selection of itself, `rows = rows[mine]`.
     - The loader is made in a branch, where another one may have the sampler; Lightning and accelerate split themselves.
     - `set_epoch`: the sampler does not shuffle, or there is no loop over epochs.
 
