@@ -278,7 +278,8 @@ def _note_attribute(
     body = frame.info.nodes if frame.info else ()
     statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
     kept = "." in attribute and any(names.dotted(node.targets[0]) == attribute for node in statements)
-    frame.machine.attributes.move(frame, receiver, call.node, "moved here, on every call", kept, place)
+    label = "moved here" if kept else "moved here, on every call"
+    frame.machine.attributes.move(frame, receiver, call.node, label, kept, place)
 
 
 def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:

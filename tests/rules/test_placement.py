@@ -330,3 +330,42 @@ def test_what_is_switched_to_may_be_a_symbol() -> None:
     site = operation(operand("bound", CPU), operand("zeros", switched))
     (report,) = DeviceMismatch(source("")).judge(site)
     assert "`zeros` is on `device` or the CPU" in report.message
+
+
+def test_no_buffer_is_registered_before_the_module_is_made() -> None:
+    """Seen in TorchRL: `register_buffer` raises where `super().__init__()` has yet to be called."""
+    text = """
+import torch
+from torch import nn
+
+class Scale(nn.Module):
+    def __init__(self, width):
+        self.scale = torch.linspace(0, 1, width)
+        super().__init__()
+
+    def forward(self, x):
+        return x * self.scale.to(x.device)
+"""
+    (finding,) = check(text, "DVL104")
+    assert (finding.help or "").startswith("register it after `super().__init__()`: ")
+
+
+def test_what_is_moved_once_by_hand_is_not_moved_on_every_call() -> None:
+    """Seen in DGL."""
+    text = """
+import torch
+from torch import nn
+
+class Table(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.table = torch.linspace(0, 1, width)
+
+    def place(self, device):
+        self.table = self.table.to(device)
+
+    def forward(self, x):
+        return x * self.table
+"""
+    (finding,) = check(text, "DVL104")
+    assert finding.related[0].label == "moved here"

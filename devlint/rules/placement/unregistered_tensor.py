@@ -135,9 +135,15 @@ class UnregisteredTensor(Rule):
             label="a tensor, but neither a parameter nor a buffer",
             severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
             steps=site.uses,
-            help=_MADE_REAL if mixed else _help(site),
+            help=_MADE_REAL if mixed else _help(site, self._is_early(site.value.node)),
             fix=None if mixed else self._fix(site),
         )
+
+    def _is_early(self, node: ast.AST) -> bool:
+        """Whether the constructor of the module's bases has still to run."""
+        function = function_at(self.source, node)
+        row = getattr(node, "lineno", 0)
+        return isinstance(function, ast.FunctionDef) and _rows(function).get("__init__()", row) > row
 
     def _fix(self, site: Attribute) -> Fix | None:
         """Let ``register_buffer`` take the place of the assignment, where nothing has the name by then."""
@@ -284,8 +290,10 @@ def _moved_by_hand(site: Attribute) -> Iterable[Report]:
     )
 
 
-def _help(site: Attribute) -> str:
+def _help(site: Attribute, early: bool = False) -> str:
     value = _value(site)
+    if early:
+        return f'register it after `super().__init__()`: `self.register_buffer("{site.name}", ..., persistent=False)`'
     if value == f"self.{site.name}":
         # one of several targets: the buffer cannot take the name of an attribute that is there already
         return (

@@ -66,6 +66,8 @@ class HardcodedCudaDevice(Rule):
     - Defaults of parameters by which the function is not seen to place anything: they only go there, are compared, or
       answer questions such as `torch.get_autocast_dtype(device)`.
     - The function, or the top level of the file, imports a library that needs CUDA itself, such as `tensorrt`.
+    - What asks for it knows no other accelerator: a function of `torch.cuda`, `backend="nccl"`.
+    - It is one of the devices in a list with the CPU, and tensors under `FakeTensorMode`.
     - The fallback in an `except` handler.
     - Inside functions that are a `.cuda()` themselves: `cuda`, `to`, `_apply`, `move_to_cuda`, and in functions,
       classes and files that are about CUDA by their names, such as `CUDAAccelerator`.
