@@ -165,3 +165,22 @@ def test_pinning_leaves_a_chain_as_it_stands() -> None:
     assert after == function(chain.replace("        .pin_memory()\n", ""))
     assert finding.fix is not None
     assert finding.fix.applicability is Applicability.UNSAFE
+
+
+@pytest.mark.parametrize(
+    ("line", "device"),
+    [
+        ("torch.zeros(n).to(device)", "device"),
+        ("torch.zeros(n).float().to(x.device)", "x.device"),
+        ("torch.zeros(n).to(x)", "..."),
+        ("torch.zeros(n).cuda()", "..."),
+    ],
+)
+def test_the_advice_names_the_device_that_the_move_names(line: str, device: str) -> None:
+    (finding,) = check(function(line))
+    assert finding.help == f"create it there: `torch.zeros(..., device={device})`"
+
+
+def test_the_advice_names_no_device_that_may_come_later() -> None:
+    (finding,) = check("import torch\n\ndef f(n, args):\n    made = torch.zeros(n)\n    return made.to(args.device)\n")
+    assert finding.help == "create it there: `torch.zeros(..., device=...)`"

@@ -108,7 +108,7 @@ class CreateThenMove(Rule):
             label="copies what was made for it" if not together else "made on the CPU, and copied",
             severity=Severity.WARNING if self._costs(site, made) else Severity.INFO,
             steps=() if together else (Step(made.node, "created on the CPU here"),),
-            help=_advice(made, site),
+            help=_advice(made, self._spelled(site) if together else "..."),
             fix=creating(self.source, site, made),
         )
 
@@ -143,6 +143,12 @@ class CreateThenMove(Rule):
             if not site.plain
             else str(site.target)
         )
+
+    def _spelled(self, site: Transfer) -> str:
+        """The device that the move names, as it may be named where the tensor is created."""
+        node = site.target_node
+        text = short(self.source.segment(node), "") if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        return text if site.plain and text.endswith("device") else "..."
 
     def _seeded(self, made: Creation) -> bool:
         """Whether torch is seeded for what is drawn: on the CPU, the numbers are the same on every machine."""
@@ -203,7 +209,7 @@ def _message(made: Creation, site: Transfer, goal: str) -> str:
     return f"`{name}` creates on the CPU{inside} only to be copied to {goal}"
 
 
-def _advice(made: Creation, site: Transfer) -> str:
+def _advice(made: Creation, device: str) -> str:
     name = made.function
     if made.array:
         return "make it there, with the functions of torch, which take `device=`"
@@ -213,7 +219,7 @@ def _advice(made: Creation, site: Transfer) -> str:
         return f"hand the device over to `{made.helper}`, for `{name}(..., device=...)`"
     if not name.rpartition(".")[2].islower():
         return "it takes no accelerator: `torch.tensor(..., device=...)` or `torch.empty(..., device=...)` do"
-    return f"create it there: `{name}(..., device=...)`"
+    return f"create it there: `{name}(..., device={device})`"
 
 
 def _goes_away(site: Transfer) -> bool:
