@@ -25,6 +25,8 @@ _ANSWERS = _NO_LITERAL | {AUTOCAST, "torch.get_autocast_dtype", "torch.is_autoca
 """What may be asked for any type of device, or only holds it, and places nothing."""
 _MOVERS = frozenset({"to", "to_empty"})
 _PLACES = frozenset({"device", "map_location"})
+_CHOSEN = frozenset({"torch.device", "variable"})
+"""The roles of literals that say what a name stands for."""
 
 
 def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
@@ -62,7 +64,8 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
         if place is not None and place.kind is Kind.ACCELERATOR:
             if not frame.comparing and not _is_meant(frame, node):
                 revised = frame.state.hosted or _revised(frame, node) or _beside_cpu(frame, node)
-                frame.emit(Literal(node, frame.scope(), node.value, role, revised))
+                said = "default" if role in _CHOSEN and _is_default(frame, node) else role
+                frame.emit(Literal(node, frame.scope(), node.value, said, revised))
                 if role != "parameter":
                     frame.machine.choosing.number(frame, node, place.index, node.value)
             return node.value
@@ -146,6 +149,24 @@ def _beside_cpu(frame: Frame, node: ast.Constant) -> bool:
             if named and any(_given([statement], "cpu") & named for statement in _flat(rest)):
                 return True
     return False
+
+
+def _is_default(frame: Frame, node: ast.Constant) -> bool:
+    """Whether a parameter gets the literal where the caller has passed ``None``."""
+    if frame.info is None:
+        return False
+    parameters = {parameter.arg for parameter in frame.info.parameters}
+    branches = (inner for inner in frame.info.nodes if isinstance(inner, ast.If))
+    return any(_for_none(branch.test) in parameters & _given(branch.body, node) for branch in branches)
+
+
+def _for_none(test: ast.expr) -> str:
+    """The name of which a test asks whether it is ``None``, empty where it asks anything else."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is) or len(test.ops) != 1:
+        return ""
+    right = test.comparators[0]
+    nothing = isinstance(right, ast.Constant) and right.value is None
+    return test.left.id if nothing and isinstance(test.left, ast.Name) else ""
 
 
 def _flat(body: list[ast.stmt]) -> list[ast.stmt]:

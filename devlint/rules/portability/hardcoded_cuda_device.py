@@ -11,6 +11,10 @@ from devlint.sites import Literal, Site
 
 _FAILS = "fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
 _LEAVES = "leaves MPS, XPU and other accelerators unused"
+_DEFAULT = (
+    "callers that name no device get `{text}`, also where CUDA is not available, and never MPS, XPU or another "
+    "accelerator"
+)
 _MESSAGES = {
     ".to": f"`.to({{text}})` {_FAILS}",
     "device": f"`device={{text}}` {_FAILS}",
@@ -19,14 +23,14 @@ _MESSAGES = {
     "map_location": "`map_location={text}` fails where CUDA is not available",
     "set_default_device": "`set_default_device({text})` succeeds anywhere: the first tensor after it "
     "fails where CUDA is not available",
-    "parameter": "callers that name no device get `{text}`, also where CUDA is not available, and never MPS, XPU or "
-    "another accelerator",
+    "parameter": _DEFAULT,
+    "default": _DEFAULT,
     "rank": "`{text}` is written into the device of this process: it " + _FAILS,
     "autocast off": "`autocast({text}, enabled=False)` leaves mixed precision switched on for every other accelerator",
     "autocast": "`autocast({text})` is switched off, with a warning, where CUDA is not available, "
     "and does not cover other accelerators",
 }
-_MILD = frozenset({"autocast", "autocast off", "parameter", "rank"})
+_MILD = frozenset({"autocast", "autocast off", "default", "parameter", "rank"})
 _REPLACED = frozenset({".to", "device", "map_location"})
 _CHOICE = '"cuda" if torch.cuda.is_available() else "cpu"'
 
@@ -37,7 +41,8 @@ class HardcodedCudaDevice(Rule):
     ## What it does
     Reports the strings `"cuda"` and `"cuda:0"` where they decide where something goes: `.to("cuda")`, `device="cuda"`,
     `torch.device("cuda")`, `device = "cuda"`, `map_location="cuda"`, `set_default_device("cuda")`; and as an info where
-    callers can say otherwise, `def f(device="cuda")`, or nothing fails, `autocast("cuda")`.
+    callers can say otherwise, `def f(device="cuda")`, `if device is None: device = "cuda"`, or nothing fails,
+    `autocast("cuda")`.
 
     ## Why it matters
     Without CUDA the first use raises "Torch not compiled with CUDA enabled" or "No CUDA GPUs are available", also on
@@ -129,6 +134,6 @@ def _help(role: str, device: str) -> str:
         return f"use `{device}`"
     if role == "map_location":
         return 'load to the CPU, `map_location="cpu"`, and move the module afterwards'
-    if role in ("torch.device", "variable", "set_default_device", "rank"):
+    if role in ("torch.device", "variable", "default", "set_default_device", "rank"):
         return f"choose what the machine has: `{_CHOICE}`"
     return f"choose once, `device = torch.device({_CHOICE})`, and name `device` here"
