@@ -86,19 +86,34 @@ class Text:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MODES
         )
 
-    def restores(self, call: ast.Call) -> bool:
-        """Whether what a call returns goes into ``load_state_dict``, under a name or without one."""
-        calls, loaded = self._restored
+    def restores(self, call: ast.Call, foreign: bool = False) -> bool:
+        """Whether what a call returns goes into ``load_state_dict``, under a name or without one.
+
+        ``foreign`` says that the object itself is no module, and restores its state in a way of its own.
+        """
+        calls, loaded = self._restored_elsewhere if foreign else self._restored
         return id(call) in calls or not loaded.isdisjoint(self._named.get(id(call), ()))
 
     @cached_property
     def _restored(self) -> tuple[set[int], set[str]]:
-        """The calls, by identity, and the names in the first argument of a ``load_state_dict`` that copies."""
+        return self._given("")
+
+    @cached_property
+    def _restored_elsewhere(self) -> tuple[set[int], set[str]]:
+        return self._given("self")
+
+    def _given(self, besides: str) -> tuple[set[int], set[str]]:
+        """The calls, by identity, and the names in the first argument of a ``load_state_dict`` that copies.
+
+        That of ``besides`` is left out.
+        """
         calls: set[int] = set()
         loaded: set[str] = set()
         for node in self._nodes:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                for argument in node.args[:1] if node.func.attr == "load_state_dict" and not _assigns(node) else ():
+                copies = node.func.attr == "load_state_dict" and not _assigns(node)
+                other = not besides or names.dotted(node.func.value) != besides
+                for argument in node.args[:1] if copies and other else ():
                     inside = nodes.walk(argument)
                     calls.update(id(inner) for inner in inside if isinstance(inner, ast.Call))
                     loaded.update(inner.id for inner in inside if isinstance(inner, ast.Name))

@@ -219,9 +219,11 @@ def flush(frame: Frame, call: Call, path: str) -> Value:
 
 def _purpose(frame: Frame, call: Call) -> str:
     """What a loaded object is for: known where it goes into ``load_state_dict``, or where a data set reads it."""
-    if frame.owner is not None and frame.owner.is_dataset:
+    owner = frame.owner
+    if owner is not None and owner.is_dataset:
         return "dataset"
-    return "state dict" if frame.machine.lookups.of(frame).restores(call.node) else ""
+    foreign = owner is not None and not owner.is_module and "load_state_dict" in owner.methods
+    return "state dict" if frame.machine.lookups.of(frame).restores(call.node, foreign) else ""
 
 
 # -- what the table does not know --------------------------------------------------------------------------------------

@@ -461,3 +461,35 @@ def test_what_may_be_none_or_anywhere_is_no_device_to_name_instead_of_cuda(text:
     assert said
     wanted = f"`.to({named})`" if named else "choose once"
     assert all(wanted in text for text in said)
+
+
+OWN_STATE = """
+import torch
+
+class Sampler:
+    def load(self, path):
+        self.load_state_dict(torch.load(path))
+
+    def load_state_dict(self, state):
+        self.count = state["count"].clone()
+"""
+
+
+def test_a_state_that_no_module_takes_may_be_wanted_where_it_was() -> None:
+    """Seen in TorchRL: what is no module copies its state to nowhere."""
+    (own,) = [found for found in check_source(OWN_STATE) if found.code == "DVL604"]
+    (module,) = check_source(OWN_STATE.replace("Sampler", "Net(torch.nn.Module)"))
+    assert own.fix is not None
+    assert own.fix.applicability is Applicability.UNSAFE
+    assert own.help == 'add `map_location="cpu"`'
+    assert module.fix is not None
+    assert module.fix.applicability is Applicability.SAFE
+
+
+def test_what_is_asked_before_does_not_fail() -> None:
+    """Seen in torchdrug."""
+    source, site = cuda("task.cuda(self.device)", device.symbol("f:self.device", "self.device"), guarded=True)
+    assert judged(HardcodedCudaCall, source, site).message == (
+        "`task.cuda(self.device)` takes CUDA devices only, so that has to be asked first: "
+        "`.to(self.device)` takes them all"
+    )

@@ -88,7 +88,9 @@ class HardcodedCudaCall(Rule):
         device = edits.device_instead_of_cuda(self.source, site.node, site.scope)
         given, safe = _given_device(site)
         call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda({given})"
-        if given:
+        if given and site.scope.guarded:
+            message = f"`{call}` takes CUDA devices only, so that has to be asked first: `.to({given})` takes them all"
+        elif given:
             message = f"`{call}` takes CUDA devices only and fails for every other: `.to({given})` takes them all"
         elif site.scope.guarded or site.scope.required:
             message = f"`{call}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
