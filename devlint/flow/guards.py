@@ -16,6 +16,7 @@ from devlint.flow.state import availability
 from devlint.flow.values import (
     ARRAY,
     Const,
+    DeviceValue,
     Flag,
     Instance,
     Module,
@@ -187,8 +188,10 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         value = frame.lookup(left.id)
         if isinstance(value, Const):
             return Flag(str(value.value is None), positive)
-        if isinstance(value, (Module, Sequence)) or (
-            isinstance(value, Tensor) and value.certain and not value.optional
+        if (
+            isinstance(value, (Module, Sequence))
+            or (isinstance(value, DeviceValue) and value.is_object)
+            or (isinstance(value, Tensor) and value.certain and not value.optional)
         ):
             return Flag("False", positive)
     known = whereabouts.asked(frame, left, right) if isinstance(operator, (ast.Eq, ast.NotEq)) else None

@@ -48,9 +48,9 @@ def item(tensor: Tensor) -> Tensor:
 
 def member(container: Module) -> Value:
     """One of a container's modules: it is where the container is."""
-    if not container.item:
+    if not container.item and container.item_cls is None:
         return UNKNOWN
-    return replace(container, path=container.item, item="", spread=False)
+    return replace(container, path=container.item, item="", cls=container.item_cls, item_cls=None, spread=False)
 
 
 def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:

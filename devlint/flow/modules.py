@@ -156,7 +156,9 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
     empty = complete and all(holding.is_empty(frame, child) for child in children)
     of_torch = complete and all(child.path and child.cls is None for child in children)
     item = paths.pop() if len(paths) == 1 else "torch.nn.Module" if of_torch else ""
-    return replace(module, has_state=bool(stateful) or not complete, spread=spread, item=item, empty=empty)
+    own = {child.cls for child in children} if complete else set()
+    module = replace(module, item=item, item_cls=own.pop() if len(own) == 1 else None)
+    return replace(module, has_state=bool(stateful) or not complete, spread=spread, empty=empty)
 
 
 def twin(frame: Frame, module: Module) -> Module:

@@ -181,7 +181,9 @@ class Module(Value):
     text: str = ""
     has_state: bool = True
     item: str = ""
-    """The class that all modules of a container have."""
+    """The class of torch that all modules of a container have."""
+    item_cls: ClassInfo | None = None
+    """The class of the file that they have."""
     spread: bool = False
     """Whether its call moves the inputs itself (DataParallel, DDP with device ids, managed models)."""
     wraps: Value | None = field(default=None, compare=False)
