@@ -91,7 +91,7 @@ def way(outer: ast.AST, node: ast.AST) -> Way | None:
 
 @functools.lru_cache(maxsize=8)
 def _parents(root: ast.AST) -> dict[ast.AST, ast.AST]:
-    return {child: node for node in ast.walk(root) for child in ast.iter_child_nodes(node)}
+    return {child: node for node in walk(root) for child in ast.iter_child_nodes(node)}
 
 
 def _first(statement: ast.stmt) -> tuple[int, int]:
@@ -105,7 +105,7 @@ def _first(statement: ast.stmt) -> tuple[int, int]:
 def stores(scope: ast.AST) -> dict[str, list[int]]:
     """The rows in which something is done to each name but reading it, in order."""
     rows: dict[str, list[int]] = {}
-    for node in ast.walk(scope):
+    for node in walk(scope):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             rows.setdefault(node.id, []).append(node.lineno)
     return {name: sorted(found) for name, found in rows.items()}

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from devlint.device import parse
 from devlint.flow.lookups import DESCRIPTIONS
+from devlint.syntax import walk
 
 _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 """Methods whose result no longer is where the tensor is."""
@@ -18,7 +19,7 @@ _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
 @lru_cache(maxsize=4)
 def sent_to_cuda(around: ast.AST) -> frozenset[str]:
     """Whose data a function or file itself moves to CUDA, so that it is not surely there."""
-    calls = (node for node in ast.walk(around) if isinstance(node, ast.Call))
+    calls = (node for node in walk(around) if isinstance(node, ast.Call))
     moved = (call.func.value for call in calls if isinstance(call.func, ast.Attribute) and _goes_to_cuda(call))
     return frozenset(name for value in moved for name in made_of(value, around))
 
@@ -28,9 +29,9 @@ def words(tree: ast.AST) -> frozenset[str]:
     """What a file compares with words that are no devices, such as ``self.device == "gpu"``, and keeps all the same."""
     found: set[str] = set()
     replaced: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Compare) and isinstance(node.left, (ast.Name, ast.Attribute)):
-            given = [part.value for part in ast.walk(node.comparators[0]) if isinstance(part, ast.Constant)]
+            given = [part.value for part in walk(node.comparators[0]) if isinstance(part, ast.Constant)]
             if any(isinstance(text, str) and text and parse(text) is None for text in given):
                 found.add(ast.unparse(node.left))
         elif isinstance(node, ast.If):
@@ -63,7 +64,7 @@ def made_of(moved: ast.expr, around: ast.AST) -> set[str]:
 def _assigned(around: ast.AST) -> dict[str, list[tuple[int, list[str]]]]:
     """For each name the rows in which it is assigned, and of what that is made."""
     found: dict[str, list[tuple[int, list[str]]]] = {}
-    for node in ast.walk(around):
+    for node in walk(around):
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value
         elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and node.value is not None:

@@ -127,13 +127,11 @@ class BlockingPinnedCopy(Rule):
     def _inconsistent(self, site: Transfer, free: ast.AST) -> Report:
         text = short(site.value.text, "")
         what = f"`{text}`" if text else "this part of the batch"
-        return Report(
-            site.node,
+        return self._blocked(
+            site,
             f"the host waits for each copy of {what} to {site.target}, and not for other parts of the batch",
-            label="waits for the copy",
-            steps=(Step(free, "does not wait"),),
-            help=f"let it go on, too: `.{site.spelled}(..., non_blocking=True)`",
-            fix=self._fix(site),
+            f"let it go on, too: `.{site.spelled}(..., non_blocking=True)`",
+            (Step(free, "does not wait"),),
         )
 
     def _judge(self, site: Transfer) -> Iterable[Report]:
@@ -175,14 +173,25 @@ class BlockingPinnedCopy(Rule):
     def _from_pageable(self, site: Transfer) -> Report:
         text = short(site.value.text, "")
         what = f"`{text}`" if text else "the tensor"
+        return self._blocked(
+            site,
+            f"the host waits for the copy of {what} to {site.target} in every step, until the device has caught up",
+            f"do not wait: `.{site.spelled}(..., non_blocking=True)`; pinned, it overlaps too",
+            site.value.story,
+            asked=True,
+        )
+
+    def _blocked(
+        self, site: Transfer, message: str, advice: str, steps: tuple[Step, ...], asked: bool = False
+    ) -> Report:
         return Report(
             site.node,
-            f"the host waits for the copy of {what} to {site.target} in every step, until the device has caught up",
+            message,
             label="waits for the copy",
-            steps=site.value.story,
-            help=f"do not wait: `.{site.spelled}(..., non_blocking=True)`; pinned, it overlaps too",
+            steps=steps,
+            help=advice,
             fix=self._fix(site),
-            asked=True,
+            asked=asked,
         )
 
     def _fix(self, site: Transfer) -> Fix | None:
