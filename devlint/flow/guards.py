@@ -16,19 +16,18 @@ from devlint.flow.state import availability
 from devlint.flow.values import (
     ARRAY,
     Const,
-    DeviceValue,
     Flag,
     Instance,
     Module,
     Named,
     Opaque,
-    Sequence,
     Stateful,
     Tensor,
     Unknown,
     Value,
     as_tensor,
     placement,
+    surely_set,
 )
 from devlint.immutable import replace
 
@@ -188,11 +187,7 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         value = frame.lookup(left.id)
         if isinstance(value, Const):
             return Flag(str(value.value is None), positive)
-        if (
-            isinstance(value, (Module, Sequence))
-            or (isinstance(value, DeviceValue) and value.is_object)
-            or (isinstance(value, Tensor) and value.certain and not value.optional)
-        ):
+        if surely_set(value):
             return Flag("False", positive)
     known = whereabouts.asked(frame, left, right) if isinstance(operator, (ast.Eq, ast.NotEq)) else None
     if known is not None:

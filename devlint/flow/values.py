@@ -363,6 +363,13 @@ def named_place(value: Value) -> Device | None:
     return place
 
 
+def surely_set(value: Value | None) -> bool:
+    """Whether it is something, and cannot be ``None``."""
+    if isinstance(value, DeviceValue):
+        return value.is_object
+    return isinstance(value, (Module, Sequence)) or (isinstance(value, Tensor) and value.certain and not value.optional)
+
+
 def surely_tensor(value: Value) -> bool:
     """Whether the value is one tensor, or an argument which the code shows to be one."""
     return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor")
