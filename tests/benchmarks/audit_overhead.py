@@ -2,8 +2,9 @@
 
 ``python -m tests.benchmarks.audit_overhead`` puts the recorder at the dispatch key of the CPU, the worst case: there
 every copy and every read is overridden, while a GPU's key sees those on the GPU only. Two models are trained, one of
-two hundred tiny layers and one of four transformer layers, in turns with and without; then single operations are timed.
-If a ratio or a cost is above its limit, the exit code is 1.
+two hundred tiny layers and one of four transformer layers, in turns with and without. Then the small one is trained
+under mixed precision, with its many casts, and a whole audit, at first and once that samples its steps. At last single
+operations are timed. If a ratio or a cost is above its limit, the exit code is 1.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import nn
 
+from devlint.auditor.listeners import listeners
 from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.kernels import Kernels
 from devlint.auditor.recorder.moves import Moves
+from devlint.auditor.recorder.sampling import WHOLE
 from devlint.auditor.recorder.syncs import Syncs
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.uncompiled import Uncompiled
@@ -31,6 +35,8 @@ from devlint.auditor.session import Session, Settings
 LIMITS = {
     "model of small layers": 2.1,
     "transformer": 1.09,
+    "small layers under autocast, each step recorded": 1.9,
+    "small layers under autocast, steps sampled": 1.08,
     "op not overridden (add)": 0.1,
     "copy_ on one device": 2.7,
     "item, counted": 4.2,
@@ -50,6 +56,7 @@ def main() -> int:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     found = {name: _ratio(step, runs, options.rounds) for name, (step, runs) in _models().items()}
+    found |= _sampled(options.rounds)
     found |= _operations(options.rounds)
     print(json.dumps(found, indent=2) if options.json else table(found))
     return int(any(found[name] > limit * options.slack for name, limit in LIMITS.items()))
@@ -59,7 +66,7 @@ def table(found: dict[str, float]) -> str:
     """The figures beside their limits as a Markdown table."""
     rows = [f"torch {torch.__version__}", "", "| | measured | limit |", "|---|---:|---:|"]
     for name, value in found.items():
-        written = "x{:.2f}" if name in _models_names() else "{:+.2f} µs"
+        written = "{:+.2f} µs" if name in _operation_names() else "x{:.2f}"
         rows.append(f"| {name} | {written.format(value)} | {written.format(LIMITS[name])} |")
     return "\n".join(rows)
 
@@ -80,25 +87,67 @@ def recorded() -> Iterator[None]:
     assert not session.failure, session.failure
 
 
-def _models_names() -> tuple[str, str]:
-    return "model of small layers", "transformer"
+@contextmanager
+def audited() -> Iterator[None]:
+    """A whole audit, at the key of the CPU."""
+    session = Session(Settings(key="CPU"))
+    session.start(listeners(session))
+    try:
+        yield
+    finally:
+        session.stop()
+    assert not session.failure, session.failure
+
+
+def _names() -> tuple[list[str], list[str]]:
+    """The models, and the other ratios."""
+    names = list(LIMITS)
+    return names[:2], names[2:4]
+
+
+def _operation_names() -> list[str]:
+    return list(LIMITS)[4:]
 
 
 def _models() -> dict[str, tuple[Callable[[], float], int]]:
     """A training step of each model, and how many of them make a round."""
-    small = nn.Sequential(*(layer for _ in range(100) for layer in (nn.Linear(16, 16), nn.ReLU())))
+    small = _small()
     layer = nn.TransformerEncoderLayer(256, 4, 512, dropout=0.0, batch_first=True)
     transformer = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
     steps = _step(small, torch.randn(4, 16)), _step(transformer, torch.randn(8, 64, 256))
-    return dict(zip(_models_names(), zip(steps, (20, 2), strict=True), strict=True))
+    return dict(zip(_names()[0], zip(steps, (20, 2), strict=True), strict=True))
 
 
-def _step(model: nn.Module, batch: torch.Tensor) -> Callable[[], float]:
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+def _small() -> nn.Module:
+    return nn.Sequential(*(layer for _ in range(100) for layer in (nn.Linear(16, 16), nn.ReLU())))
+
+
+def _sampled(rounds: int) -> dict[str, float]:
+    """A step under mixed precision and an audit, as a multiple of one without, at first and later."""
+    # an optimizer without numbers in tensors, which on a GPU are none of its key's
+    step = _step(_small(), torch.randn(4, 16), mixed=True, make=torch.optim.SGD)
+    without, at_first, later = [], [], []
+    for _ in range(rounds):
+        without.append(_time(step, 20))
+        with audited():
+            step()
+            at_first.append(_time(step, 20))
+            _time(step, WHOLE)
+            later.append(_time(step, 100))
+    base = statistics.median(without)
+    ratios = (statistics.median(times) / base for times in (at_first, later))
+    return dict(zip(_names()[1], ratios, strict=True))
+
+
+def _step(
+    model: nn.Module, batch: torch.Tensor, mixed: bool = False, make: type[Any] = torch.optim.Adam
+) -> Callable[[], float]:
+    optimizer = make(model.parameters(), lr=1e-3)
 
     def step() -> float:
         optimizer.zero_grad()
-        loss = model(batch).pow(2).mean()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
+            loss = model(batch).float().pow(2).mean()
         loss.backward()
         optimizer.step()
         return loss.item()
@@ -138,7 +187,7 @@ def _operations(rounds: int) -> dict[str, float]:
             with recorded():
                 for call, times in zip(calls, inside, strict=True):
                     times.append(_time(call, 5_000))
-    names = [name for name in LIMITS if name not in _models_names()]
+    names = _operation_names()
     return {name: 1e6 * (min(after) - min(before)) for name, before, after in zip(names, without, inside, strict=True)}
 
 
