@@ -1,8 +1,8 @@
 """How `check` does on bug fixes of repositories it was not made with: ``python -m tests.accuracy.unseen``.
 
 ``unseen.jsonl`` lists the fixes by their commits, files and lines, and says whether devlint found them at first sight,
-before anything was changed on their account. Those of the second round were gathered blindly, and nothing was.
-``unseen_read.csv`` has the verdicts on the findings of the first round's repositories, which were read at first sight.
+before anything was changed on their account.  They came in rounds; from the second on they were gathered by readers who
+saw nothing of devlint.  ``unseen_read.csv`` has the verdicts on the findings of repositories, read at first sight.
 The repositories and the scorer have to be given, as in :mod:`tests.accuracy.mined`; nothing of their code is kept.
 """
 
@@ -51,32 +51,46 @@ def read(path: Path) -> list[Row]:
 def figures(cases: Sequence[Row], hits: dict[str, bool]) -> Figures:
     """The outcome for docs/accuracy.md: ``hits`` says of each fix, by its id, whether its bug is found now."""
     rows = [{**case, "hit": hits[case["id"]]} for case in sorted(cases, key=lambda case: str(case["id"]))]
-    first, second = ([row for row in rows if row["round"] == number] for number in (1, 2))
-    at_first = _shares([_at_first(row) for row in first])
-    now, blind = _shares(first), _shares(second)
+    rounds = sorted({row["round"] for row in rows})
+    last = [row for row in rows if row["round"] == rounds[-1]]
+    first, now = _shares([_at_first(row) for row in last]), _shares(last)
     summary = (
-        f"The collection above was at hand while the rules were made. So {len(first)} other fixes were gathered from "
-        f"{_repositories_of(first)} repositories which nobody had looked at, in the order in which their histories "
-        "have them, and judged before devlint was asked. At first sight it found, of the bugs that can be seen in the "
-        f"file, {at_first['yes']}, of those that need a plausible assumption {at_first['heuristic']}, and of the rest, "
-        f"where silence is right, it reported {at_first['no']}. After the causes were mended that these repositories "
-        f"brought up, most of them wrong findings, it is {now['yes']}, {now['heuristic']} and {now['no']}. A second "
-        f"round of {len(second)} fixes of {_repositories_of(second)} further repositories was gathered by readers who "
-        f"saw nothing of devlint, and nothing was mended on its account: {blind['yes']}, {blind['heuristic']} and "
-        f"{blind['no']}. These and the first figures are those to expect of other code."
+        f"The collection above was at hand while the rules were made. So {len(rows)} other fixes were gathered from "
+        f"{_repositories_of(rows)} repositories which nobody had looked at, in {len(rounds)} rounds, in the order in "
+        "which their histories have them, and judged before devlint was asked; from the second round on by readers who "
+        "saw nothing of devlint. After each round causes were mended that it, or the reading of findings, had brought "
+        "up. What to expect of other code is therefore what the last round found at first sight: of the bugs that can "
+        f"be seen in the file {first['yes']}, of those that need a plausible assumption {first['heuristic']}; of the "
+        f"rest, where silence is right, it reported {first['no']}. Now it is {now['yes']}, {now['heuristic']} and "
+        f"{now['no']}."
     )
-    return Figures(
-        "Bugs of repositories not seen before", COMMAND, summary, (_read(), _repositories(rows), *_missed(rows))
-    )
+    tables = (_rounds(rows), _read(), _repositories(rows), *_missed(rows))
+    return Figures("Bugs of repositories not seen before", COMMAND, summary, tables)
+
+
+def _rounds(rows: Sequence[Row]) -> Table:
+    columns = ("round", "fixes", "repositories", *(f"{text} (first; now)" for text in DECIDABLE.values()))
+    told: list[Sequence[object]] = []
+    for number in sorted({row["round"] for row in rows}):
+        chosen = [row for row in rows if row["round"] == number]
+        first, now = _shares([_at_first(row) for row in chosen]), _shares(chosen)
+        told.append(
+            (number, len(chosen), _repositories_of(chosen), *(f"{first[key]}; {now[key]}" for key in DECIDABLE))
+        )
+    return Table("By round, found of all:", columns, told)
 
 
 def _read() -> Table:
-    """The verdicts on what devlint said of the first round's repositories without configuration."""
+    """The verdicts on what devlint said of the repositories without configuration."""
     columns, *rows = csv.reader(READ.read_text(encoding="utf-8").splitlines())
-    numbers = [[int(cell) for cell in cells] for _, *cells in rows]
-    told = [[row[0], *cells] for row, cells in zip(rows, numbers, strict=True)]
-    total = ["**all**", *(sum(column) for column in zip(*numbers, strict=True))]
-    return Table("Findings at first sight, all or nearly all of them read in their code:", columns, [*told, total])
+    numbers = [[int(cell) for cell in cells] for _, _, *cells in rows]
+    told = [[*row[:2], *cells] for row, cells in zip(rows, numbers, strict=True)]
+    total = ["", "**all**", *(sum(column) for column in zip(*numbers, strict=True))]
+    caption = (
+        "Findings at first sight, all or nearly all of them read in their code. Where the statement was right and the "
+        "advice was not, the finding counts as wrong; mended are those that are gone, and those that are true now:"
+    )
+    return Table(caption, columns, [*told, total])
 
 
 def _shares(rows: Sequence[Row]) -> dict[str, str]:
