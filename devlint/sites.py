@@ -124,6 +124,7 @@ class Creation:
     generator: str = ""
     helper: str = ""
     array: bool = False
+    others: tuple[Creation, ...] = ()
 
 
 @immutable(frozen=True, slots=True)

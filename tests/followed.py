@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable
 from devlint.finding import Finding, Severity
 
 FOLLOWED = {
+    # What is on the CPU on every path is moved from there. It might be created on the device instead.
+    ("DVL101", "DVL203"),
     # A move that was dropped did nothing. Now that it is made, it can be said that it might be spared.
     ("DVL102", "DVL203"),
     # What was moved afterwards, together with what was created, is there from the beginning now.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, Device, Kind, Role
@@ -57,12 +57,29 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
     helper = None if here else _helper(frame, made)
     if helper is None and not here:
         return None
-    trail = _Trail(frame, made, helper)
+    others = _others(frame, tensor) if helper is None else ()
+    if others is None:
+        return None
+    trail = _Trail(frame, made, helper, others=tuple(other.node for other in others))
     if not (trail.passes_on(receiver) or _moved_later(trail, move, receiver)):
         return None
     if helper is not None:
         return Creation(made, tensor.factory, helper=helper.name)
-    return Creation(made, tensor.factory, _generator(frame, made))
+    return Creation(made, tensor.factory, _generator(frame, made), others=others)
+
+
+def _others(frame: Frame, tensor: Tensor) -> tuple[Creation, ...] | None:
+    """What makes the tensor on other paths; ``None`` where something does that is no factory of this function."""
+    found = []
+    for made in tensor.alternatives:
+        path = _path(frame, made) if isinstance(made, ast.Call) else ""
+        entry = table.function(path)
+        if not isinstance(made, ast.Call) or not frame.machine.lookups.of(frame).holds(made):
+            return None
+        if entry is None or entry.rule != "default_or_kwarg" or path in _CONVERTERS:
+            return None
+        found.append(Creation(made, path, _generator(frame, made)))
+    return tuple(found)
 
 
 def selections(frame: Frame, node: ast.Subscript, tensor: Tensor, indexes: list[tuple[ast.expr, Value]]) -> None:
@@ -137,6 +154,8 @@ class _Trail:
     """Names of what has got another name or shape since: whoever reads them wants the tensor once more."""
     arrays: bool = False
     """Whether it begins with an array, to which everything that is no number brings values of the host."""
+    others: tuple[ast.Call, ...] = ()
+    """The creations that take the place of this one on other paths."""
 
     def passes_on(self, node: ast.AST) -> bool:
         """Whether an expression only hands on what was created, and needs the CPU for nothing."""
@@ -151,6 +170,8 @@ class _Trail:
             return not backwards and self.passes_on(node.value) and self._neutral(node.slice)
         if isinstance(node, ast.UnaryOp):
             return self.passes_on(node.operand)
+        if isinstance(node, ast.IfExp):
+            return self.passes_on(node.body) and self.passes_on(node.orelse) and self._neutral(node.test)
         parts = getattr(node, "elts", ())
         if isinstance(node, ast.BinOp):
             parts = (node.left, node.right)
@@ -214,7 +235,11 @@ def _moved_later(trail: _Trail, move: ast.expr, receiver: ast.expr, within: ast.
     if found is None:
         return False
     block, last = found
-    first = next((at for at in range(last - 1, max(-1, last - _MOST_STEPS), -1) if _creates(trail, block[at])), None)
+    near = range(last - 1, max(-1, last - _MOST_STEPS), -1)
+    first = next((at for at in near if _creates(trail, block[at])), None)
+    if trail.others:
+        ways = (trail.made, *trail.others)
+        first = min((at for at in near if any(_spans(block[at], way) for way in ways)), default=None)
     if first is None or hasattr(block[last], "body"):
         return False
     for statement in block[first:last]:
@@ -234,12 +259,14 @@ def _creates(trail: _Trail, statement: ast.stmt) -> bool:
         return False
     calls = [node for node in nodes.walk(value) if isinstance(node, ast.Call)]
     if trail.helper is None:
-        return any(node is trail.made for node in calls)
+        return any(node is call for node in calls for call in (trail.made, *trail.others))
     return any(trail._is_origin(node) for node in calls)
 
 
 def _goes_on(trail: _Trail, statement: ast.stmt) -> bool:
     """Whether a statement leaves the creation alone, or only gives it another name or shape."""
+    if trail.others and isinstance(statement, ast.If):
+        return _either_goes_on(trail, statement)
     touched = [name for name in read(statement) if name.id in trail.live]
     targets = [name for target in _targets(statement) for name in _names_in(target)]
     if any(name.id in trail.spent for name in read(statement)):
@@ -253,6 +280,23 @@ def _goes_on(trail: _Trail, statement: ast.stmt) -> bool:
     gone = {name.id for name in touched}
     trail.live, trail.spent = (trail.live - gone) | set(targets), (trail.spent | gone) - set(targets)
     return True
+
+
+def _either_goes_on(trail: _Trail, branch: ast.If) -> bool:
+    """Whether what was created before a branch, or on each side of it, has the same names after it."""
+    if any(name.id in trail.live | trail.spent for name in read(branch.test)):
+        return False
+    ends = []
+    for side in (branch.body, branch.orelse):
+        end = replace(trail, live=set(trail.live), spent=set(trail.spent))
+        if not all(_goes_on(end, statement) for statement in side):
+            return False
+        if not (side and isinstance(side[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))):
+            ends.append(end)
+    held = [name for end in ends for name in end.live]
+    trail.live = {name for name in held if held.count(name) == len(ends)}
+    trail.spent = trail.spent.union(*(end.live | end.spent for end in ends)) - trail.live
+    return bool(trail.live)
 
 
 def _targets(statement: ast.stmt) -> list[ast.expr]:

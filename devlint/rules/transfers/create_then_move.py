@@ -30,10 +30,10 @@ class CreateThenMove(Rule):
 
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
-    result is moved in the same expression, or a few statements later without having been read on the CPU. It is a
-    warning in a loop and in the code of a module (but for what `self` keeps from its first use on), elsewhere a hint;
-    also a hint where NumPy makes an array of numbers alone, such as `np.triu(np.ones((n, n)))`, and torch a tensor of
-    that; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x` in the
+    result is moved in the same expression, or a few statements later without having been read on the CPU, be it made
+    on each side of a branch. It is a warning in a loop and in the code of a module (but for what `self` keeps from its
+    first use on), elsewhere a hint; also a hint where NumPy makes an array of numbers alone, such as
+    `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x` in the
     forward pass, and in the backward pass once more.
 
     ## Why it matters
@@ -94,20 +94,23 @@ class CreateThenMove(Rule):
             yield self._selecting(site)
             return
         made = site.creation if isinstance(site, Transfer) else None
-        if not isinstance(site, Transfer) or made is None or site.discarded or made.generator == "else":
+        if not isinstance(site, Transfer) or made is None or site.discarded:
             return
-        together = _within(made.node, site.node)
+        ways = (made, *made.others)
+        if any(way.generator == "else" for way in ways):
+            return
+        together = all(_within(way.node, site.node) for way in ways)
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
-        if _needed(made) or _traced(site) or not _goes_away(site) or self._seeded(made):
+        if any(_needed(way) or self._seeded(way) for way in ways) or _traced(site) or not _goes_away(site):
             return
         yield Report(
             site.node,
             _message(made, site, self._goal(site)),
             label="copies what was made for it" if not together else "made on the CPU, and copied",
             severity=Severity.WARNING if self._costs(site, made) else Severity.INFO,
-            steps=() if together else (Step(made.node, "created on the CPU here"),),
+            steps=() if together else tuple(Step(way.node, "created on the CPU here") for way in ways),
             help=_advice(made, self._spelled(site) if together else "..."),
             fix=creating(self.source, site, made),
         )
@@ -166,7 +169,8 @@ class CreateThenMove(Rule):
         name = made.function.rpartition(".")[2]
         often = (site.repeated or site.scope.module) and not site.scope.sometimes and not self._kept(site)
         alike = name.islower() and not made.array
-        avoidable = site.spelled != "type_as" and alike and not made.helper and not made.generator
+        drawn = any(way.generator for way in (made, *made.others))
+        avoidable = site.spelled != "type_as" and alike and not made.helper and not drawn
         return often and avoidable and not in_test(self.source, site.scope)
 
     def _kept(self, site: Transfer) -> bool:
@@ -211,6 +215,8 @@ def _message(made: Creation, site: Transfer, goal: str) -> str:
 
 def _advice(made: Creation, device: str) -> str:
     name = made.function
+    if made.others:
+        return "create it there, on every path: with `device=...`"
     if made.array:
         return "make it there, with the functions of torch, which take `device=`"
     if made.generator:

@@ -94,7 +94,7 @@ def told(
     that the tensor is converted afterwards, where the move was.
     """
     node = site.node
-    if made.helper or made.generator or made.array or site.value.blended:
+    if made.helper or made.generator or made.array or made.others or site.value.blended:
         return None
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
