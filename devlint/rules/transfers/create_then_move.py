@@ -30,11 +30,11 @@ class CreateThenMove(Rule):
 
     ## What it does
     Reports `torch.zeros(n).to(device)`, `torch.rand(n).cuda()` and the like: a factory call without `device=` whose
-    result is moved in the same expression, or a few statements later without having been read on the CPU, be it made
-    on each side of a branch. It is a warning in a loop and in the code of a module (but for what `self` keeps from its
+    result is moved in the same expression, or a few statements later without having been read on the CPU, be it made on
+    each side of a branch. It is a warning in a loop and in the code of a module (but for what `self` keeps from its
     first use on), elsewhere a hint; also a hint where NumPy makes an array of numbers alone, such as
-    `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index of a tensor is made so, `x[torch.arange(n), labels]`, which torch copies to `x` in the
-    forward pass, and in the backward pass once more.
+    `np.triu(np.ones((n, n)))`, and torch a tensor of that; and where the index of a tensor is made so,
+    `x[torch.arange(n), labels]`, which torch copies to `x` in the forward pass, and in the backward pass once more.
 
     ## Why it matters
     The host fills the memory and waits until all of it is copied, where one kernel on the device would do both.
