@@ -29,11 +29,12 @@ NAMES = [str(row["id"]) for row in CASES]
 
 def test_what_was_found_at_first_is_told_from_what_is_found_now() -> None:
     found = unseen.figures(CASES, {"a-1": True, "a-2": False, "a-3": False, "b-1": True, "b-2": False, "c-1": True})
-    rounds, read, repositories, *missed = found.tables
+    rounds, classes, read, repositories, *missed = found.tables
     assert [list(cells) for cells in rounds.rows] == [
         [1, 5, 2, "1 of 3 (33 %); 2 of 3 (67 %)", "0 of 1 (0 %); 0 of 1 (0 %)", "0 of 1 (0 %); 0 of 1 (0 %)"],
         [2, 1, 1, "0 of 1 (0 %); 1 of 1 (100 %)", "0 of 0 (0 %); 0 of 0 (0 %)", "0 of 0 (0 %); 0 of 0 (0 %)"],
     ]
+    assert [list(cells) for cells in classes.rows] == [["other", "1; 2 of 3", "0; 1 of 1"]]
     assert [row[2] for row in read.rows][-1] == sum(int(row[2]) for row in read.rows[:-1])
     assert [list(cells) for cells in repositories.rows] == [
         ["o/a", "0; 1 of 2", "", "0; 0 of 1"],
@@ -50,7 +51,7 @@ def test_what_was_found_at_first_is_told_from_what_is_found_now() -> None:
 
 
 def test_every_finding_that_was_read_has_a_verdict() -> None:
-    for _, _, read, right, debatable, wrong, mended in unseen.figures(CASES, dict.fromkeys(NAMES, True)).tables[1].rows:
+    for _, _, read, right, debatable, wrong, mended in unseen.figures(CASES, dict.fromkeys(NAMES, True)).tables[2].rows:
         assert read == sum(map(int, (right, debatable, wrong)))
         assert int(mended) <= int(wrong)
 

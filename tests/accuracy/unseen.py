@@ -64,7 +64,7 @@ def figures(cases: Sequence[Row], hits: dict[str, bool]) -> Figures:
         f"rest, where silence is right, it reported {first['no']}. Now it is {now['yes']}, {now['heuristic']} and "
         f"{now['no']}."
     )
-    tables = (_rounds(rows), _read(), _repositories(rows), *_missed(rows))
+    tables = (_rounds(rows), _classes(rows), _read(), _repositories(rows), *_missed(rows))
     return Figures("Bugs of repositories not seen before", COMMAND, summary, tables)
 
 
@@ -78,6 +78,30 @@ def _rounds(rows: Sequence[Row]) -> Table:
             (number, len(chosen), _repositories_of(chosen), *(f"{first[key]}; {now[key]}" for key in DECIDABLE))
         )
     return Table("By round, found of all:", columns, told)
+
+
+def _classes(rows: Sequence[Row]) -> Table:
+    """The classes by round: a round with more literals of CUDA in it is an easier one."""
+    seen = _of(rows, "yes")
+    numbers = sorted({row["round"] for row in rows})
+    told: list[Sequence[str]] = []
+    for name in sorted({row["class"] for row in seen}):
+        chosen = [row for row in seen if row["class"] == name]
+        told.append((name, *(_counts([row for row in chosen if row["round"] == number]) for number in numbers)))
+    caption = (
+        f"By class, of what {DECIDABLE['yes']} (first; now of all). Rounds differ in how many of their bugs are a "
+        "literal that names CUDA or a load without `map_location`, which take no following of values:"
+    )
+    return Table(caption, ("class", *(f"round {number}" for number in numbers)), told)
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    """What was found at first and is found now, such as `3; 4 of 5`."""
+    return (
+        "; ".join(str(sum(row[key] for row in rows)) for key in ("first_look", "hit")) + f" of {len(rows)}"
+        if rows
+        else ""
+    )
 
 
 def _read() -> Table:
@@ -115,9 +139,7 @@ def _repositories(rows: list[Row]) -> Table:
     for name in dict.fromkeys(row["repo"] for row in rows):
         cells = []
         for key in DECIDABLE:
-            chosen = [row for row in _of(rows, key) if row["repo"] == name]
-            at_first, now = (sum(row[field] for row in chosen) for field in ("first_look", "hit"))
-            cells.append(f"{at_first}; {now} of {len(chosen)}" if chosen else "")
+            cells.append(_counts([row for row in _of(rows, key) if row["repo"] == name]))
         told.append((name, *cells))
     return Table("By repository, found of all:", columns, told)
 
