@@ -384,11 +384,11 @@ def test_load_that_may_say_where_is_fine(text: str) -> None:
 
 
 def test_load_in_the_file_of_a_test_is_a_hint() -> None:
-    for name in ("test_a.py", "a_test.py", "conftest.py", "pkg/tests/helpers.py"):
+    for name in ("test_a.py", "a_test.py", "conftest.py", "pkg/tests/helpers.py", "tests/common/data.py"):
         source, site = load("load(f)")
         source.filename = name
         assert judged(LoadWithoutMapLocation, source, site).severity is Severity.INFO
-    for name in ("testing.py", "contest.py", "latest.py", "tests/data/train.py"):
+    for name in ("testing.py", "contest.py", "latest.py", "contests/data/train.py"):
         source, site = load("state_dict = load(f)")
         source.filename = name
         assert judged(LoadWithoutMapLocation, source, site).severity is None

@@ -75,7 +75,11 @@ def test_copies_from_memory_that_is_not_pinned_are_for_those_who_ask_and_from_pi
     assert told(ASSEMBLED, Selection(("DVL204",))) == [("DVL204", "info")]
 
 
-@pytest.mark.parametrize("name", ["test_sum.py", "sum_test.py", "conftest.py", "test/sums.py", "a/tests/sums.py"])
+NAMES_OF_TESTS = ("test_sum.py", "sum_test.py", "sum_tests.py", "conftest.py", "test/sums.py", "a/tests/sums.py")
+FURTHER_DOWN = ("tests/common/sums.py", "a/tests/b/c/sums.py", "/of/somebody/tests/sums.py")
+
+
+@pytest.mark.parametrize("name", [*NAMES_OF_TESTS, *FURTHER_DOWN])
 def test_hints_about_a_file_of_tests_are_for_those_who_ask(name: str) -> None:
     """What it costs, or where else it could run, hardly matters there; what fails does."""
     assert told(OF_A_TEST, name=name) == [("DVL102", "error")]
@@ -83,4 +87,5 @@ def test_hints_about_a_file_of_tests_are_for_those_who_ask(name: str) -> None:
 
 
 def test_hints_about_other_files_are_for_all() -> None:
-    assert ("DVL203", "info") in told(OF_A_TEST, name="sums.py")
+    for name in ("sums.py", "contests/sums.py", "/of/somebody/tests/project/sums.py", "C:/tests/project/sums.py"):
+        assert ("DVL203", "info") in told(OF_A_TEST, name=name)
