@@ -281,12 +281,12 @@ def names_accelerator(node: ast.expr) -> bool:
     if all(isinstance(option, ast.Attribute) and _MEMBER.fullmatch(option.attr) for option in node.elts):
         return bool(node.elts)
     texts = [option.value for option in node.elts if isinstance(option, ast.Constant) and isinstance(option.value, str)]
-    return not _BACKENDS.isdisjoint(texts) or (bool(texts) and all(map(_is_accelerator, texts)))
+    return not _BACKENDS.isdisjoint(map(str.lower, texts)) or (bool(texts) and all(map(_is_accelerator, texts)))
 
 
 def _is_accelerator(text: str) -> bool:
     place = device.parse(text.rstrip(":"))
-    return text in _BACKENDS or (place is not None and place.kind is Kind.ACCELERATOR)
+    return text.lower() in _BACKENDS or (place is not None and place.kind is Kind.ACCELERATOR)
 
 
 def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:

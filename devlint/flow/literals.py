@@ -107,8 +107,21 @@ def _needs_cuda(frame: Frame, call: ast.Call) -> bool:
 
 def default(frame: Frame, info: FunctionInfo, name: str, node: ast.expr, text: str) -> None:
     """A site for the literal default of a parameter, if the function is seen to place something by it."""
-    if not frame.machine.muted and any(_places(frame, inner, name) for inner in info.nodes):
+    if frame.machine.muted or not any(_places(frame, inner, name) for inner in info.nodes):
+        return
+    if not any(_falls_back(inner, name) for inner in info.nodes):
         frame.emit(Literal(node, frame.scope(), text, "parameter"))
+
+
+def _falls_back(node: ast.AST, name: str) -> bool:
+    """Whether a function takes something else for a parameter where the accelerator is missing: it has asked."""
+    if isinstance(node, ast.If):
+        return _asks(node.test) and any(
+            isinstance(statement, ast.Assign) and any(_is(target, name) for target in statement.targets)
+            for statement in (*node.body, *_flat(node.orelse))
+        )
+    chosen = isinstance(node, ast.Assign) and any(_is(target, name) for target in node.targets)
+    return chosen and isinstance(node.value, ast.IfExp) and _asks(node.value.test)  # type: ignore[attr-defined]  # an assignment
 
 
 def _places(frame: Frame, node: ast.AST, name: str) -> bool:
