@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import socket
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.session import Session
+from devlint.auditor.unwarned import unwarned
 from devlint.record import Device, Environment
 
 _NVIDIA = "/proc/driver/nvidia/version"
@@ -140,8 +140,7 @@ def _sleeping_cuda_devices() -> int:
     count = getattr(torch.cuda, "_device_count_nvml", None)
     if count is None:
         return 0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with unwarned():
         return max(int(count()), 0)
 
 

@@ -91,7 +91,8 @@ class Session:
         """Called when a module is about to be moved or converted."""
         self.snapshot: Callable[[], None] = lambda: None
         """Called when a step has ended; whoever writes records decides whether it is time for one."""
-        self._unheard: Callable[[], AbstractContextManager[object]] = nullcontext
+        self.unheard: Callable[[], AbstractContextManager[object]] = nullcontext
+        """A context in which neither the classes of tensors nor a ``TorchFunctionMode`` hear what is asked of them."""
         self.started = time.perf_counter()
         self.began = time.time() - (self.started - self.ledger.origin)
         self.pid = os.getpid()
@@ -99,7 +100,7 @@ class Session:
 
     def start(self, listeners: Sequence[Listener]) -> None:
         """Install the listeners, in this order; torch has been imported."""
-        self._unheard = _unheard()
+        self.unheard = _unheard()
         self.alive = True
         for listener in listeners:
             try:
@@ -127,7 +128,7 @@ class Session:
         if not self.alive:
             return None
         try:
-            with self._unheard():
+            with self.unheard():
                 return function(*args)
         except Exception as error:
             self.fail(error)

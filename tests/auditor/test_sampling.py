@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -93,11 +94,11 @@ IN_LOOP, IN_PASS = "float32[2, 4]", "float32[4]"
 
 def test_a_short_step_is_recorded_whole_now_and_then_and_counted_all_the_same() -> None:
     asking = 4 * LAYERS * 8.5e-6
-    with audited(step=asking / 0.1) as session:  # asking takes a tenth of it: five times what it may
+    with audited(step=asking / 0.05) as session:  # asking takes a twentieth of it: five times what it may
         train()
         process = seen(session)
     whole = WHOLE + (STEPS - WHOLE) // 5
-    assert process.sampled == Sampled(steps=STEPS - whole, share=pytest.approx(0.1, rel=0.05))
+    assert process.sampled == Sampled(steps=STEPS - whole, share=pytest.approx(0.05, rel=0.05))
     assert process.steps.train == STEPS
     assert copies(process) == {IN_LOOP: STEPS, IN_PASS: MOVES * STEPS}
     steady = [event.steady.calls for event in process.events if event.steady and event.example == IN_PASS]
@@ -160,6 +161,15 @@ def test_nothing_is_left_alone_while_another_thread_copies() -> None:
             thread.join()
     assert copies(process) == {IN_LOOP: STEPS, IN_PASS: MOVES * STEPS}
     assert process.sampled is None
+
+
+def test_python_shows_a_warning_of_the_script_as_often_as_without() -> None:
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")  # once for each line, unless a filter has changed since
+        with audited(step=0.001) as session:
+            train(before=lambda number: warnings.warn("the script's own", stacklevel=1))
+            assert seen(session).sampled is not None
+    assert [str(warning.message) for warning in shown] == ["the script's own"]
 
 
 def test_nothing_of_it_is_left_in_torch() -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
-from inspect import signature
 from typing import Any
 
 import torch
 
-Library: Any = torch.library.Library
-"""Typed as `Any`, since torch does not say the types of its methods."""
+from devlint.auditor.unwarned import unwarned
+
 Kernel = Callable[..., Any]
 """Called with the keyset of the call, then the operator's own arguments."""
 
@@ -18,8 +16,7 @@ _UNUSED_KEY = "PrivateUse3"
 """No backend registers anything there, so that an operator with one kernel for all backends runs that one."""
 _FOR_ALL_BACKENDS = frozenset({"copy_"})
 _KEPT: list[Any] = []
-_OVERRIDING = {"allow_override": True} if "allow_override" in signature(Library.impl).parameters else {}
-"""Not every torch knows the option; some of those that do refuse without it, such as 2.11."""
+_NONE: Mapping[str, Callable[..., Any]] = {}
 
 
 class NoBackendError(Exception):
@@ -78,31 +75,44 @@ class Originals:
         return _redispatched(name) if name in _FOR_ALL_BACKENDS else None
 
 
-def override(library: Any, name: str, kernel: Kernel, key: str) -> None:
-    """Put a kernel in the place of an operator's own."""
-    _register(library, name, kernel, key, with_keyset=True)
+class Overrides:
+    """Kernels of ours in the places of operators' own, until they are taken out."""
+
+    def __init__(self, kernels: Mapping[str, Kernel], key: str) -> None:
+        self._kernels = kernels
+        self._key = key
+        self._library: Any = None
+
+    def put_in(self) -> None:
+        """Put the kernels in, if they are not there."""
+        if self._library is None:
+            self._library = _register(self._kernels, self._key, with_keyset=True)
+
+    def take_out(self, given: Mapping[str, Callable[..., Any]] = _NONE) -> None:
+        """What they replaced is in force again.
+
+        ``given`` are the Python kernels among that: for a tensor of a Python class torch would go on to call the
+        function which was registered last, even after that is gone, so they are registered once more.
+        """
+        if self._library is None:
+            return
+        self._library.reset()
+        self._library = None
+        again = {name: given[name] for name in self._kernels if name in given}
+        if again:
+            _KEPT.append(_register(again, self._key, with_keyset=False))
 
 
-def restore(libraries: list[Any], key: str, given: Mapping[str, Callable[..., Any]]) -> None:
-    """Take back the kernels of the libraries; what they replaced is in force again.
+def _register(kernels: Mapping[str, Callable[..., Any]], key: str, with_keyset: bool) -> Any:
+    """What holds the kernels where they are as long as it lives.
 
-    ``given`` are the Python kernels among what was replaced: for a tensor of a Python class torch would go on to call
-    the function which was registered last, even after that is gone, so they are registered once more.
+    It is what ``torch.library.Library`` wraps, which takes longer, and would let no script register the same.
     """
-    while libraries:
-        libraries.pop()._destroy()
-    if given:
-        library = Library("aten", "IMPL")
-        _KEPT.append(library)
-        for name, kernel in given.items():
-            _register(library, name, kernel, "CPU" if name == "_pin_memory" else key)
-
-
-def _register(library: Any, name: str, kernel: Callable[..., Any], key: str, **options: bool) -> None:
-    """Register a kernel, without torch's warning, or its refusal, where Python has registered one."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        library.impl(name, kernel, key, **options, **_OVERRIDING)
+    library: Any = torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
+    with unwarned():
+        for name, kernel in kernels.items():
+            library.impl(f"aten::{name}", key, kernel, with_keyset)
+    return library
 
 
 def _without_keyset(kernel: Callable[..., Any]) -> Kernel:

@@ -19,7 +19,7 @@ import torch
 
 from devlint.auditor.ledger import Tally, What
 from devlint.auditor.recorder.attribution import Attribution, Origin
-from devlint.auditor.recorder.backends import Kernel, Library, NoBackendError, Originals, find_key, override, restore
+from devlint.auditor.recorder.backends import Kernel, NoBackendError, Originals, Overrides, find_key
 from devlint.auditor.recorder.repeats import Repeats
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.transfers import HOST, describe, transfer_of
@@ -62,10 +62,9 @@ class Kernels:
         self._warnings = warnings
         self._repeats = Repeats()
         self._local = _Local()
-        self._libraries: list[Any] = []
-        self._copies: list[Any] = []
-        """The library of the copy alone, none while that is left alone."""
-        self._copying: Kernel | None = None
+        self._overrides: list[Overrides] = []
+        self._copies = Overrides({}, "")
+        """The first of them, which is taken out while copies are left alone."""
         self.calls = 0
         """How many copies on one device have asked."""
         self.threads: set[int] = set()
@@ -85,8 +84,7 @@ class Kernels:
         copy = originals.find(COPY)
         if copy is None:
             raise NoBackendError(f"torch {torch.__version__} has no copy at the dispatch key {self.key} to listen to")
-        self._copying = self._copy(copy)
-        self.take_back()
+        self._copies = self._override({COPY: self._copy(copy)}, self.key)
         found: dict[str, Kernel] = {}
         item = originals.find("_local_scalar_dense")
         if item is not None:
@@ -107,28 +105,26 @@ class Kernels:
 
     def remove(self) -> None:
         """Put the originals back."""
-        restore([*self._libraries, *self._copies], self.key, self._session.settings.kernels)
-        self._libraries, self._copies, self._copying = [], [], None
+        while self._overrides:
+            self._overrides.pop().take_out(self._session.settings.kernels)
 
     def leave_alone(self) -> None:
         """Copies are not seen until :meth:`take_back`; no other thread may be copying."""
-        restore(self._copies, self.key, {})
+        self._copies.take_out()
 
     def take_back(self) -> None:
         """Copies are seen again."""
-        if self._copying is not None and not self._copies:
-            self._override({COPY: self._copying}, self.key, self._copies)
+        self._copies.put_in()
 
     def describe(self) -> dict[str, object]:
         """``backend``, the key."""
         return {"backend": self.key}
 
-    def _override(self, kernels: dict[str, Kernel], key: str, libraries: list[Any] | None = None) -> None:
-        # a library that dies takes its kernels with it
-        library = Library("aten", "IMPL")
-        (self._libraries if libraries is None else libraries).append(library)
-        for name, kernel in kernels.items():
-            override(library, name, kernel, key)
+    def _override(self, kernels: dict[str, Kernel], key: str) -> Overrides:
+        overrides = Overrides(kernels, key)
+        self._overrides.append(overrides)
+        overrides.put_in()
+        return overrides
 
     def _copy(self, original: Kernel) -> Kernel:
         session, transfer, threads, thread = self._session, self._transfer, self.threads, threading.get_ident

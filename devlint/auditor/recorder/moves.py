@@ -19,8 +19,12 @@ from devlint.auditor.session import Session
 
 _METHODS = "to cuda cpu xpu".split()
 _PLACES = (str, int, torch.device, torch.Tensor)
+_PLAIN = frozenset({torch.Tensor, nn.Parameter})
+"""Classes that do not hear what their tensors are asked."""
+_modes: Callable[[], int] = torch._C._len_torch_function_stack
 
 State = list[tuple[torch.device, torch.dtype]]
+_Site = tuple[int, int, torch.device, str]
 
 
 class Moves:
@@ -34,7 +38,7 @@ class Moves:
         self._patches = Patches()
         self._local = threading.local()
         # by the calling instruction and the device: the caller is the project's own, so that the place is known by it
-        self._known: dict[tuple[int, int, torch.device, str], What] = {}
+        self._known: dict[_Site, What] = {}
 
     def install(self) -> None:
         """Wrap the methods."""
@@ -69,7 +73,7 @@ class Moves:
         def method(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
             if result is self and session.alive and (named or _names_device(args, kwargs)):
-                session.guarded(count, name, self, sys._getframe(1))
+                count(name, self, sys._getframe(1))
             return result
 
         return method
@@ -99,16 +103,30 @@ class Moves:
         return method
 
     def _count_tensor(self, name: str, tensor: torch.Tensor, caller: FrameType) -> None:
-        device = tensor.device
-        key = (id(caller.f_code), caller.f_lasti, device, name)
-        what = self._known.get(key)
-        if what is None:
-            if self._session.frames.is_internal(caller.f_code):
-                return
-            what = self._what(name, device, caller, "tensor")
-            if self._session.frames.is_project(caller.f_code):
-                self._known[key] = what
-        self._session.ledger.tally(what).calls += 1
+        session = self._session
+        try:
+            # what `guarded` does, by itself: loops do this often, and a call more would take as long as the rest
+            if type(tensor) in _PLAIN and not _modes():
+                device = tensor.device
+            else:
+                with session.unheard():
+                    device = tensor.device
+            key = (id(caller.f_code), caller.f_lasti, device, name)
+            what = self._known.get(key) or self._open(key, name, device, caller)
+            if what is not None:
+                session.ledger.tally(what).calls += 1
+        except Exception as error:
+            session.fail(error)
+
+    def _open(self, key: _Site, name: str, device: torch.device, caller: FrameType) -> What | None:
+        """What is counted at a place where nothing was so far, unless torch itself is there."""
+        frames = self._session.frames
+        if frames.is_internal(caller.f_code):
+            return None
+        what = self._what(name, device, caller, "tensor")
+        if frames.is_project(caller.f_code):
+            self._known[key] = what
+        return what
 
     def _count_module(self, name: str, module: nn.Module, before: State, caller: FrameType) -> None:
         devices = {device for device, _ in before}
@@ -122,7 +140,7 @@ class Moves:
 
 def _names_device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether the arguments of ``to`` name a device, be it that of another tensor."""
-    if args and isinstance(args[0], _PLACES):
+    if args and type(args[0]) is not torch.dtype and isinstance(args[0], _PLACES):
         return True
     return bool(kwargs) and (kwargs.get("device") is not None or kwargs.get("other") is not None)
 

@@ -28,7 +28,7 @@ from devlint.record import Sampled
 
 WHOLE = 50
 """So many training steps are recorded whole."""
-_SHARE = 0.02
+_SHARE = 0.01
 """Asking may take so much of a step."""
 _ASKING = 8.5e-6
 """Seconds that a copy on the device takes longer, in a model, where caches are cold."""

@@ -160,20 +160,9 @@ class SyncWarnings:
         if not filters or filters[0] is not self._filter:
             self._drop()
             filters.insert(0, self._filter)
-            _changed()
 
     def _drop(self) -> None:
         filters: Any = warnings.filters
         kept = [entry for entry in filters if entry is not self._filter]
         if len(kept) != len(filters):
             filters[:] = kept
-            _changed()
-
-
-def _changed() -> None:
-    """Have Python look at its filters again."""
-    for name in ("_filters_mutated", "_filters_mutated_lock_held"):  # the latter since Python 3.14
-        function = getattr(warnings, name, None)
-        if function is not None:
-            function()
-            return
