@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Kind, Role
+from devlint.device import Device, Kind, Role
 from devlint.flow import mentions, names, table, whereabouts
 from devlint.flow.evidence import is_device_name
 from devlint.flow.operations import in_graph
@@ -96,7 +96,8 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
             return Function(method, (), base)
         if base.cls.is_module and attr == "training":
             return Opaque(f"{base.oid}.training", "self.training")
-        return _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
+        found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
+        return found if base.oid == base.cls.oid or found.hint else replace(found, kept=base)
     if isinstance(base, Module) and attr in ("weight", "bias"):
         return Tensor(frame.place_of(base), many=True, story=frame.story_of(base), buffer=True)
     return UNKNOWN
@@ -107,6 +108,8 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
     held = frame.state.heap.get((base.key, attr))
     if isinstance(held, Value):
         return held
+    if attr == "device" and base.kept is not None and (made := _made(frame, base.kept)) is not None:
+        return DeviceValue(made, node, origin="tensor")
     if attr == "device" and base.hint != "number":
         # the device of an argument is one symbol, whether it is asked for or met
         role = Role.INPUT if base.hint == "tensor" or base.role is Role.INPUT else Role.DEVICE
@@ -126,7 +129,17 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
     inner = _opaque(frame, node, f"{base.key}.{attr}", "device" if is_device_name(attr) else "")
     if inner.hint == "device":
         return inner
-    return replace(inner, role=base.role, derived=base.derived, near=base.near)
+    return replace(inner, role=base.role, derived=base.derived, near=base.near, kept=base.kept)
+
+
+def _made(frame: Frame, keeper: Value) -> Device | None:
+    """Where an object has its tensors that was made in code that is known, and whose method runs, or is looked into.
+
+    A method speaks of ``self.weight.device`` for every object of its class; of one that is called, it is where that
+    one is.
+    """
+    place = frame.place_of(keeper) if isinstance(keeper, Module) else device.UNKNOWN
+    return place if place.known or frame.inlined else None
 
 
 def _opaque(frame: Frame, node: ast.Attribute, key: str, hint: str) -> Opaque:

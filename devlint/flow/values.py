@@ -66,6 +66,8 @@ class Opaque(Value):
     """Where it probably is: the device of the module that returned it."""
     managed: Managed | None = None
     """Who places it."""
+    kept: Value | None = None
+    """The object that keeps it, where that was made in code that is known: not any ``self`` of a class."""
 
 
 @immutable(frozen=True, slots=True)
