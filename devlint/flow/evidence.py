@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.flow import names, table
+from devlint.syntax import walk
 
 if TYPE_CHECKING:
     from devlint.flow.index import FunctionInfo
@@ -20,6 +21,10 @@ TENSOR_ONLY = frozenset(
     repeat_interleave unfold sqrt exp long mT nonzero bool int short byte clamp reshape transpose""".split()
 )
 """Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
+_JOINING = frozenset(
+    f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "hstack", "vstack", "dstack")
+)
+"""Functions that take several tensors at once, and not one."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
 _NUMBERS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:Optional|Union|[Tt]uple|[Ll]ist|Sequence)?\[?"
@@ -53,13 +58,14 @@ def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
     something else.
     """
     arguments = info.node.args
-    others = set(_required_otherwise(info))
+    others = {*_required_otherwise(info), *_put_together(info)}
     found = {name: "tensor" for name in _shown_tensors(info) if name not in others}
     found.update(dict.fromkeys(_on_the_host(info.calls), "host"))
     if forward and len(arguments.args) > 1:
         first = arguments.args[1]
         said = _container_said(first)
-        if first.arg not in found and (not said or "Tensor" in said) and not _is_container(info.nodes, first.arg):
+        open_ = first.arg not in found and (not said or "Tensor" in said) and _is_read(info, first.arg)
+        if open_ and not _is_container(info.nodes, first.arg):
             # of a batch of unknown size nobody names the samples
             found[first.arg] = "tensors" if said or _is_unpacked(info, first.arg) else "tensor"
     for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
@@ -157,6 +163,22 @@ def _required_otherwise(info: FunctionInfo) -> Iterator[str]:
             yield tests[required]
 
 
+def _put_together(info: FunctionInfo) -> Iterator[str]:
+    """The names of several tensors, which stand for one from where the function has put these together."""
+    joins = {id(call): call.args[0] for call in info.calls if names.dotted(call.func) in _JOINING and call.args}
+    if not joins:
+        return
+    first: dict[str, ast.Assign] = {}
+    for statement in info.of(ast.Assign):
+        for target in statement.targets:
+            for part in walk(target):
+                if isinstance(part, ast.Name) and statement.lineno <= first.get(part.id, statement).lineno:
+                    first[part.id] = statement
+    for name, statement in first.items():
+        if any(_is_name(joins[id(part)], name) for part in walk(statement.value) if id(part) in joins):
+            yield name
+
+
 def _is_sliced(parts: ast.Tuple) -> bool:
     return any(isinstance(part, ast.Slice) or _is_rest(part) for part in parts.elts)
 
@@ -182,8 +204,15 @@ def _is_container(inside: list[ast.AST], name: str) -> bool:
     return next((answer for answer in shown if answer is not None), False)
 
 
+def _is_read(info: FunctionInfo, name: str) -> bool:
+    """Whether a function reads a name at all: of one that it ignores it shows nothing."""
+    return any(_is_name(node, name) and isinstance(getattr(node, "ctx", None), ast.Load) for node in info.nodes)
+
+
 def _shows_container(node: ast.AST, name: str) -> bool | None:
-    """Whether a node shows that a name holds tensors or is one; ``None`` where it shows neither."""
+    """Whether a node shows that a name holds tensors, or a word, or is one; ``None`` where it shows neither."""
+    if isinstance(node, ast.Compare):
+        return True if _is_name(node.left, name) and _is_words(node.comparators[0]) else None
     if isinstance(node, ast.Attribute):
         strange = table.method(node.attr) is None and node.attr not in ("shape", "device", "dtype")
         return True if strange and _is_name(node.value, name) else None
@@ -198,6 +227,12 @@ def _shows_container(node: ast.AST, name: str) -> bool | None:
             return True
         return not _tests_tensor(node.args[1]) if _is_name(tested, name) else None
     return None
+
+
+def _is_words(node: ast.expr) -> bool:
+    """Whether something can only be compared with a string: it is one, or several."""
+    items = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
+    return bool(items) and all(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in items)
 
 
 def _is_unpacked(info: FunctionInfo, name: str) -> bool:
