@@ -84,6 +84,32 @@ def helps(code: str) -> list[str]:
                 first = clips[0][0] if isinstance(clips[0], list) else clips[0]
                 return first + torch.ones(first.size(0)).cuda()
         """,
+        # a word, which says for what the module runs
+        """
+        class Expert(nn.Module):
+            def forward(self, mode, features):
+                weights = torch.ones(len(features)).cuda()
+                return weights if mode in ("train", "test") else weights * 2
+        """,
+        """
+        class Expert(nn.Module):
+            def forward(self, mode, features):
+                weights = torch.ones(len(features)).cuda()
+                return weights if mode == "train" else weights * 2
+        """,
+        # nobody reads it
+        """
+        class Expert(nn.Module):
+            def forward(self, mode, features):
+                return torch.ones(len(features)).cuda()
+        """,
+        # a list, until its tensors are put together
+        """
+        def f(labels, logits, net):
+            weights = torch.ones(len(logits)).cuda()
+            labels = torch.stack(labels).to(net.place)
+            return weights * labels[:, 0]
+        """,
         # nobody may have given it
         """
         def f(n, time=None):
@@ -158,3 +184,20 @@ def test_a_value_is_made_of_what_is_read_for_it(text: str, made: set[str]) -> No
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda"
     ]
     assert made_of(moved[0], tree) == made
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [("self.device >= 0", "choose once"), ("self.device", "use `.to(self.device)`")]
+)
+def test_an_index_below_zero_is_no_device(asked: str, told: str) -> None:
+    """Seen in gluonts: -1 stands for the CPU, and raises in `.to()`."""
+    (said,) = helps(
+        f"""
+        class Trainer:
+            def __init__(self, model, number: int):
+                self.device = number if torch.cuda.is_available() else -1
+                if {asked}:
+                    self.model = model.cuda(self.device)
+        """
+    )
+    assert said.startswith(told)

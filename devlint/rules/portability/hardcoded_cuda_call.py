@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import function_at
 from devlint.sites import Site, Transfer
 
@@ -22,6 +22,7 @@ _OTHERS = re.compile(r"\b(?:torch\.(?:xpu|mps|npu|hpu|mlu|backends\.mps|accelera
 
 
 _FACTS = (Kind.ACCELERATOR, Kind.CPU)
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 class HardcodedCudaCall(Rule):
@@ -87,6 +88,8 @@ class HardcodedCudaCall(Rule):
             return
         device = edits.device_instead_of_cuda(self.source, site.node, site.scope)
         given, safe = _given_device(site)
+        if given and _is_number(self.source, site.node, given):
+            given = ""
         call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda({given})"
         if given and site.scope.guarded:
             message = f"`{call}` takes CUDA devices only, so that has to be asked first: `.to({given})` takes them all"
@@ -152,6 +155,14 @@ def _given_device(site: Transfer) -> tuple[str, bool]:
     made = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "device"
     proven = target.kind is Kind.CHOICE or made or (isinstance(node, ast.Call) and target.kind in _FACTS)
     return (text, proven) if proven or text.rpartition(".")[2].lower().endswith("device") else ("", False)
+
+
+def _is_number(source: SourceText, node: ast.AST, device: str) -> bool:
+    """Whether the function asks if what is passed as a device is below some number: of an index, -1 is the CPU."""
+    return any(
+        isinstance(part, ast.Compare) and isinstance(part.ops[0], _ORDERS) and ast.unparse(part.left) == device
+        for part in ast.walk(edits.around(source, node))
+    )
 
 
 def _to(call: cst.Call, device: str) -> cst.Call | None:
