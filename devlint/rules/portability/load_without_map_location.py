@@ -146,8 +146,8 @@ def _from_here(source: SourceText, node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not node.args:
         return False
     file = node.args[0]
-    if isinstance(file, ast.Call):
-        return ast.unparse(file.func).endswith("BytesIO")
+    if isinstance(file, ast.Call) and ast.unparse(file.func).endswith("BytesIO"):
+        return True
     path = ast.dump(file)
     if ast.unparse(file).startswith("self."):
         # what an object keeps is one file, whichever of its methods saves it
