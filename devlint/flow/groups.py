@@ -83,7 +83,9 @@ class Groups:
                 # NCCL needs CUDA
                 frame.state.required = True
             name = backend.value if isinstance(backend, Const) and isinstance(backend.value, str) else ""
-            self._made.setdefault(call.node, _Made(call.node, frame.scope(), name, frame.info))
+            if call.argument(3, "world_size") != Const(1):
+                # a group of one has nobody to share a device with
+                self._made.setdefault(call.node, _Made(call.node, frame.scope(), name, frame.info))
         elif self._waits is None and not _names_device(call):
             self._waits = Step(call.node, "this uses the current device")
 
