@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from devlint import traces
 from devlint.finding import Severity
 from devlint.rules import edits
-from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import function_at
+from devlint.rules.base import Report, Rule, SourceText
+from devlint.rules.blocks import function_at, statement_of
 from devlint.sites import Site, Wrap
+from devlint.syntax import walk
 from devlint.traces import Traces
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
@@ -49,6 +50,7 @@ class DataParallel(Rule):
     ## When it stays silent
     - The class is only named: `isinstance(model, nn.DataParallel)`, type hints, imports, a base class.
     - Code that unwraps: `model.module`, or strips `module.` from the keys of a checkpoint.
+    - The wrapper only lends its names to a checkpoint: it is given a state dict, and then its `.module` is taken out.
     - It is an info only where the same function also builds a `DistributedDataParallel`, or calls a function named
       after one, where the function says in its signature that a `DataParallel` is what it returns, and in tests.
 
@@ -72,7 +74,7 @@ class DataParallel(Rule):
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report for every `DataParallel`, milder where it stands beside the better wrapper."""
-        if not isinstance(site, Wrap) or site.wrapper not in _WRAPPERS:
+        if not isinstance(site, Wrap) or site.wrapper not in _WRAPPERS or _names_only(self.source, site.node):
             return
         name = self.source.segment(site.node.func) if isinstance(site.node, ast.Call) and not site.via else site.wrapper
         if "\n" in name:
@@ -96,6 +98,19 @@ class DataParallel(Rule):
         function = function_at(self.source, site.node)
         returns = getattr(function, "returns", None)
         return returns is not None and "DataParallel" in ast.unparse(returns)
+
+
+def _names_only(source: SourceText, node: ast.AST) -> bool:
+    """Whether a wrapper is given a state dict, whose keys begin with `module.`, and then only opened again."""
+    found = statement_of(source, node)
+    target = found[0].targets[0] if found is not None and isinstance(found[0], ast.Assign) else None
+    if not isinstance(target, ast.Name):
+        return False
+    inside = [part for part in walk(edits.around(source, node)) if getattr(part, "lineno", 0) > target.lineno]
+    uses = [part for part in inside if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)]
+    used = [part.attr for part in uses if isinstance(part.value, ast.Name) and part.value.id == target.id]
+    read = [part for part in inside if isinstance(part, ast.Name) and part.id == target.id]
+    return len(read) == len(used) and set(used) == {"load_state_dict", "module"}
 
 
 def _help(site: Wrap, fallback: bool) -> str:
