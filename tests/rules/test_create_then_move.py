@@ -172,7 +172,9 @@ def test_pinning_leaves_a_chain_as_it_stands() -> None:
     [
         ("torch.zeros(n).to(device)", "device"),
         ("torch.zeros(n).float().to(x.device)", "x.device"),
-        ("torch.zeros(n).to(x)", "..."),
+        ("torch.zeros(n).to(x)", "x.device, dtype=x.dtype"),
+        ("torch.zeros(n).to(x, non_blocking=True)", "x.device, dtype=x.dtype"),
+        ("torch.zeros(n).to(device, torch.half)", "..."),
         ("torch.zeros(n).cuda()", "..."),
     ],
 )
@@ -184,3 +186,16 @@ def test_the_advice_names_the_device_that_the_move_names(line: str, device: str)
 def test_the_advice_names_no_device_that_may_come_later() -> None:
     (finding,) = check("import torch\n\ndef f(n, args):\n    made = torch.zeros(n)\n    return made.to(args.device)\n")
     assert finding.help == "create it there: `torch.zeros(..., device=...)`"
+
+
+@pytest.mark.parametrize(
+    ("uses", "device"), [("x[:, made.long()]", "x.device"), ("[y[:, made.long()] for y in x]", "...")]
+)
+def test_the_advice_names_no_device_that_an_index_meets_later(uses: str, device: str) -> None:
+    """Seen in fairseq: the targets of a loss, one by one."""
+    text = (
+        "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n"
+        f"    def forward(self, x):\n        made = torch.arange(3).float()\n        return {uses}\n"
+    )
+    (finding,) = check(text)
+    assert finding.help == f"create it there: `torch.arange(..., device={device})`"

@@ -129,7 +129,7 @@ class CreateThenMove(Rule):
             label="made on the CPU, and copied" if together else "copied to what it indexes",
             severity=Severity.INFO,
             steps=() if together else (Step(made.node, "created on the CPU here"),),
-            help=f"create it there: `{made.function}(..., device={goal or '...'})`",
+            help=f"create it there: `{made.function}(..., device={goal if text else '...'})`",
             fix=fix if text else None,
         )
 
@@ -139,18 +139,16 @@ class CreateThenMove(Rule):
         text = short(self.source.segment(node), "") if isinstance(node, (ast.Name, ast.Attribute)) else ""
         if not text:
             return str(site.target)
-        return (
-            f"`{text}`"
-            if text.endswith("device")
-            else f"the device of `{text}`"
-            if not site.plain
-            else str(site.target)
-        )
+        if _is_like_another(site):
+            return f"the device of `{text}`"
+        return f"`{text}`" if text.endswith("device") else str(site.target)
 
     def _spelled(self, site: Transfer) -> str:
         """The device that the move names, as it may be named where the tensor is created."""
         node = site.target_node
         text = short(self.source.segment(node), "") if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if text and _is_like_another(site):
+            return f"{text}.device, dtype={text}.dtype"
         return text if site.plain and text.endswith("device") else "..."
 
     def _seeded(self, made: Creation) -> bool:
@@ -235,6 +233,15 @@ def _goes_away(site: Transfer) -> bool:
     # whatever it belongs to, the device of something is one
     named = isinstance(site.target_node, ast.Attribute) and site.target_node.attr == "device"
     return site.target.accelerates() is not False if site.target.known else named
+
+
+def _is_like_another(site: Transfer) -> bool:
+    """Whether a move takes a tensor, and goes to its device and its dtype."""
+    call = site.node
+    alone = (
+        isinstance(call, ast.Call) and len(call.args) == 1 and not any(word.arg == "dtype" for word in call.keywords)
+    )
+    return alone and not site.plain
 
 
 def _needed(made: Creation) -> bool:
