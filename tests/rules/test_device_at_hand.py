@@ -201,3 +201,11 @@ def test_an_index_below_zero_is_no_device(asked: str, told: str) -> None:
         """
     )
     assert said.startswith(told)
+
+
+def test_the_type_for_autocast_is_that_of_a_tensor() -> None:
+    """Seen in ignite: what the code calls its device is a string, a device or None."""
+    function = "def f(net, x, device='cpu'):\n    with torch.autocast('cuda'):\n        return net(x.to(device))\n"
+    (found,) = [found for found in check_source(f"import torch\n{function}") if found.code == "DVL602"]
+    assert "`x.device.type`" in found.help
+    assert "`device.type`" not in found.help

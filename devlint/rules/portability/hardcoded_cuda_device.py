@@ -127,7 +127,8 @@ class HardcodedCudaDevice(Rule):
 
 def _help(role: str, device: str) -> str:
     if role.startswith("autocast"):
-        return "pass the type of the device in use, `device.type`"
+        # what the code calls its device may be a string, or None
+        return "pass the type of the device in use, which a tensor `x` knows as `x.device.type`"
     if role == "parameter":
         return "leave the default out, or make it `None` and choose the device inside the function"
     if role in _REPLACED and device:
