@@ -175,7 +175,10 @@ def _put_together(info: FunctionInfo) -> Iterator[str]:
                 if isinstance(part, ast.Name) and statement.lineno <= first.get(part.id, statement).lineno:
                     first[part.id] = statement
     for name, statement in first.items():
-        if any(_is_name(joins[id(part)], name) for part in walk(statement.value) if id(part) in joins):
+        # under a condition, it may also come as one
+        if statement in info.node.body and any(
+            _is_name(joins[id(part)], name) for part in walk(statement.value) if id(part) in joins
+        ):
             yield name
 
 

@@ -147,6 +147,13 @@ def test_no_help_names_what_has_no_such_device(code: str) -> None:
         ("def f(x, device):\n    return torch.ones(3).cuda() + x", "device"),
         ("def f(x, device):\n    y = make(x, device=device)\n    return y.cuda()", "device"),
         ("class Net(nn.Module):\n    def forward(self, x):\n        return x + torch.ones(3).cuda()", "x.device"),
+        (
+            (
+                "def f(x):\n    if isinstance(x, list):\n        x = torch.cat(x)\n"
+                "    return x * torch.ones(x.shape[0]).cuda()"
+            ),
+            "x.device",
+        ),
     ],
 )
 def test_help_names_the_device_of_an_argument_that_meets_it(code: str, device: str) -> None:
