@@ -11,7 +11,7 @@ from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Kind, Role
 from devlint.flow import growth
 from devlint.flow.evidence import annotated, may_be_none
-from devlint.flow.values import UNKNOWN, Function, Sequence, Tensor, Unknown, Value
+from devlint.flow.values import UNKNOWN, Const, Function, Sequence, Tensor, Unknown, Value
 from devlint.placing import HostRead
 from devlint.sites import LEADS, Forward, Operand, Operation, Site
 
@@ -34,6 +34,7 @@ class Callers:
     def __init__(self) -> None:
         self._times: dict[FunctionInfo, int] = {}
         self._on_the_host: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
+        self._left_out: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
         self._alone: dict[FunctionInfo, list[Site]] = {}
         self._leads: list[Operation] = []
         self._escaped: set[int] = set()
@@ -47,6 +48,7 @@ class Callers:
         self._times[info] = self._times.get(info, 0) + 1
         if frame.info is not None and not frame.machine.muted:
             self._on_the_host[info].append(frozenset(name for name, value in arguments.items() if _is_host(value)))
+            self._left_out[info].append(frozenset(name for name, value in arguments.items() if _is_none(value)))
 
     def holds_back(self, site: Site, frame: Frame) -> bool:
         """Whether a claim about arguments of which nothing is known waits until all callers are known."""
@@ -70,9 +72,8 @@ class Callers:
         yield from (lead for lead in self._leads if lead.kind != "alternative" or self._open(lead))
         for info, sites in self._alone.items():
             if not info.private:
-                calls = self._on_the_host.get(info)
-                host = frozenset.intersection(*calls) if calls else frozenset()
-                yield from (site for site in sites if not _is_about(site, host))
+                host, none = _common(self._on_the_host.get(info)), _common(self._left_out.get(info))
+                yield from (site for site in sites if not _is_about(site, host, none))
             elif info not in self._times:
                 yield from sites
 
@@ -88,10 +89,23 @@ def _is_host(value: Value) -> bool:
     return place.kind is Kind.CPU
 
 
-def _is_about(site: Site, names: frozenset[str]) -> bool:
-    """Whether all that a claim says of places away from the CPU it says of these arguments."""
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def _common(calls: list[frozenset[str]] | None) -> frozenset[str]:
+    """The names of which all calls say the same."""
+    return frozenset.intersection(*calls) if calls else frozenset()
+
+
+def _is_about(site: Site, host: frozenset[str], none: frozenset[str]) -> bool:
+    """Whether all that a claim says of places away from the CPU it says of arguments that all callers have there.
+
+    What would take the place of such an argument may be ``none`` of the callers'.
+    """
     elsewhere = [leaf for operand in _operands(site) for leaf in operand.device.leaves() if leaf.kind is not Kind.CPU]
-    return bool(elsewhere) and all(leaf.role is Role.INPUT and leaf.text in names for leaf in elsewhere)
+    named = {leaf.text for leaf in elsewhere if leaf.role is Role.INPUT}
+    return all(leaf.role is Role.INPUT for leaf in elsewhere) and not named.isdisjoint(host) and named <= host | none
 
 
 def _operands(site: Site) -> tuple[Operand, ...]:
