@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
 from devlint.flow import nodes
+from devlint.flow.evidence import is_device_name
 from devlint.flow.state import CHANGED, CHILDREN, DEVICE, STORY, State
 from devlint.flow.values import (
     CONTAINERS,
     PLACED,
     UNKNOWN,
+    Const,
     DeviceValue,
     Flag,
     Module,
@@ -198,7 +200,8 @@ class Frame:
             if value is not None:
                 return value
         value = self.world.get(name) if self.world is not None else None
-        return self.machine.global_value(name) if value is None else value
+        value = self.machine.global_value(name) if value is None else value
+        return UNKNOWN if self.info is not None and _is_setting(name, value) else value
 
     def scope(self) -> Scope:
         """The surroundings of the code that runs now."""
@@ -322,6 +325,13 @@ def at_hand(env: dict[str, Value]) -> Collection[tuple[str, Value]]:
     if len(env) <= 2 * _MANY_NAMES:
         return env.items()
     return [*islice(env.items(), _MANY_NAMES), *islice(reversed(env.items()), _MANY_NAMES)]
+
+
+def _is_setting(name: str, value: Value | None) -> bool:
+    """Whether a name of the top level is the CPU as long as nobody writes something else there."""
+    if isinstance(value, Const):
+        return value.value == "cpu" and is_device_name(name)
+    return isinstance(value, DeviceValue) and value.device.kind is Kind.CPU and is_device_name(name)
 
 
 def is_device(value: Value) -> bool:
