@@ -72,6 +72,16 @@ def test_fix(before: str, after: str) -> None:
     assert fixed(f"import torch\n{before}\n") == f"import torch\n{after}\n"
 
 
+def test_the_help_says_which_torch_has_a_young_name_unless_that_is_known() -> None:
+    text = "import torch\nscaler = torch.cuda.amp.GradScaler()\n"
+    (finding,) = check_source(text)
+    assert finding.help == 'use `torch.amp.GradScaler("cuda")` (it is there since torch 2.3)'
+    (finding,) = check_source(text, config=Config(target_torch=(2, 5)))
+    assert finding.help == 'use `torch.amp.GradScaler("cuda")`'
+    (finding,) = check_source("import torch\nmixed = torch.cuda.amp.autocast()\n")
+    assert finding.help == 'use `torch.amp.autocast("cuda")`'
+
+
 def test_a_help_that_is_cut_short_still_names_the_device() -> None:
     settings = "enabled=settings.mixed_precision.enabled, dtype=settings.mixed_precision.dtype"
     (finding,) = told(f"import torch\ntorch.cuda.amp.autocast({settings})\n", "DVL701")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import libcst as cst
 
 _LONG = 60
+_YOUNG = (2, 0)
+"""What came with this torch, or later, an installation that is still in use may lack."""
 _SPOKEN_OF = frozenset({"import", "test", "switch", "comparison"})
 
 
@@ -35,9 +37,15 @@ def report(rule: Rule, site: Mention, topic: Topic) -> Report | None:
         argument or site.node,
         f"{what} is deprecated{since}: {row.note or advice}",
         label="deprecated",
-        help=advice,
+        help=advice + _needs(rule, row),
         fix=fix,
     )
+
+
+def _needs(rule: Rule, row: Api) -> str:
+    """The first torch that has the new name, where somebody's may be older: a young one, and nobody has said which."""
+    old = rule.target_torch is not None or row.argument or row.since < _YOUNG
+    return "" if old else f" (it is there since torch {row.since[0]}.{row.since[1]})"
 
 
 def met(rule: Rule, site: Mention, topic: Topic) -> Api | None:
