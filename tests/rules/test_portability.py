@@ -372,6 +372,15 @@ def _applicability(code: str) -> Applicability:
     return finding.fix.applicability
 
 
+def test_what_maps_a_storage_is_told_to_give_the_device_itself() -> None:
+    text = "import torch\n\ndef f(path, i):\n    return torch.load(path, map_location=lambda a, b: a.cuda(i))\n"
+    (finding,) = (found for found in check_source(text) if found.code == "DVL601")
+    assert finding.severity is Severity.WARNING
+    assert finding.help is not None
+    assert "`map_location=device`" in finding.help
+    assert finding.fix is None
+
+
 def test_load_of_little_weight_is_a_hint() -> None:
     assert judged(LoadWithoutMapLocation, *load("state_dict = load(f)")).severity is None
     for kind in ({"test": True}, {"purpose": "dataset"}, {"function": "torch.utils.model_zoo.load_url"}):

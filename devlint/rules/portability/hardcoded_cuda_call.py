@@ -11,7 +11,7 @@ from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule, SourceText
-from devlint.rules.blocks import function_at
+from devlint.rules.blocks import function_at, way_to
 from devlint.sites import Site, Transfer
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class HardcodedCudaCall(Rule):
     ## When it stays silent
     - Functions of `torch.cuda`, such as `torch.cuda.synchronize()`.
     - Inside functions that are a `.cuda()` themselves, such as `cuda`, `to`, `_apply` or `move_to_cuda`.
-    - Where the code runs only if CUDA is available, and the function speaks of other accelerators, too: of `torch.xpu`.
+    - Where the code runs only if CUDA is available, and the function speaks of other accelerators, too: of `torch.xpu`;
+      or the function, class or file is about CUDA by its name, such as `cuda_solver.py`.
     - The receiver is known to be something else than a tensor or a module.
     - It is an info only where the code runs only if CUDA is available, after a call that raises without CUDA, such as
       `torch.cuda.set_device(rank)`, and in tests; and of a module that is known to hold nothing, such as a loss without
@@ -81,10 +82,13 @@ class HardcodedCudaCall(Rule):
         """A report for every `.cuda()` that may meet a tensor or a module."""
         if not isinstance(site, Transfer) or site.spelled != "cuda" or site.foreign:
             return
-        if edits.moves_to_cuda_by_name(site.scope.function) or (site.scope.guarded and self._serves_others(site)):
+        if edits.moves_to_cuda_by_name(site.scope.function) or (_is_there(site) and self._for_cuda_alone(site)):
             return
         if site.empty:
             yield _without_effect(site)
+            return
+        if _places_what_is_loaded(self.source, site.node):
+            yield _of_a_storage(site)
             return
         device = edits.device_instead_of_cuda(self.source, site.node, site.scope)
         given, safe = _given_device(site)
@@ -95,11 +99,11 @@ class HardcodedCudaCall(Rule):
             message = f"`{call}` takes CUDA devices only, so that has to be asked first: `.to({given})` takes them all"
         elif given:
             message = f"`{call}` takes CUDA devices only and fails for every other: `.to({given})` takes them all"
-        elif site.scope.guarded or site.scope.required:
+        elif _is_there(site):
             message = f"`{call}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
         else:
             message = f"`{call}` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
-        mild = site.scope.guarded or site.scope.required or edits.in_test(self.source, site.scope)
+        mild = _is_there(site) or edits.in_test(self.source, site.scope)
         yield Report(
             site.node,
             message,
@@ -108,6 +112,10 @@ class HardcodedCudaCall(Rule):
             help=_help(given or device),
             fix=self._fix(site, given or device, safe) if given or site.target_node is None else None,
         )
+
+    def _for_cuda_alone(self, site: Transfer) -> bool:
+        """Whether code that runs where CUDA is has no need of others: it is about CUDA, or serves them elsewhere."""
+        return edits.is_about_cuda(self.source, site.scope) or (site.scope.guarded and self._serves_others(site))
 
     def _serves_others(self, site: Transfer) -> bool:
         """Whether the function has other accelerators in mind as well."""
@@ -126,6 +134,33 @@ class HardcodedCudaCall(Rule):
             return None
         edit = self.replace(site.node, edits.code(changed))
         return Fix(f"Use `.to({device})`", (edit,), Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def _is_there(site: Transfer) -> bool:
+    """Whether without CUDA the code does not come here."""
+    return site.scope.guarded or site.scope.required
+
+
+def _places_what_is_loaded(source: SourceText, node: ast.AST) -> bool:
+    """Whether something happens in a lambda that tells `torch.load` where things go: storages, which are no tensors."""
+    return any(
+        isinstance(outer, ast.keyword) and outer.arg == "map_location" and isinstance(inner, ast.Lambda)
+        for outer, inner in way_to(source, node)
+    )
+
+
+def _of_a_storage(site: Transfer) -> Report:
+    """A hint, or a warning, at a storage that goes to CUDA."""
+    call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda()"
+    return Report(
+        site.node,
+        f"`{call}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
+        if _is_there(site)
+        else f"`{call}` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused",
+        label="CUDA only",
+        severity=Severity.INFO if _is_there(site) else None,
+        help="give `map_location` the device itself, which it takes as it is: `map_location=device`",
+    )
 
 
 def _without_effect(site: Transfer) -> Report:
