@@ -183,6 +183,22 @@ def test_the_advice_names_the_device_that_the_move_names(line: str, device: str)
     assert finding.help == f"create it there: `torch.zeros(..., device={device})`"
 
 
+@pytest.mark.parametrize(
+    ("line", "beside"),
+    [
+        ("torch.cat([torch.ones(n), torch.zeros(n)]).to(device)", True),
+        ("(torch.ones(n) + torch.arange(n)).to(device)", True),
+        ("torch.cat([torch.ones(n)]).to(device)", False),
+        ("torch.stack([torch.ones(n)] * 2).to(device)", False),
+    ],
+)
+def test_the_advice_thinks_of_what_is_made_beside(line: str, beside: bool) -> None:
+    (finding,) = check(function(line))
+    assert finding.fix is None
+    assert finding.help is not None
+    assert finding.help.endswith(", and what is made beside it too") is beside
+
+
 def test_the_advice_names_no_device_that_may_come_later() -> None:
     (finding,) = check("import torch\n\ndef f(n, args):\n    made = torch.zeros(n)\n    return made.to(args.device)\n")
     assert finding.help == "create it there: `torch.zeros(..., device=...)`"

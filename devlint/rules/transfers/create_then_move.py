@@ -11,7 +11,7 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import earlier_in_block, way_to
 from devlint.rules.edits import in_test, short
-from devlint.rules.transfers.creating import creating, creating_at, reads_the_host
+from devlint.rules.transfers.creating import creating, creating_at, made_beside, reads_the_host
 from devlint.sites import Creation, Selection, Site, Step, Transfer
 from devlint.traces import Traces
 
@@ -111,7 +111,7 @@ class CreateThenMove(Rule):
             label="copies what was made for it" if not together else "made on the CPU, and copied",
             severity=Severity.WARNING if self._costs(site, made) else Severity.INFO,
             steps=() if together else tuple(Step(way.node, "created on the CPU here") for way in ways),
-            help=_advice(made, self._spelled(site) if together else "..."),
+            help=_advice(made, self._spelled(site) if together else "...", together and made_beside(site, made)),
             fix=creating(self.source, site, made),
         )
 
@@ -211,7 +211,7 @@ def _message(made: Creation, site: Transfer, goal: str) -> str:
     return f"`{name}` creates on the CPU{inside} only to be copied to {goal}"
 
 
-def _advice(made: Creation, device: str) -> str:
+def _advice(made: Creation, device: str, beside: bool) -> str:
     name = made.function
     if made.others:
         return "create it there, on every path: with `device=...`"
@@ -223,7 +223,8 @@ def _advice(made: Creation, device: str) -> str:
         return f"hand the device over to `{made.helper}`, for `{name}(..., device=...)`"
     if not name.rpartition(".")[2].islower():
         return "it takes no accelerator: `torch.tensor(..., device=...)` or `torch.empty(..., device=...)` do"
-    return f"create it there: `{name}(..., device={device})`"
+    too = ", and what is made beside it too" if beside else ""
+    return f"create it there: `{name}(..., device={device})`{too}"
 
 
 def _goes_away(site: Transfer) -> bool:

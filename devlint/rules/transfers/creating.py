@@ -46,6 +46,10 @@ _LEGACY = {
 }  # fmt: skip
 
 
+_MADE = _EXACT | _INEXACT | _FROM_DATA
+"""What makes tensors, by the last part of its name."""
+
+
 @dataclass(frozen=True)
 class _Asked:
     """What the move asks for, as the arguments of a creation."""
@@ -61,6 +65,18 @@ class _Asked:
 def reads_the_host(function: str) -> bool:
     """Whether a function makes a tensor of values of the host, so that a copy has to be made in any case."""
     return function.rpartition(".")[2] in _READS_THE_HOST
+
+
+def made_beside(site: Transfer, made: Creation) -> bool:
+    """Whether other tensors are made in what is moved: of one of them alone on the device, the rest raises."""
+    rest: list[ast.AST] = [site.node]
+    for node in rest:
+        if node is made.node:
+            continue
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _MADE:
+            return True
+        rest += ast.iter_child_nodes(node)
+    return False
 
 
 def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
@@ -217,7 +233,7 @@ def _created(source: SourceText, made: Creation, asked: _Asked) -> str | None:
     name = made.function.rpartition(".")[2]
     if name in _LEGACY:
         return _typed(source, made.node, name, asked)
-    if name not in _EXACT | _INEXACT | _FROM_DATA:
+    if name not in _MADE:
         return None
     import libcst as cst
 
