@@ -42,6 +42,14 @@ def test_a_plain_function_is_hinted_at_where_the_rule_is_selected() -> None:
     assert told(PLAIN, Selection(("DVL103",)), Selection(("DVL2",))) == []
 
 
+def test_gpus_that_are_hidden_while_nothing_has_used_any_are_for_those_who_ask() -> None:
+    """That works, for as long as nothing else comes before it."""
+    text = 'import os\n\nimport torch\n\nos.environ["CUDA_VISIBLE_DEVICES"] = "1"\n'
+    assert told(text) == []
+    assert told(text, Selection(("DVL608",))) == [("DVL608", "info")]
+    assert told(text.replace("\nos.", "\ntorch.cuda.is_available()\nos.")) == [("DVL608", "warning")]
+
+
 def test_such_a_hint_uses_the_comment_that_silences_it() -> None:
     silenced = PLAIN.replace("torch.ones(3, 3)", "torch.ones(3, 3)  # devlint: ignore[DVL103]")
     assert told(silenced) == []

@@ -60,6 +60,7 @@ class VisibleDevicesTooLate(Rule):
     code = "DVL608"
     name = "visible-devices-too-late"
     severity = Severity.WARNING
+    hints = False
     sites = (Visible,)
 
     def judge(self, site: Site) -> Iterable[Report]:
