@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import abc
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from devlint.sites import Literal, Operand, Scope, Site, Step
 _MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
 _MANY_DEVICES = 32
 _MANY_NAMES = 200
+_OF_DEVICES = re.compile(r"accelerat|cuda|gpu|device|mps|xpu", re.IGNORECASE)
+"""What the conditions say by which a program chooses where it runs, and not where one thing is kept."""
 
 if TYPE_CHECKING:
     from devlint.flow.index import ClassInfo, FunctionInfo
@@ -337,6 +340,13 @@ def _is_setting(name: str, value: Value | None) -> bool:
 def is_device(value: Value) -> bool:
     """Whether a name that holds the value is one to say a device by."""
     if isinstance(value, DeviceValue):
-        return value.device.kind in (Kind.SYMBOL, Kind.CHOICE)
+        return value.device.kind is Kind.SYMBOL or (value.device.kind is Kind.CHOICE and _chosen(value.device))
     # a rank or an index is a device only as an argument
-    return isinstance(value, Opaque) and value.hint == "device" and "dev" in value.text.lower()
+    if not isinstance(value, Opaque) or value.hint != "device" or value.optional:
+        return False
+    return "dev" in value.text.lower()
+
+
+def _chosen(place: Device) -> bool:
+    """Whether a choice is not one for the CPU that hangs on something else than what there is."""
+    return any(map(_OF_DEVICES.search, place.guards())) or all(leaf.kind is not Kind.CPU for leaf in place.leaves())

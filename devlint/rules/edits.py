@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 import os.path
 import re
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from devlint.rules.blocks import function_at, statement_of
-from devlint.rules.origins import sent_to_cuda, words
 from devlint.sites import is_of_tests
 
 if TYPE_CHECKING:
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
     from devlint.sites import Scope
 
 _LONG = 40
-# A rank or an index is an accelerator's number, and of which kind the code does not say.
-_DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
 # The methods by which torch itself moves things, and helpers that carry the destination in their name.
 _MOVER = re.compile(
     r"_*(?:cuda|cpu|to|to_empty|_apply|type|half|float|double|bfloat16|xpu|hpu|npu|mps|ipu|(?:\w*_)?(?:to|2)_?(?:cuda|gpu)|\w+2(?:cuda|gpu))"
@@ -96,19 +92,6 @@ def _comma(call: cst.Call) -> cst.Comma:
     if isinstance(before, cst.ParenthesizedWhitespace):
         return cst.Comma(whitespace_after=before.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[]))
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-
-
-def device_at_hand(source: SourceText, scope: Scope, without: Collection[str] = ()) -> str:
-    """The best device expression of the scope that is not an attribute of ``without``, empty where there is none."""
-    for text in filter(_DEVICE.fullmatch, scope.devices):
-        if text.rpartition(".")[0] not in without and text not in words(source.tree):
-            return text
-    return ""
-
-
-def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> str:
-    """The device at hand to say in the place of CUDA: not that of what goes there, nor of what that is made of."""
-    return device_at_hand(source, scope, sent_to_cuda(around(source, node)))
 
 
 def moves_to_cuda_by_name(function: str) -> bool:

@@ -25,6 +25,19 @@ def sent_to_cuda(around: ast.AST) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4)
+def held_devices(around: ast.AST) -> dict[str, frozenset[str]]:
+    """The names that hold the device of something, with what that is made of: `device = x.device`."""
+    found: dict[str, frozenset[str]] = {}
+    for node in walk(around):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute) and node.value.attr == "device":
+            parts = frozenset(_read(node.value.value))
+            for target in node.targets:
+                name = ast.unparse(target)
+                found[name] = found.get(name, frozenset()) | parts
+    return found
+
+
+@lru_cache(maxsize=4)
 def words(tree: ast.AST) -> frozenset[str]:
     """What a file compares with words that are no devices, such as ``self.device == "gpu"``, and keeps all the same."""
     found: set[str] = set()

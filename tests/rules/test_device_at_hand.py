@@ -12,6 +12,18 @@ from devlint.config import Config, Selection
 from devlint.rules.origins import made_of
 
 ONE_RULE = Config(selections=(Selection(("DVL601",)),))
+CHOSEN = "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
+SIDES = """
+def f(net, ids, off):
+    if off:
+        raise ValueError(off)
+    elif ids is None:
+        device = next(net.parameters()).device
+    else:
+        device = ids.device
+    for _ in range(3):
+        torch.ones(3).cuda()
+"""
 HEAD = "import numpy as np\nimport torch\nfrom torch import nn\n\n\n"
 
 
@@ -127,6 +139,80 @@ def helps(code: str) -> list[str]:
             def resize(self, n):
                 self.memory = torch.rand(n).cuda()
         """,
+        # where the thing was, kept to put it back
+        """
+        def broadcast(bias: torch.Tensor):
+            origin_device = bias.device
+            whole = bias.cuda()
+            torch.distributed.broadcast(whole, src=0)
+            return whole.to(origin_device)
+        """,
+        """
+        def quantize(model):
+            model_device = next(model.parameters()).device
+            if model_device.type == "cpu":
+                model.cuda()
+            return model
+        """,
+        """
+        def gather(parts, group):
+            target_device = parts[0].device
+            flat = torch.cat([part.data for part in parts]).cuda()
+            torch.distributed.all_reduce(flat, group=group)
+            return flat.to(target_device)
+        """,
+        # where the result goes on to
+        """
+        def collect(values, device: torch.device):
+            kept = []
+            for value in values:
+                value = value.view(-1)
+                value = value.cuda()
+                torch.distributed.all_reduce(value)
+                kept.append(value.detach().clone().to(device))
+            return kept
+        """,
+        # the CPU if the caller says so, for another reason than that there is nothing else
+        """
+        def features(model, loader, on_cpu=False):
+            gather_device = torch.device("cpu") if on_cpu else torch.device("cuda")
+            kept = torch.zeros(9, 8, device=gather_device)
+            for index, images in loader:
+                kept[index] = model(images.cuda()).to(gather_device)
+            return kept
+        """,
+        # nobody may have given it
+        """
+        class Table(nn.Module):
+            def __init__(self, sizes, device=None):
+                super().__init__()
+                self.offsets = torch.cumsum(torch.tensor(sizes), 0).cuda()
+        """,
+        # bound on one way only, or not yet when the function is called
+        """
+        def f(net, ids=None):
+            if ids is None:
+                device = next(net.parameters()).device
+                ids = torch.arange(9, device=device)
+            steps = torch.arange(len(ids))
+            return steps.cuda(), ids
+        """,
+        """
+        def build():
+            return nn.Linear(8, 2).cuda()
+
+
+        if __name__ == "__main__":
+            model = build()
+            device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+            model.to(device)
+        """,
+        # it need not be a tensor
+        """
+        def f(batch: torch.Tensor):
+            ids = batch["ids"] if isinstance(batch, dict) else batch
+            return torch.zeros(len(ids)).cuda()
+        """,
     ],
 )
 def test_no_help_names_what_has_no_such_device(code: str) -> None:
@@ -154,10 +240,21 @@ def test_no_help_names_what_has_no_such_device(code: str) -> None:
             ),
             "x.device",
         ),
+        ("device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\ntorch.ones(3).cuda()", "device"),
+        ("device = torch.device('cuda:1')\ndef f(n):\n    return torch.ones(n).cuda()", ""),
+        (f"{CHOSEN}def f():\n    return [torch.ones(3).cuda()]", "device"),
+        (f"{CHOSEN}def f():\n    def g():\n        return torch.ones(3).cuda()\n    return g", "device"),
+        (f"def f(used):\n    {CHOSEN.replace('if', 'if used and')}    with used:\n        used.cuda()", "device"),
+        ("def f(x: torch.Tensor):\n    assert isinstance(x, torch.Tensor)\n    torch.ones(len(x)).cuda()", "x.device"),
+        (SIDES, "device"),
+        (SIDES.replace("raise ValueError", "print"), ""),
+        ("def f(x, device):\n    y = torch.ones(len(x)).cuda()\n    return x.to(device), y", "device"),
+        ("def f(batches, device):\n    for dev in [device]:\n        pass\n    return batches.cuda()", "device"),
     ],
 )
 def test_help_names_the_device_of_an_argument_that_meets_it(code: str, device: str) -> None:
-    assert helps(code) == [f"use `.to({device})`"]
+    (told,) = helps(code)
+    assert told == f"use `.to({device})`" if device else told.startswith("choose once")
 
 
 @pytest.mark.parametrize("device", ["torch.device(self.number)", "torch.device('cuda', rank)"])

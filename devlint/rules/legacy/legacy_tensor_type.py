@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
+from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import idle_statement, removal
 from devlint.rules.imports import importing
@@ -103,7 +104,7 @@ class LegacyCudaTensorType(Rule):
         if default or spelled.rpartition(".")[2] != site.path.rpartition(".")[2]:
             # under another name: told where it was given that; or a part of what is told of set_default_tensor_type
             return
-        dtype, device = _DTYPES.get(kind, ""), edits.device_at_hand(self.source, site.scope)
+        dtype, device = _DTYPES.get(kind, ""), device_at_hand(self.source, site.node, site.scope)
         mild = site.scope.guarded or edits.in_test(self.source, site.scope)
         fails = "" if site.scope.guarded else ", and fails without it"
         new = f"`dtype=torch.{dtype}` and `device=`" if dtype else "a dtype and a device"

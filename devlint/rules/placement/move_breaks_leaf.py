@@ -11,6 +11,7 @@ from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.placing import LeafMove
 from devlint.rules import edits
+from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.meeting import shown
 from devlint.sites import Site
@@ -103,7 +104,7 @@ class MoveBreaksLeaf(Rule):
         made = site.value.node
         if call is None or not isinstance(made, ast.Call):
             return None
-        text = _rewritten(call, edits.device_at_hand(self.source, site.scope))
+        text = _rewritten(call, device_at_hand(self.source, site.node, site.scope))
         if not text:
             return None
         return Fix("Move first, and make a leaf of the result", (self.replace(site.node, text),), Applicability.UNSAFE)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
+from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import function_at, way_to
 from devlint.sites import Site, Transfer
@@ -90,7 +91,7 @@ class HardcodedCudaCall(Rule):
         if _places_what_is_loaded(self.source, site.node):
             yield _of_a_storage(site)
             return
-        device = edits.device_instead_of_cuda(self.source, site.node, site.scope)
+        device = device_instead_of_cuda(self.source, site.node, site.scope)
         given, safe = _given_device(site)
         if given and _is_number(self.source, site.node, given):
             given = ""

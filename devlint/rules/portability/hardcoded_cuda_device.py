@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
+from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import Report, Rule
 from devlint.sites import Literal, Site
 
@@ -109,7 +110,7 @@ class HardcodedCudaDevice(Rule):
             # without CUDA, the code does not come here
             message = message.replace(_FAILS, _LEAVES)
         mild = site.revised or site.role in _MILD or site.scope.required or edits.in_test(self.source, site.scope)
-        device = edits.device_instead_of_cuda(self.source, site.node, site.scope)
+        device = device_instead_of_cuda(self.source, site.node, site.scope)
         yield Report(
             site.node,
             message,

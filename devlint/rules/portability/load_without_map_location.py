@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
+from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import statement_of
 from devlint.rules.portability.restoring import only_restored
@@ -89,7 +90,7 @@ class LoadWithoutMapLocation(Rule):
         used = _uses(self.source, site.node)
         saved = bool(used) and all(name.rpartition(".")[2] == "save" for name in used)
         # what is only written to a file again had better not depend on the machine
-        device = "" if state or saved else edits.device_at_hand(self.source, site.scope)
+        device = "" if state or saved else device_at_hand(self.source, site.node, site.scope)
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
         mild = site.purpose == "dataset" or site.function != "torch.load" or _from_here(self.source, site.node)

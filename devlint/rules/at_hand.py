@@ -1,0 +1,143 @@
+"""Which of the devices at hand would do in the place of a written one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from devlint.rules.blocks import statement_of, stores, way
+from devlint.rules.edits import around
+from devlint.rules.origins import held_devices, made_of, sent_to_cuda, words
+from devlint.syntax import walk
+
+if TYPE_CHECKING:
+    from devlint.rules.base import SourceText
+    from devlint.sites import Scope
+
+# A rank or an index is an accelerator's number, and of which kind the code does not say.
+_DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+def device_at_hand(source: SourceText, node: ast.AST, scope: Scope) -> str:
+    """The best device expression to say at ``node``, empty where there is none."""
+    return _best(source, node, scope.devices)
+
+
+def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> str:
+    """The device at hand to say in the place of CUDA: not that of what goes there, nor of what that is made of."""
+    function = around(source, node)
+    moved = sent_to_cuda(function)
+    there = {name for name, parts in held_devices(function).items() if not moved.isdisjoint(parts)}
+    others = (text for text in scope.devices if text.rpartition(".")[0] not in moved and text not in there)
+    return _best(source, node, [text for text in others if not _goes_on_to(source, node, text)])
+
+
+def _best(source: SourceText, node: ast.AST, devices: Iterable[str]) -> str:
+    for text in filter(_DEVICE.fullmatch, devices):
+        name, _, rest = text.partition(".")
+        if text in words(source.tree) or (rest == "device" and _may_be_else(source, node, name)):
+            continue
+        if _surely_bound(source, node, name):
+            return text
+    return ""
+
+
+def _goes_on_to(source: SourceText, node: ast.AST, text: str) -> bool:
+    """Whether what a move makes, or what is made of that, is sent on to ``text`` further down: another place."""
+    found = statement_of(source, node)
+    targets = {ast.unparse(target) for target in getattr(found[0], "targets", ())} if found is not None else set()
+    function, row = around(source, node), int(getattr(node, "lineno", 0))
+    sent = (call for call in walk(function) if isinstance(call, ast.Call) and call.lineno > row) if targets else ()
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "to"
+        and any(ast.unparse(given) == text for given in [*call.args[:1], *(word.value for word in call.keywords)])
+        and not targets.isdisjoint(made_of(call.func.value, function))
+        for call in sent
+    )
+
+
+def _may_be_else(source: SourceText, node: ast.AST, name: str) -> bool:
+    """Whether the function asks if ``name`` is something else than a tensor, and does not make it one."""
+    function = around(source, node)
+    for call in walk(function) if name not in stores(function) else ():
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":
+            kinds = call.args[1] if len(call.args) > 1 else None
+            named = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+            if ast.unparse(call.args[0]) == name and not all(kind and _is_tensor(kind) for kind in named):
+                return True
+    return False
+
+
+def _is_tensor(kind: ast.expr) -> bool:
+    return ast.unparse(kind).rpartition(".")[2] in ("Tensor", "Parameter")
+
+
+def _surely_bound(source: SourceText, node: ast.AST, name: str) -> bool:
+    """Whether a name is bound by the time that the code comes to ``node``, whatever way it takes."""
+    called = False
+    for parent, child in reversed(way(source.tree, node) or ()):
+        if isinstance(parent, ast.ClassDef) and called:
+            continue
+        if _bound_on_the_way(parent, child, name, called):
+            return True
+        if isinstance(parent, _FUNCTIONS):
+            if name in stores(parent):
+                return False
+            # what is around a function has run to its end when it is called
+            called = True
+    return name not in stores(source.tree)
+
+
+def _bound_on_the_way(parent: ast.AST, child: ast.AST, name: str, called: bool) -> bool:
+    """Whether ``parent`` binds a name before it comes to ``child``, or, for what is ``called`` later, at all."""
+    if isinstance(parent, _FUNCTIONS):
+        arguments = parent.args
+        given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        if any(part is not None and part.arg == name for part in given):
+            return True
+    if child not in (getattr(parent, "iter", None), getattr(parent, "test", None)) and _names(_heads(parent), name):
+        return True
+    for field in _BLOCKS:
+        block = getattr(parent, field, None)
+        if isinstance(block, list) and child in block:
+            return _binds(block if called else block[: block.index(child)], name)
+    return False
+
+
+def _binds(block: Iterable[ast.stmt], name: str) -> bool:
+    """Whether a block surely binds a name; one that does not come to its end may do as it likes."""
+    return any(isinstance(statement, _ENDS) or _binds_in(statement, name) for statement in block)
+
+
+def _binds_in(statement: ast.stmt, name: str) -> bool:
+    if isinstance(statement, ast.If):
+        return _binds(statement.body, name) and _binds(statement.orelse, name)
+    if isinstance(statement, ast.Match):
+        return all(_binds(case.body, name) for case in statement.cases)
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return statement.name == name
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return any((alias.asname or alias.name.partition(".")[0]) in (name, "*") for alias in statement.names)
+    # the body of a loop is taken to run, and that of a `try` to come to its end
+    blocks = [getattr(statement, field, None) or [] for field in _BLOCKS]
+    return _names(_heads(statement), name) or any(_binds(block, name) for block in blocks)
+
+
+def _heads(node: ast.AST) -> list[ast.expr]:
+    """What a statement binds itself, before its blocks."""
+    if isinstance(node, (ast.With, ast.AsyncWith)):
+        return [item.optional_vars for item in node.items if item.optional_vars is not None]
+    if isinstance(node, ast.Assign):
+        return node.targets
+    target = getattr(node, "target", None)
+    return [target] if isinstance(target, ast.expr) and not isinstance(node, ast.comprehension) else []
+
+
+def _names(targets: Iterable[ast.expr], name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for target in targets for part in walk(target))
