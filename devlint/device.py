@@ -159,10 +159,11 @@ class Device:
 
     def _parts(self, that: Device, mine: Device, theirs: Device) -> bool | None:
         """Whether the two surely differ where a condition on which both hang leaves ``mine`` and ``theirs`` of them."""
-        named = Kind.SYMBOL in (mine.kind, theirs.kind)
-        if named and ((mine.kind is Kind.CPU and self.switched) or (theirs.kind is Kind.CPU and that.switched)):
-            # where the code goes without an accelerator, a symbol is probably the CPU
-            return None
+        for place, whole, rest in ((mine, self, theirs), (theirs, that, mine)):
+            named = [leaf for leaf in rest.leaves() if leaf.kind is Kind.SYMBOL]
+            if named and place.kind is Kind.CPU and whole.switched:
+                # where the code goes without an accelerator, a symbol is probably the CPU
+                return _any(None, *(leaf.differs(place) for leaf in rest.leaves() if leaf not in named))
         return mine.differs(theirs)
 
     def accelerates(self) -> bool | None:

@@ -200,7 +200,7 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         return Flag(f"{_key(frame, asked)}.is_cuda", (right.value == "cuda") is positive, 1)
     if names_accelerator(right) or names_accelerator(left):
         return Flag(key, positive, 1)
-    if isinstance(right, ast.Constant) and right.value == "cpu":
+    if whereabouts.is_cpu(frame, right):
         return Flag(key, positive, -1)
     index = _index_test(left, operator, right)
     if index:

@@ -6,8 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, CPU, EACH, ITEMS, RETURN, Device, Kind, parse
+from devlint.flow import names
 from devlint.flow.state import State, availability
-from devlint.flow.values import Const, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor
+from devlint.flow.values import UNKNOWN, Const, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor, placement
 from devlint.immutable import replace
 
 if TYPE_CHECKING:
@@ -32,6 +33,16 @@ def either(frame: Frame, node: ast.expr) -> ast.expr | None:
     place = _type_of(frame, node)
     sure = place is not None and all(leaf.kind is Kind.CPU or leaf.type == "cuda" for leaf in place.leaves())
     return node.value.value if sure else None
+
+
+def is_cpu(frame: Frame, node: ast.expr) -> bool:
+    """Whether what something is compared with is the CPU: the word, the device, or a name for either."""
+    if isinstance(node, ast.Constant):
+        return node.value == "cpu"
+    if isinstance(node, ast.Name):
+        return placement(frame.lookup(node.id) or UNKNOWN) == CPU
+    path = frame.machine.index.resolve(names.dotted(node.func)) if isinstance(node, ast.Call) else ""
+    return path == "torch.device" and isinstance(node, ast.Call) and bool(node.args) and is_cpu(frame, node.args[0])
 
 
 def on_cuda(frame: Frame, node: ast.Name | ast.Attribute) -> Flag | None:
