@@ -106,6 +106,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
     )
     if key is None:
+        parts.exchange(frame, target.value, base, value)
         return
     if isinstance(value, Unknown):
         hint = "device" if is_device_name(target.attr) else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import ITEMS, Role
-from devlint.flow import choosing, containers, created, factories, leads, names
+from devlint.flow import choosing, containers, created, factories, leads, names, parts
 from devlint.flow.joining import add_item, join
 from devlint.flow.operations import in_graph, is_tensor, meet, stranded, surely_away
 from devlint.flow.state import DEVICE
@@ -272,3 +272,5 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         frame.state.env[name] = UNKNOWN
     elif isinstance(base, Opaque) and isinstance(index, Const) and isinstance(index.value, (str, int)):
         frame.state.heap[(base.key, f"[{index.value!r}]")] = value
+    if isinstance(value, Module) and isinstance(base, (Opaque, Unknown)):
+        parts.exchange(frame, target.value, base, value)

@@ -233,6 +233,7 @@ def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
         number=number,
         kept=first.kept if second.kept else None,
         pinned=first.pinned if second.pinned else None,
+        apart=first.apart or second.apart,
     )
 
 

@@ -74,7 +74,7 @@ def _tensor_attribute(frame: Frame, node: ast.Attribute, base: Tensor | Batches)
 
 def _same(tensor: Tensor, attr: str) -> Value:
     """An attribute of a tensor that is a tensor beside it."""
-    if attr not in _SAME_ATTRIBUTES:
+    if attr not in _SAME_ATTRIBUTES or (attr == "grad" and tensor.apart):
         return UNKNOWN
     return replace(tensor, rank=None, grad="" if attr in _DETACHED else in_graph(tensor), buffer=False)
 

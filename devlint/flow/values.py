@@ -171,6 +171,8 @@ class Tensor(Value):
     """Where ``__init__`` keeps it, on the CPU, in an attribute of an object that is no module."""
     pinned: Step | None = None
     """Where its memory was pinned."""
+    apart: bool = False
+    """Whether it was given other memory, with which its gradient did not go."""
 
 
 @immutable(frozen=True, slots=True)
