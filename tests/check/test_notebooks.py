@@ -119,6 +119,16 @@ class TestMagics:
         after = line.count("\n") + 1
         assert mismatches(IMPORTS, X, Y, f"{line}\nz = x + y") == [("DVL101", 4, after + 1, 5)]
 
+    @pytest.mark.parametrize("line", ["ls /content/checkpoints/", "cd ..\n", "pip install -q torch", "  ls -l *.pt"])
+    def test_a_magic_may_lack_its_sign_in_a_cell_of_one_line(self, line: str) -> None:
+        assert mismatches(IMPORTS, X, Y, line, MISMATCH) == [("DVL101", 5, 2, 5)]
+        found = mismatches(IMPORTS, X, Y, f"{line.rstrip()}\nz = x + y")
+        assert [place[:2] for place in found] == [("DVL900", 4)]
+
+    @pytest.mark.parametrize("line", ["x y", "ls = = 3", "ls (", "lsx a b"])
+    def test_other_words_are_no_magic(self, line: str) -> None:
+        assert [place[:2] for place in mismatches(IMPORTS, line)] == [("DVL900", 2)]
+
     @pytest.mark.parametrize("magic", ["%%time", "%%capture out --no-stderr", "\n%%timeit -n 1"])
     def test_cells_whose_text_is_python(self, magic: str) -> None:
         assert mismatches(IMPORTS, X, Y, f"{magic}\nz = x + y") == [("DVL101", 4, magic.count("\n") + 2, 5)]

@@ -26,6 +26,14 @@ _TIMED = re.compile(
 """Magics of a line whose text is Python, with their options."""
 _ASSIGNED = re.compile(r"(?P<target>\s*[A-Za-z_][\w.,\s\[\]'\"]*?\s*=\s*)[%!](?!=)")
 _ASKED = re.compile(r"\s*(?:\?{1,2}\s*[\w.*%]+|%{0,2}[\w.*\[\]'\"()]+\?{1,2})\s*;?\s*")
+_WORD = re.compile(r"\s*([a-z_]\w*)(?:\s+[^\s=(].*)?\s*")
+_AUTOMAGIC = frozenset(
+    """alias autoreload bookmark cat cd colors conda config cp debug dhist dirs ed edit env hist history ldir less lf lk
+    ll load load_ext ls lsmagic lx macro magic mamba man matplotlib micromamba mkdir more mv notebook pastebin pdb pdoc
+    pfile pinfo pip popd prun psearch psource pushd pwd pylab recall reload_ext rerun reset rm rmdir run save store
+    tb time timeit unalias unload_ext uv who whos writefile xmode""".split()
+)
+"""Magics of a line, and the shell's commands among them, which a cell of one line may call without their ``%``."""
 _LEXEME = re.compile(r"#.*|'''|\"\"\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|[()\[\]{}]")
 
 
@@ -64,6 +72,8 @@ def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
         _replace(lines, numbers, replaced)
         if replaced:
             failure = _failure("\n".join(lines))
+    if failure is not None and not replaced and _is_automagic(text):
+        lines[first], failure = _instead("", lines[first], numbers, replaced), None
     code = "\n".join(lines)
     if failure is not None and lines[first][:1] in (" ", "\t"):
         failure = _failure(f"if 1:\n{code}")
@@ -71,6 +81,12 @@ def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
             return Plain(code, replaced, indented=True)
         failure = ParseFailure(failure.message, max(failure.row - 1, 1), failure.column)
     return Plain(code, replaced) if failure is None else failure
+
+
+def _is_automagic(text: str) -> bool:
+    """Whether a cell that is no Python is a magic without its ``%``, which IPython looks for in a single line alone."""
+    word = _WORD.fullmatch(text.rstrip("\r\n"))
+    return word is not None and word[1] in _AUTOMAGIC
 
 
 def restored(line: str, replaced: dict[str, str]) -> str:
