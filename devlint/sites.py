@@ -247,7 +247,8 @@ class Load(Site):
     ``**``.  ``batches`` is where the batches are made, ``escapes`` says that the loader leaves the code that can be
     seen.  ``pinned`` says whether it pins them, ``workers`` how many processes make them, and
     ``training`` what trains with them.  ``put`` is the place where a function of the file, which makes the samples or
-    the batches, returns tensors that it has put on ``batches``.
+    the batches, returns tensors that it has put on ``batches``.  ``anywhere`` says that the samples are tensors, or a
+    list of some, of which nothing tells that they are on the host.
     """
 
     loader: str
@@ -261,6 +262,7 @@ class Load(Site):
     workers: int | None = None
     training: Training | None = None
     put: Step | None = None
+    anywhere: bool = False
 
 
 @immutable(frozen=True, slots=True)

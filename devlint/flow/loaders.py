@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from devlint import device
-from devlint.device import Device
+from devlint.device import Device, Kind
 from devlint.flow import draws, names
 from devlint.flow.evidence import is_device_name
 from devlint.flow.sharing import Sharing
@@ -51,6 +51,7 @@ class _Known:
     moves: dict[ast.AST, Transfer] = field(default_factory=dict)
     escapes: bool = False
     managed: bool = False
+    anywhere: bool = False
 
 
 _MANAGERS = frozenset({"prepare", "prepare_data_loader", "setup_dataloaders", "fit", "validate", "test", "predict"})
@@ -76,7 +77,9 @@ class Loaders:
             # numbers and arrays of samples become tensors on the default device
             custom = _custom(frame, call) or not (tensors or draws.on_host(frame))
             managed = _is_managed(frame)
-            self._by_oid[oid] = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
+            known = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
+            known.anywhere = not batches.known and not _probably_on_host(dataset)
+            self._by_oid[oid] = known
         frame.machine.samples.loader(frame, call, _workers(call))
         self.sharing.make(frame, call, oid)
         if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
@@ -161,6 +164,7 @@ class Loaders:
                 _workers(known.call),
                 self.sharing.training(oid),
                 put,
+                known.anywhere,
             )
 
 
@@ -190,6 +194,13 @@ def _sample_places(dataset: Value | None) -> tuple[Device, ...]:
     tensors = dataset.tensors if isinstance(dataset, Stateful) else ()
     places = tuple(replace(value.device, implied=False) for value in tensors if isinstance(value, Tensor))
     return places if len(places) == len(tensors) else ()
+
+
+def _probably_on_host(dataset: Value | None) -> bool:
+    """Whether some tensor of a data set is on the host, or probably is: then all of them are."""
+    tensors = dataset.tensors if isinstance(dataset, Stateful) else ()
+    held = [value for value in tensors if isinstance(value, Tensor)]
+    return any(value.device.kind is Kind.CPU or value.near.kind is Kind.CPU for value in held)
 
 
 def _on_cpu(item: Value) -> bool:

@@ -58,7 +58,8 @@ class MissingPinMemory(Rule):
       only where the rule is selected.
     - The batches are on an accelerator already: pinning them would raise.
     - The batches go to `cpu` or `mps`, or are not moved in a loop.
-    - The loader leaves the code that can be seen, in a file for TPUs, which uses `torch_xla`.
+    - The loader leaves the code that can be seen, in a file for TPUs, which uses `torch_xla`, or its samples are
+      tensors, or a list, of which it is not known where they are.
     - It has no samples: `DataLoader([])`, which stands in for one.
     - The batches are objects of the program's own: a `collate_fn` that makes them, `batch_size=None`.
     - The default device of the file is an accelerator.
@@ -93,7 +94,7 @@ class MissingPinMemory(Rule):
             if moves and _turned_off(site):
                 yield _for_those_who_ask(site, moves)
             return
-        if not moves and (site.moves or not site.escapes or site.scope.test or self._for_tpus):
+        if not moves and (site.moves or not site.escapes or site.anywhere or site.scope.test or self._for_tpus):
             return
         if site.pinned:
             return
