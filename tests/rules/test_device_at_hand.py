@@ -313,3 +313,19 @@ def test_the_type_for_autocast_is_that_of_a_tensor() -> None:
     (found,) = [found for found in check_source(f"import torch\n{function}") if found.code == "DVL602"]
     assert "`x.device.type`" in found.help
     assert "`device.type`" not in found.help
+
+
+DECORATED = """
+@torch.autocast("cuda", enabled=False)
+def rotate(x):
+    with torch.autocast("cuda", enabled=False):
+        return x
+"""
+
+
+def test_a_decorator_knows_no_device_in_use() -> None:
+    """Seen in x-transformers."""
+    found = check_source(HEAD + DECORATED, "file.py", Config(selections=(Selection(("DVL602",)),)))
+    decorator, inside = (finding.help for finding in found)
+    assert decorator.startswith("say it inside the function")
+    assert inside.startswith("pass the type")

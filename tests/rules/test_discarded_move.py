@@ -125,3 +125,32 @@ def test_a_tensor_made_for_the_statement_is_dropped_on_purpose(receiver: str) ->
 def test_a_tensor_that_is_there_already_loses_nothing() -> None:
     assert not judged("x.cpu()\n", target=device.CPU)
     assert judged("x.cpu()\n", target=device.CPU, known=DEVICE)
+
+
+@pytest.mark.parametrize(
+    ("loop", "help_"),
+    [
+        ("for name, p in model.state_dict().items():", "`model.to(torch.half)`"),
+        ("for p in self.net.state_dict().values():", "`self.net.to(torch.half)`"),
+        ("for p in model.parameters():", "`model.to(torch.half)`"),
+    ],
+)
+def test_another_tensor_under_the_name_of_the_loop_is_no_part_of_the_module(loop: str, help_: str) -> None:
+    """Seen in ColossalAI: what a state dict holds is the memory of the parameters."""
+    text = f"{loop}\n    p.to(torch.half)\n"
+    source = Source.parse(text)
+    assert isinstance(source, Source)
+    (report,) = judged(text, target=None, loop=source.tree.body[0])
+    assert report.help == f"convert the module, which converts its parameters in place: {help_}"
+    assert report.fix is None
+    (report,) = judged(text, loop=source.tree.body[0])
+    assert report.help.startswith("move the module")
+
+
+@pytest.mark.parametrize("loop", ["for n, p in tensors.items():", "for p in model.parts().values():", "for p in ps:"])
+def test_what_is_no_part_of_a_module_can_be_assigned(loop: str) -> None:
+    text = f"{loop}\n    p.to(torch.half)\n    f(p)\n"
+    source = Source.parse(text)
+    assert isinstance(source, Source)
+    (report,) = judged(text.removesuffix("    f(p)\n"), target=None, loop=source.tree.body[0])
+    assert report.help == "assign the result: `p = p.to(torch.half)`"

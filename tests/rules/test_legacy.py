@@ -197,3 +197,17 @@ def test_a_name_is_reported_from_the_torch_on_that_has_the_new_one(text: str, fi
     before = (first[0], first[1] - 1)
     code = f"import torch\n{text}\n"
     assert [bool(told(code, target=target)) for target in (before, first, None)] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("functools.partial(torch.cuda.amp.autocast, enabled=True)", '"cuda"'),
+        ("list(map(torch.cuda.amp.custom_fwd, fs))", 'device_type="cuda"'),
+    ],
+)
+def test_what_is_called_elsewhere_wants_more_there(text: str, more: str) -> None:
+    """Seen in DINOv2: torch.amp asks for the type of the device."""
+    (found,) = told(f"import functools\nimport torch\n\nx = {text}\n")
+    assert f", and give it `{more}`, too" in found.help
+    assert found.fix is None

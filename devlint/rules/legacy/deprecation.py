@@ -32,7 +32,7 @@ def report(rule: Rule, site: Mention, topic: Topic) -> Report | None:
     argument = _argument(site, row)
     what = _spelled(rule, site) if argument is None else f"`{row.argument}` of `{site.path.rpartition('.')[2]}`"
     since = f" since torch {row.deprecated[0]}.{row.deprecated[1]}" if row.deprecated else ""
-    advice = fix.message[:1].lower() + fix.message[1:] if fix is not None else row.note or f"use `{row.replacement}`"
+    advice = fix.message[:1].lower() + fix.message[1:] if fix is not None else row.note or _named_only(site, row)
     return Report(
         argument or site.node,
         f"{what} is deprecated{since}: {row.note or advice}",
@@ -46,6 +46,13 @@ def _needs(rule: Rule, row: Api) -> str:
     """The first torch that has the new name, where somebody's may be older: a young one, and nobody has said which."""
     old = rule.target_torch is not None or row.argument or row.since < _YOUNG
     return "" if old else f" (it is there since torch {row.since[0]}.{row.since[1]})"
+
+
+def _named_only(site: Mention, row: Api) -> str:
+    """What to do about a name that is handed on, and called elsewhere: the new one may want more of its caller."""
+    more = row.prepend or ("=".join(row.keyword) if row.keyword is not None else "")
+    told = f"use `{row.replacement}`"
+    return f"{told}, and give it `{more}`, too" if more and site.call is None else told
 
 
 def met(rule: Rule, site: Mention, topic: Topic) -> Api | None:

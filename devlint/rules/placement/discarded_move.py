@@ -16,6 +16,7 @@ from devlint.traces import Traces
 # A copy to the CPU waits for the device, the first copy to a device starts it: measuring code does both on purpose.
 _MEASURING = re.compile(r"bench|warm_?up|profil|timeit|timing|latency|throughput|synchroni[sz]e", re.IGNORECASE)
 _PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers"})
+_VALUES = frozenset({"items", "values"})
 _REGISTERED = frozenset({"weight", "bias"})
 _LEAVES = frozenset({"parameter", "leaf"})
 
@@ -101,7 +102,8 @@ class DiscardedMove(Rule):
     def _help(self, site: Transfer, name: str, call: str) -> str:
         owner = _parameters_of(site)
         if owner:
-            return f"move the module, which moves its parameters in place: `{call.replace(name, owner, 1)}`"
+            verb = "move" if site.target is not None else "convert"
+            return f"{verb} the module, which {verb}s its parameters in place: `{call.replace(name, owner, 1)}`"
         if site.value.grad in _LEAVES:
             moved = call.replace(name, f"{name}.data", 1)
             return f"move its data, so that it stays what collects the gradients: `{name}.data = {moved}`"
@@ -145,8 +147,16 @@ def _assignable(site: Transfer) -> bool:
 def _parameters_of(site: Transfer) -> str:
     """The module through whose parameters the loop around the site runs, empty where it is no such loop."""
     loop = site.scope.loop
-    method = loop.iter.func if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
-    if not isinstance(loop, ast.For) or not isinstance(method, ast.Attribute) or method.attr not in _PARAMETERS:
+    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+        return ""
+    method = loop.iter.func
+    if isinstance(method, ast.Attribute) and method.attr in _VALUES and isinstance(method.value, ast.Call):
+        # what a state dict holds is the memory of the parameters: another tensor under the name is none of them
+        state = method.value.func
+        method = state if isinstance(state, ast.Attribute) and state.attr == "state_dict" else method
+    elif isinstance(method, ast.Attribute) and method.attr not in _PARAMETERS:
+        return ""
+    if not isinstance(method, ast.Attribute) or method.attr in _VALUES:
         return ""
     names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     return ast.unparse(method.value) if site.value.text in names else ""

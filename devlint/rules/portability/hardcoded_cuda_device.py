@@ -8,6 +8,7 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import way
 from devlint.sites import Literal, Site
 
 _FAILS = "fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
@@ -33,6 +34,7 @@ _MESSAGES = {
 }
 _MILD = frozenset({"autocast", "autocast off", "default", "parameter", "rank"})
 _REPLACED = frozenset({".to", "device", "map_location"})
+_INSIDE = "say it inside the function, for the device of an argument: `with torch.autocast(x.device.type, ...)`"
 _CHOICE = '"cuda" if torch.cuda.is_available() else "cpu"'
 
 
@@ -116,9 +118,14 @@ class HardcodedCudaDevice(Rule):
             message,
             label="CUDA only",
             severity=Severity.INFO if mild else None,
-            help=_help(site.role, device),
+            help=_help(site.role, device) if not self._decorates(site) else _INSIDE,
             fix=self._fix(site, device) if device and site.role in _REPLACED else None,
         )
+
+    def _decorates(self, site: Literal) -> bool:
+        """Whether it is an argument of a decorator, where no device in use is known yet."""
+        steps = (way(self.source.tree, site.node) or ()) if site.role.startswith("autocast") else ()
+        return any(child in getattr(parent, "decorator_list", ()) for parent, child in steps)
 
     def _fix(self, site: Literal, device: str) -> Fix | None:
         if self.source.segment(site.node).strip("rRuU\"'") != site.text:
