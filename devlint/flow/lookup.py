@@ -28,6 +28,7 @@ from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
+    from devlint.flow.index import FunctionInfo
 
 _PYTHON_ATTRIBUTES = frozenset(
     {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
@@ -92,7 +93,8 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
         method = base.cls.method(attr)
         if method is not None:
             if "property" in method.decorators or any(name.endswith("cached_property") for name in method.decorators):
-                return _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
+                said = None if base.oid == base.cls.oid else _said(frame, node, base, method)
+                return said or _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
             return Function(method, (), base)
         if base.cls.is_module and attr == "training":
             return Opaque(f"{base.oid}.training", "self.training")
@@ -130,6 +132,19 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
     if inner.hint == "device":
         return inner
     return replace(inner, role=base.role, derived=base.derived, near=base.near, kept=base.kept)
+
+
+def _said(frame: Frame, node: ast.Attribute, base: Module | Instance, method: FunctionInfo) -> Value | None:
+    """What a property says of an object that was made in code that is known: a device that it keeps, or a tensor's."""
+    *before, last = method.node.body
+    said = last.value if isinstance(last, ast.Return) and len(before) < 2 else None
+    if not isinstance(said, ast.Attribute):
+        return None
+    if names.dotted(said.value) == "self":
+        held = frame.state.heap.get((base.oid, said.attr))
+        return frame.state.seen(held) if isinstance(held, Value) else None
+    made = _made(frame, base) if said.attr == "device" else None
+    return None if made is None else DeviceValue(made, node, origin="tensor")
 
 
 def _made(frame: Frame, keeper: Value) -> Device | None:
