@@ -33,12 +33,12 @@ class Scope:
     ``function`` and ``owner`` (its class) are names, empty at module level.  ``module`` says that the owner is an
     ``nn.Module`` and the code can run after the module was moved; ``loop`` is the innermost loop, ``step`` says that
     every round of it is, or is a part of, a training or evaluation step, ``sometimes`` that only some of its rounds
-    come here; ``called`` that a loop of steps in this file calls the function in every round.  ``guarded`` says that
-    the code only runs where an accelerator is available, ``handler`` that it handles an exception, or that its own
-    failure is handled, ``test`` that it belongs to a test.  ``required`` says that it is only reached after a call that
-    raises without CUDA, ``counted`` that it was asked how many accelerators there are.  ``devices`` are the device
-    expressions that the code has at hand, best first.  ``device_aware`` says that the function places other tensors by
-    device.
+    come here (a setting that no round changes holds for all of them); ``called`` that a loop of steps in this file
+    calls the function in every round.  ``guarded`` says that the code only runs where an accelerator is available,
+    ``handler`` that it handles an exception, or that its own failure is handled, ``test`` that it belongs to a test.
+    ``required`` says that it is only reached after a call that raises without CUDA, ``counted`` that it was asked how
+    many accelerators there are.  ``devices`` are the device expressions that the code has at hand, best first.
+    ``device_aware`` says that the function places other tensors by device.
     """
 
     function: str = ""
@@ -188,7 +188,7 @@ class Forward(Site):
     inputs: tuple[Operand, ...]
 
 
-LEADS = frozenset({"alternative", "collective", "together", "row", "parted", "half", "unplaced"})
+LEADS = frozenset({"alternative", "collective", "together", "row", "parted", "half", "unplaced", "shaped"})
 """The kinds of operations that clash only later: a tensor in the wrong place, and what speaks against it."""
 
 
@@ -201,8 +201,9 @@ class Operation(Site):
     "together": both go into one call that cannot be followed; "row": both are kept in one row of a list; "parted": a
     branch moves the second and leaves the first, another does it the other way round; "half": the second is moved on
     one path, the first takes its place on the other as it is; "unplaced": the first, which nobody placed, is an input
-    of the second, a model that was; "generator": numbers are drawn with the first where the second is.  ``sent`` says
-    that the result is moved at once to where no operand is known to be.
+    of the second, a model that was; "shaped": the first was made in the shape of the second; "generator": numbers are
+    drawn with the first where the second is.  ``sent`` says that the result is moved at once to where no operand is
+    known to be.
     """
 
     operator: str

@@ -223,7 +223,7 @@ class Frame:
             devices=() if self.machine.muted else self.devices(),
             required=self.state.required,
             counted=any("device_count" in key for key in self.state.facts),
-            sometimes=loop is not None and (self.branches > loop.branches or bool(loop.continues)),
+            sometimes=loop is not None and (self.chances > loop.chances or loop.skips),
         )
 
     def devices(self) -> tuple[str, ...]:

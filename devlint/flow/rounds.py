@@ -13,6 +13,11 @@ from devlint.flow.state import State, merge
 from devlint.flow.values import Mapping, Sequence, Tensor, Value
 from devlint.immutable import replace
 
+_COLLECTIVES = frozenset(
+    """all_reduce broadcast reduce all_gather all_gather_into_tensor reduce_scatter reduce_scatter_tensor recv
+    irecv""".split()
+)
+"""What writes into its first argument."""
 _BOUND = re.compile(r"(?:[^#@]*:)?([^\W\d]\w*)(?:#|@[\d:]+$)")
 """A condition that is what a name holds."""
 
@@ -145,6 +150,10 @@ class Rounds:
         """Whether something goes backward in it."""
         return "backward" in self.attributes
 
+    def leads_to(self, loop: ast.AST) -> bool:
+        """Whether the steps are those of another loop; one that trains may call a function with steps of its own."""
+        return not self.trains or loop in self.inside
+
     def _changed(self) -> Iterator[tuple[str, bool]]:
         """Each name that is assigned or written to, and whether it is written to."""
         for node in self.inside:
@@ -159,6 +168,8 @@ class Rounds:
                 yield names.dotted(target), True
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 method = node.func.attr
+                if method in _COLLECTIVES and node.args:
+                    yield names.dotted(node.args[0]), True
                 if (method.endswith("_") and not method.endswith("__")) or method in ("append", "pop", "update"):
                     yield names.dotted(node.func.value), True
             elif isinstance(node, ast.keyword) and node.arg == "out":

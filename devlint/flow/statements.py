@@ -359,7 +359,7 @@ def _loop(
     guard = f"{LOOP}{frame.at(node)}"
     start = entry
     for outer in frame.loops if step else ():
-        outer.encloses = True
+        outer.encloses |= machine.rounds(outer.node).leads_to(node)
     loop = Loop(node, step, frame.branches, chances=frame.chances)
     if not machine.muted and not once:
         machine.muted += 1

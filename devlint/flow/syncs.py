@@ -9,7 +9,6 @@ from devlint.device import Kind
 from devlint.flow import table, timing
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Unknown, Value, as_tensor, placement, surely_tensor
 from devlint.flow.waits import Moved
-from devlint.immutable import replace
 from devlint.sites import Operand, Sync
 
 if TYPE_CHECKING:
@@ -89,14 +88,7 @@ def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled
 
 
 def _report(frame: Frame, node: ast.AST, value: Operand, spelled: str, region: str) -> None:
-    scope = replace(frame.scope(), sometimes=_is_seldom(frame))
-    frame.emit(Sync(node, scope, spelled, value, region))
-
-
-def _is_seldom(frame: Frame) -> bool:
-    """Whether only some rounds of the loop come here; a setting that no round changes holds for all of them."""
-    loop = frame.loops[-1] if frame.loops else None
-    return loop is not None and (frame.chances > loop.chances or loop.skips)
+    frame.emit(Sync(node, frame.scope(), spelled, value, region))
 
 
 def _region(frame: Frame, node: ast.expr, value: Value) -> str:

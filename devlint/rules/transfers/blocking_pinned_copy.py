@@ -109,14 +109,19 @@ class BlockingPinnedCopy(Rule):
         if site.value.device.kind is Kind.CPU:
             # the loader is known, and whether it pins
             return
-        if site.pinned is not None or not site.scope.step or site.scope.sometimes or not isinstance(loop, ast.For):
+        if site.pinned is not None or not site.scope.step or not isinstance(loop, ast.For):
             return
         if not reads_pinned(site.target) or root(site.value.node) not in parts_of(loop):
             return
         parts = self._batches.setdefault(loop, _Parts())
         if site.non_blocking:
             parts.free = parts.free or site.node
-        elif site.kind != "module" and site.value.device.accelerates() is not True and can_be_released(site):
+        elif (
+            not site.scope.sometimes
+            and site.kind != "module"
+            and site.value.device.accelerates() is not True
+            and can_be_released(site)
+        ):
             parts.waiting.append(site)
         while parts.free is not None and parts.waiting:
             waiting = parts.waiting.pop()
