@@ -102,7 +102,7 @@ def _join_values(first: Tensor | Opaque, second: Tensor | Opaque, guard: str) ->
             hint = first.hint if first.hint == second.hint else ""
             derived = first.derived or second.derived
             key = first.key if first.key == second.key else f"{first.key}|{second.key}"
-            return replace(first, key=key, hint=hint, derived=derived)
+            return replace(first, key=key, hint=hint, derived=derived, computed=first.computed and second.computed)
         return UNKNOWN
     joined = _join_tensors(as_tensor(first), as_tensor(second), guard)
     # an argument of which nothing is known may be None as well

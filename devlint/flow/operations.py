@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import memory, names
+from devlint.flow import memory, names, shaped
 from devlint.flow.attributes import lives_with_inputs
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Value, as_tensor, placement, surely_tensor
 from devlint.immutable import replace
-from devlint.sites import Operation
+from devlint.sites import Operand, Operation
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
 
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "@"})
 Met = tuple[ast.AST, Value, str]
 """A tensor in an operation: its node, its value, the parameter it is passed to."""
 
@@ -61,20 +62,26 @@ def stranded(tensor: Tensor) -> Tensor:
 
 def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
     """The result of a call that cannot be followed: it probably lives with the tensors that went in."""
-    frame.machine.callers.escape(call.values())
-    for value in (receiver, *call.values()):
-        if not isinstance(value, (Tensor, Opaque, Batches)):
-            continue
-        tensor = as_tensor(value)
-        place = tensor.device
-        if value is receiver and tensor.near.known:
-            return returned(frame, call, tensor.near)
-        given = tensor.certain or (isinstance(value, Opaque) and value.role is Role.INPUT and not value.hint)
-        if given and place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE):
-            node = call.node
-            key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
-            return Opaque(key, frame.machine.text(node), "", Role.INPUT, derived=True)
-    return UNKNOWN
+    given = call.values()
+    frame.machine.callers.escape(given)
+    near = as_tensor(receiver).near
+    if near.known and isinstance(receiver, (Tensor, Opaque, Batches)):
+        return returned(frame, call, near)
+    computed = any(_goes_in(value) for value in given)
+    if not computed and not _goes_in(receiver):
+        return UNKNOWN
+    node = call.node
+    key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
+    return Opaque(key, frame.machine.text(node), "", Role.INPUT, derived=True, computed=computed)
+
+
+def _goes_in(value: Value) -> bool:
+    """Whether it is a tensor of the caller or of the module, or an argument that may be one."""
+    if not isinstance(value, (Tensor, Opaque, Batches)):
+        return False
+    tensor = as_tensor(value)
+    given = tensor.certain or (isinstance(value, Opaque) and value.role is Role.INPUT and not value.hint)
+    return given and all(leaf.role in (Role.INPUT, Role.PLACE) for leaf in tensor.device.leaves())
 
 
 def returned(frame: Frame, call: Call, place: Device) -> Value:
@@ -111,9 +118,18 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
             _use_attributes(frame, (where, value), (other_where, other))
     if found:
         operands = tuple(frame.operand(where, value, role) for where, value, role, _ in met)
+        if frame.after_init and operator in _ARITHMETIC:
+            operands = tuple(map(_reckoned, operands, (value for _, value, *_ in met)))
         sent = _sent(frame, node, [place for *_, place in met])
         frame.emit(Operation(node, frame.scope(), operator, kind, operands, sent))
+    else:
+        shaped.met(frame, node, operator, met)
     return clash
+
+
+def _reckoned(operand: Operand, value: Value) -> Operand:
+    """What a part of a module makes of tensors, and reckons with beside another one, is very probably one itself."""
+    return replace(operand, certain=True, derived=True) if isinstance(value, Opaque) and value.computed else operand
 
 
 def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:

@@ -60,6 +60,8 @@ class Opaque(Value):
     node: ast.AST | None = None
     derived: bool = False
     """Whether it came out of a call that could not be followed."""
+    computed: bool = False
+    """Whether that call was given tensors, or what may be some."""
     optional: bool = False
     """Whether it may be ``None``."""
     near: Device = NOWHERE
