@@ -25,6 +25,11 @@ _JOINING = frozenset(
     f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "hstack", "vstack", "dstack")
 )
 """Functions that take several tensors at once, and not one."""
+NUMBERS_TOO = frozenset(
+    """add div divide float_power floor_divide mul multiply pow remainder sub subtract true_divide xlog1py xlogy zeta
+    bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift""".split()
+)
+"""Functions of torch whose ``input`` may be a number as well; that of all others is a tensor."""
 _NUMBERS = frozenset({"int", "float", "bool", "str"})
 _NUMBERS_ANNOTATION = re.compile(
     r"^(?:typing\.)?(?:Optional|Union|[Tt]uple|[Ll]ist|Sequence)?\[?"
@@ -59,7 +64,7 @@ def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
     """
     arguments = info.node.args
     others = {*_required_otherwise(info), *_put_together(info)}
-    found = {name: "tensor" for name in _shown_tensors(info) if name not in others}
+    found = {name: "tensor" for name in (*_shown_tensors(info), *_inputs(info)) if name not in others}
     found.update(dict.fromkeys(_on_the_host(info.calls), "host"))
     if forward and len(arguments.args) > 1:
         first = arguments.args[1]
@@ -144,6 +149,29 @@ def _shown_tensors(info: FunctionInfo) -> Iterator[str]:
     for item in info.of(ast.Subscript):
         if isinstance(item.value, ast.Name) and isinstance(item.slice, ast.Tuple) and _is_sliced(item.slice):
             yield item.value.id
+
+
+def _inputs(info: FunctionInfo) -> Iterator[str]:
+    """The arguments that a function of torch takes as they come, and which therefore are tensors."""
+    taken = [(call, call.args[0]) for call in info.calls if call.args and isinstance(call.func, ast.Attribute)]
+    given = {parameter.arg for parameter in info.parameters}
+    calls = [(call, first.id) for call, first in taken if isinstance(first, ast.Name) and first.id in given]
+    for call, name in calls:
+        path = info.index.resolve(names.dotted(call.func))
+        entry = table.function(path) if path.startswith("torch.") else None
+        if entry is not None and entry.parameters[:1] == ("input",) and path.rpartition(".")[2] not in NUMBERS_TOO:
+            given.discard(name)
+            if not any(_becomes_another(node, name, call) for node in info.nodes):
+                yield name
+
+
+def _becomes_another(node: ast.AST, name: str, call: ast.Call) -> bool:
+    """Whether a name is bound anew before a call, or tested for what it is."""
+    if isinstance(node, ast.Name):
+        return node.id == name and not isinstance(node.ctx, ast.Load) and node.lineno <= call.lineno
+    if not isinstance(node, ast.Call) or not node.args or not _is_name(node.args[0], name):
+        return False
+    return names.dotted(node.func).rpartition(".")[2] in ("isinstance", "is_tensor")
 
 
 def _required_otherwise(info: FunctionInfo) -> Iterator[str]:

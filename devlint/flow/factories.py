@@ -13,6 +13,7 @@ from devlint.flow.values import (
     Batches,
     Const,
     DeviceValue,
+    Named,
     Opaque,
     Sequence,
     Tensor,
@@ -35,6 +36,7 @@ _FLAT = frozenset(
 _DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor", "Tensor"})
 _COUNTS = frozenset({"item", "numel", "nelement", "dim", "ndimension"})
 """Methods of tensors that return one number."""
+_LISTS = frozenset({"builtins.list", "builtins.sorted", "builtins.tuple", "builtins.range"})
 _LEGACY = frozenset(
     {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"}
 )
@@ -85,7 +87,7 @@ def _data_tensor(frame: Frame, call: Call, rule: str) -> Tensor | None:
     if rule not in ("like_input_or_kwarg", "data_or_default", "arg_tensor_or_cpu") or not call.positional:
         return None
     first = call.positional[0]
-    if isinstance(first, Batches) or surely_tensor(first):
+    if (isinstance(first, Batches) or surely_tensor(first)) and not _is_listed(frame, call):
         return as_tensor(first)
     return _followed(frame, call, first) if rule == "like_input_or_kwarg" else None
 
@@ -117,7 +119,8 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
         return device.UNKNOWN, False
     if data is not None:
         return data.device, False
-    if rule == "data_or_default" and call.positional and _may_be_tensor(frame, call.positional[0], _is_count(call)):
+    plain = rule != "data_or_default" or not call.positional or _is_listed(frame, call)
+    if not plain and _may_be_tensor(frame, call.positional[0], _is_count(call)):
         return device.UNKNOWN, False
     if rule in ("cpu", "arg_tensor_or_cpu"):
         return device.IMPLIED_CPU, False
@@ -132,6 +135,13 @@ def _is_count(call: Call) -> bool:
     """Whether the data is what a method of tensors counts."""
     node = call.nodes[0] if call.nodes else None
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COUNTS
+
+
+def _is_listed(frame: Frame, call: Call) -> bool:
+    """Whether the data is a list made at once, of which torch makes a new tensor, wherever its items are."""
+    node = call.nodes[0] if call.nodes else None
+    named = frame.evaluate(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+    return isinstance(named, Named) and named.path in _LISTS
 
 
 def _may_be_tensor(frame: Frame, data: Value, counted: bool) -> bool:
@@ -191,7 +201,7 @@ def _data_dimensions(frame: Frame, call: Call, name: str) -> tuple[bool | None, 
     if isinstance(first, Sequence):
         nested = isinstance(first.item, Sequence)
         return True, None if nested or isinstance(first.item, (Opaque, Unknown)) else 1
-    if name in _LEGACY or (isinstance(first, Opaque) and _is_list(frame, first)):
+    if name in _LEGACY or _is_listed(frame, call) or (isinstance(first, Opaque) and _is_list(frame, first)):
         return True, None
     if _is_count(call):
         return False, 0
