@@ -70,11 +70,27 @@ def _uses(info: ClassInfo, name: str) -> Iterator[Step]:
         if method.name in _BUILDS or "staticmethod" in method.decorators:
             continue
         arguments = {parameter.arg for parameter in method.parameters[1:]}
+        same = {f"self.{name}"} | _aliases(method, name, arguments)
         for node in method.nodes:
             parts = _operands(info, node)
-            held = [part for part in parts if _is_attribute(part, name)]
+            held = [part for part in parts if _is_one_of(part, same)]
             if held and any(_computes(part, arguments) for part in parts if part is not held[0]):
                 yield Step(held[0], "meets what the method is given here")
+
+
+def _aliases(method: FunctionInfo, name: str, arguments: set[str]) -> set[str]:
+    """The names of what is computed from the attribute alone; those that come from ``arguments`` are put there."""
+    named = [node.id for node in method.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    found = {f"self.{name}"}
+    for node in method.of(ast.Assign):
+        target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, ast.Name) or named.count(target.id) > 1:
+            continue
+        if _is_one_of(node.value, found):
+            found.add(target.id)
+        elif _computes(node.value, arguments):
+            arguments.add(target.id)
+    return found
 
 
 def _operands(info: ClassInfo, node: ast.AST) -> list[ast.expr]:
@@ -86,19 +102,20 @@ def _operands(info: ClassInfo, node: ast.AST) -> list[ast.expr]:
     if isinstance(node, ast.Call) and (node.args or node.keywords):
         path = info.index.resolve(names.dotted(node.func))
         if path.startswith("torch.") and table.function(path) is not None:
-            return [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return [part for one in given for part in (one.elts if isinstance(one, (ast.List, ast.Tuple)) else (one,))]
     return []
 
 
-def _is_attribute(node: ast.expr, name: str) -> bool:
-    """Whether it is ``self.name``, or a tensor computed from it alone."""
+def _is_one_of(node: ast.expr, same: set[str]) -> bool:
+    """Whether it is the attribute, or a tensor computed from it alone."""
     while True:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _MOVERS:
             node = node.func.value
         elif isinstance(node, ast.Subscript):
             node = node.value
         else:
-            return names.dotted(node) == f"self.{name}"
+            return names.dotted(node) in same
 
 
 def _computes(node: ast.expr, arguments: set[str]) -> bool:
