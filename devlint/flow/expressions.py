@@ -328,7 +328,7 @@ def _sequence(frame: Frame, node: ast.Tuple | ast.List) -> Value:
 
 def _mapping(frame: Frame, node: ast.Dict) -> Value:
     items: list[tuple[object, Value]] = []
-    other: Value = UNKNOWN
+    others: list[Value] = []
     for key, value in zip(node.keys, node.values, strict=True):
         held = evaluate(frame, value)
         if isinstance(key, ast.Constant):
@@ -336,8 +336,8 @@ def _mapping(frame: Frame, node: ast.Dict) -> Value:
         else:
             if key is not None:
                 evaluate(frame, key)
-            other = held
-    return containers.made(frame, Mapping(tuple(items), other))
+            others.append(held)
+    return containers.made(frame, Mapping(tuple(items), containers.common(others)))
 
 
 def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:

@@ -50,7 +50,7 @@ def join(first: Value, second: Value, guard: str) -> Value:
             return replace(one, optional=True)
         if isinstance(one, Module) and one.wraps is not None and (one.wraps is two or one.wraps == two):
             return replace(one, spread=True, perhaps=True)
-        if isinstance(one, Named) and (is_host(two) or isinstance(two, Unknown)):
+        if isinstance(one, Named) and guard != ITEMS and (is_host(two) or isinstance(two, Unknown)):
             # a module that may fail to be imported is there where it is used
             return one
     one_place, two_place = placement(first), placement(second)
