@@ -91,7 +91,9 @@ class Loaders:
         """A transfer of (a part of) a batch."""
         oids = value.loaders if isinstance(value, Batches) else value.batch if isinstance(value, Tensor) else ()
         for known in self._known(oids):
-            known.moves.setdefault(transfer.node, transfer)
+            # only the last round of a loop knows what does not change in it
+            if transfer.invariant or transfer.node not in known.moves:
+                known.moves[transfer.node] = transfer
 
     def moved(self, oids: tuple[int, ...]) -> bool:
         """Whether some part of the loaders' batches is moved: then the rest is tensors on the host, too."""

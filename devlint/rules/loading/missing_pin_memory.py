@@ -10,12 +10,14 @@ from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
+from devlint.rules.blocks import way_to
 from devlint.rules.edits import code, parsed, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, reads_pinned, release, released_safely
 from devlint.sites import Load, Site, Step, Transfer
 from devlint.traces import Traces
 
 _PIN_MEMORY_POSITION = 7
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class MissingPinMemory(Rule):
@@ -89,7 +91,8 @@ class MissingPinMemory(Rule):
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""
         if not isinstance(site, Load) or not _pinnable(site):
             return
-        moves = [move for move in site.moves if move.repeated and reads_pinned(move.target)]
+        repeated = (move for move in site.moves if move.repeated and not self._of_one_batch(move))
+        moves = [move for move in repeated if reads_pinned(move.target)]
         if _decided(site):
             if moves and _turned_off(site):
                 yield _for_those_who_ask(site, moves)
@@ -111,6 +114,11 @@ class MissingPinMemory(Rule):
             + _overlap(moves),
             fix=self._fix(site, moves),
         )
+
+    def _of_one_batch(self, move: Transfer) -> bool:
+        """Whether one batch is copied again and again, which had better be copied once: of that DVL202 tells."""
+        loops = [outer for outer, _ in way_to(self.source, move.node) if isinstance(outer, _LOOPS)]
+        return move.invariant and len(loops) == 1
 
     @cached_property
     def _for_tpus(self) -> bool:
