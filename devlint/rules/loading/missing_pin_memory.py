@@ -59,7 +59,7 @@ class MissingPinMemory(Rule):
     - `pin_memory` is given, whatever its value, or may be given through `**kwargs`; a literal `False` is pointed out
       only where the rule is selected.
     - The batches are on an accelerator already: pinning them would raise.
-    - The batches go to `cpu` or `mps`, or are not moved in a loop.
+    - The batches go to `cpu` or `mps`, or are not moved in a loop; one batch that each round copies is DVL202's.
     - The loader leaves the code that can be seen, in a file for TPUs, which uses `torch_xla`, or its samples are
       tensors, or a list, of which it is not known where they are.
     - It has no samples: `DataLoader([])`, which stands in for one.

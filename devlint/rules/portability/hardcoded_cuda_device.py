@@ -72,7 +72,7 @@ class HardcodedCudaDevice(Rule):
     - Comparisons, such as `device.type == "cuda"`, and the choices of a command line.
     - `torch.amp.GradScaler("cuda")`, which switches itself off.
     - Defaults of parameters by which the function is not seen to place anything: they only go there, are compared, or
-      answer questions such as `torch.get_autocast_dtype(device)`.
+      answer questions such as `torch.get_autocast_dtype(device)`; and such as it replaces where CUDA is missing.
     - The function, or the top level of the file, imports a library that needs CUDA itself, such as `tensorrt`.
     - What asks for it knows no other accelerator: a function of `torch.cuda`, `backend="nccl"`.
     - It is one of the devices in a list with the CPU, and tensors under `FakeTensorMode`.

@@ -58,6 +58,7 @@ class RedundantMove(Rule):
     - The call asks for more: a dtype, a memory format, `copy=True`.
     - The value is on the device on some paths only, or the devices may differ: `cuda` and `cuda:0`.
     - The value is an argument, or its device an argument's: a library function may move to be sure.
+    - It is on the CPU in a function by the name of a device at the top of the file, `device = "cpu"`: a setting.
     - What was put on the CPU goes to the default device, `.to(torch.empty(0).device)`: others may have set another.
     - The batches of a loader, which are on the CPU, and results that are discarded, which DVL102 reports.
     - In an audit: the move copied something once, it did not happen at every step, or a library made it.
