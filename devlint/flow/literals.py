@@ -114,14 +114,12 @@ def default(frame: Frame, info: FunctionInfo, name: str, node: ast.expr, text: s
 
 
 def _falls_back(node: ast.AST, name: str) -> bool:
-    """Whether a function takes something else for a parameter where the accelerator is missing: it has asked."""
+    """Whether a function takes the CPU for a parameter where the accelerator is missing: it has asked."""
     if isinstance(node, ast.If):
-        return _asks(node.test) and any(
-            isinstance(statement, ast.Assign) and any(_is(target, name) for target in statement.targets)
-            for statement in (*node.body, *_flat(node.orelse))
-        )
-    chosen = isinstance(node, ast.Assign) and any(_is(target, name) for target in node.targets)
-    return chosen and isinstance(node.value, ast.IfExp) and _asks(node.value.test)  # type: ignore[attr-defined]  # an assignment
+        return _asks(node.test) and name in _given([*node.body, *_flat(node.orelse)], "cpu")
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.IfExp):
+        return False
+    return _asks(node.value.test) and name in _given([node], "cpu")
 
 
 def _places(frame: Frame, node: ast.AST, name: str) -> bool:
