@@ -11,6 +11,7 @@ from devlint.device import Role
 from devlint.flow import (
     choosing,
     containers,
+    distributions,
     draws,
     growth,
     guards,
@@ -166,15 +167,18 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
     elif isinstance(receiver, Class):
         return _class_method(frame, call, receiver, name)
     elif isinstance(receiver, (Const, DeviceValue, Stateful)):
-        return _plain_method(frame, call, receiver, name)
+        return _plain_method(frame, call, receiver, node)
     return _stranger(frame, call, receiver, node)
 
 
-def _plain_method(frame: Frame, call: Call, receiver: Const | DeviceValue | Stateful, name: str) -> Value:
+def _plain_method(frame: Frame, call: Call, receiver: Const | DeviceValue | Stateful, node: ast.Attribute) -> Value:
     """A method of what is neither tensor, module nor container."""
+    name = node.attr
     frame.machine.optimizers.method(frame, receiver, call, name)
     if not isinstance(receiver, Stateful):
         return UNKNOWN
+    if distributions.is_one(receiver):
+        return distributions.method(frame, call, receiver, node)
     host.estimate(frame, call, receiver, name)
     return receiver if receiver.path == draws.GENERATOR and name == "manual_seed" else UNKNOWN
 

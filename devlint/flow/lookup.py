@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import mentions, names, table, whereabouts
+from devlint.flow import distributions, mentions, names, table, whereabouts
 from devlint.flow.evidence import is_device_name
 from devlint.flow.operations import in_graph
 from devlint.flow.values import (
@@ -20,6 +20,7 @@ from devlint.flow.values import (
     Named,
     Opaque,
     Sequence,
+    Stateful,
     Tensor,
     Value,
     as_tensor,
@@ -53,6 +54,8 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
         return _object_attribute(frame, node, base)
     if isinstance(base, Opaque):
         return _opaque_attribute(frame, node, base)
+    if isinstance(base, Stateful):
+        return distributions.attribute(base, attr) if distributions.is_one(base) else UNKNOWN
     if isinstance(base, Sequence) and attr in ("values", "indices"):
         return base.item
     if isinstance(base, DeviceValue):

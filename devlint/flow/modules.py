@@ -364,7 +364,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         if isinstance(value, Module):
             return forward(frame, call, value)
         _hand_over(frame, call, module, value)
-        return frame.machine.enter(frame, value, call)
+        return outputs.of_method(frame, call, module, value)
     if name in _CHAINED:
         return module
     if name in ("register_buffer", "register_parameter"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from devlint.device import Device
 from devlint.flow import names, nodes
 from devlint.flow.operations import derive, returned
-from devlint.flow.values import UNKNOWN, Function, Module, Sequence, Tensor, Value
+from devlint.flow.values import UNKNOWN, Function, Module, Opaque, Sequence, Stateful, Tensor, Unknown, Value
 from devlint.immutable import replace
 from devlint.sites import Step
 
@@ -54,12 +54,46 @@ def own(frame: Frame, call: Call, module: Module, place: Device) -> Value:
     return near if result is UNKNOWN else _seen_from(result, info.place, place, frame.story_of(module))
 
 
+def of_method(frame: Frame, call: Call, module: Module, function: Function) -> Value:
+    """What another method of a class of the file returns; of the module's parts, its class knows where they are."""
+    result = frame.machine.enter(frame, function, call)
+    info, place = module.cls, frame.place_of(module)
+    known = info is not None and place.known and module.text != "self" and not module.perhaps
+    if info is None or not known or not _lacks(result):
+        return result
+    machine = frame.machine
+    machine.muted += 1
+    heap = frame.state.heap
+    inside = machine.enter(frame, replace(function, bound=machine.self_value(info)), call)
+    frame.state.heap = heap
+    machine.muted -= 1
+    return _completed(result, _seen_from(inside, info.place, place, frame.story_of(module)))
+
+
+def _lacks(value: Value) -> bool:
+    """Whether something of a result is unknown."""
+    return isinstance(value, (Unknown, Opaque)) or (isinstance(value, Sequence) and any(map(_lacks, value.items or ())))
+
+
+def _completed(value: Value, other: Value) -> Value:
+    """A result, with the tensors of another one in the place of what is unknown of it."""
+    if isinstance(value, (Unknown, Opaque)):
+        return other if value is UNKNOWN or isinstance(other, Tensor) else value
+    if not isinstance(value, Sequence) or not isinstance(other, Sequence):
+        return value
+    if value.items is None or other.items is None or len(value.items) != len(other.items):
+        return value
+    return replace(value, items=tuple(map(_completed, value.items, other.items)))
+
+
 def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]) -> Value:
     if isinstance(value, Tensor):
         if value.device.symbol == symbol:
             return replace(value, device=place, story=story, grad="graph")
         # whoever has it now does not care what held it
         return replace(value, attribute=None, attribute_of=None)
+    if isinstance(value, Stateful) and value.tensors:
+        return replace(value, tensors=tuple(_seen_from(held, symbol, place, story) for held in value.tensors))
     if isinstance(value, Sequence):
         items = None if value.items is None else tuple(_seen_from(item, symbol, place, story) for item in value.items)
         return replace(value, items=items, head=(), item=_seen_from(value.item, symbol, place, story))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.flow import (
+    distributions,
     draws,
     factories,
     groups,
@@ -63,7 +64,7 @@ FLUSHES = frozenset(
 
 def torch_function(frame: Frame, call: Call, path: str) -> Value:
     """The result of calling ``path``, a canonical name below ``torch``."""
-    handler = _SPECIAL.get(path)
+    handler = distributions.function if path.startswith(distributions.ROOT) else _SPECIAL.get(path)
     if handler is not None:
         return handler(frame, call, path)
     literals.literal_devices(frame, call, path)

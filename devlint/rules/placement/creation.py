@@ -8,11 +8,14 @@ from devlint.rules.placement.meeting import MODULE, Meeting, shown
 
 _WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
 
+_DRAWN = "torch.distributions."
+"""How the names begin of what draws where its parameters are."""
+
 
 def takes_device(factory: str) -> bool:
-    """Whether the torch function has a ``device=``: constructors by type and readers of host memory have none."""
+    """Whether the torch function has a ``device=``, as constructors by type and readers of host memory have not."""
     name = factory.rpartition(".")[2]
-    return name.islower() and name not in _WITHOUT_DEVICE
+    return name.islower() and name not in _WITHOUT_DEVICE and not factory.startswith(_DRAWN)
 
 
 def placeable(meeting: Meeting) -> bool:

@@ -246,9 +246,10 @@ def _is_like_another(site: Transfer) -> bool:
 
 
 def _needed(made: Creation) -> bool:
-    """Whether a creation reads values of the host, or is on the CPU for a purpose."""
+    """Whether a creation reads values of the host, is drawn where its parameters are, or on the CPU for a purpose."""
     return (
         reads_the_host(made.function)
+        or made.function.startswith("torch.distributions.")
         or (_by_type(made) and isinstance(made.node.args[0], _DISPLAYS))
         or _staged(made.node)
     )
