@@ -81,8 +81,9 @@ class ForwardFactory(Rule):
     ## Fix safety
     Adding `device=` is unsafe: random numbers are drawn from another generator on the accelerator, and everything
     else that the tensor meets has to be there too. What it was computed with on the way is told the device in the same
-    fix. There is no fix for constructors without `device=` (`torch.FloatTensor`, `from_numpy`), nor where `generator=`
-    ties the call to the CPU, and none if that is so for anything that would have to come along.
+    fix. There is no fix for constructors without `device=` (`torch.FloatTensor`, `from_numpy`), nor for
+    what a distribution of numbers draws, nor where `generator=` ties the call to the CPU, and none if that is so for
+    anything that would have to come along.
 
     ## References
     - [CUDA semantics: device-agnostic code](https://docs.pytorch.org/docs/stable/notes/cuda.html#device-agnostic-code)

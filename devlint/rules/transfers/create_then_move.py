@@ -59,6 +59,7 @@ class CreateThenMove(Rule):
     - The tensor is read, written to or kept on the CPU before the move, or the code asks for the CPU: `device="cpu"`.
     - Random numbers are drawn after a `torch.manual_seed` in the same block: on the CPU they are the same on every
       machine.
+    - A distribution draws them, `Normal(0, 1).sample(size)`, which does so where its parameters are.
     - `generator=` is given, for which the numbers are drawn on the CPU, unless the function takes any generator from
       its caller: then a hint, since a generator of the accelerator makes the call raise.
     - `torch.tensor([1.0, 2.0])`, `torch.FloatTensor([1.0, 2.0])`, `torch.from_numpy(array)` and their like read values
