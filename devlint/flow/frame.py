@@ -331,10 +331,12 @@ def at_hand(env: dict[str, Value]) -> Collection[tuple[str, Value]]:
 
 
 def _is_setting(name: str, value: Value | None) -> bool:
-    """Whether a name of the top level is the CPU as long as nobody writes something else there."""
+    """Whether a name of the top level is the CPU as long as nobody writes something else there: not `CPU_DEVICE`."""
+    if not is_device_name(name) or "cpu" in name.lower():
+        return False
     if isinstance(value, Const):
-        return value.value == "cpu" and is_device_name(name)
-    return isinstance(value, DeviceValue) and value.device.kind is Kind.CPU and is_device_name(name)
+        return value.value == "cpu"
+    return isinstance(value, DeviceValue) and value.device.kind is Kind.CPU
 
 
 def is_device(value: Value) -> bool:
