@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint.flow.values import Const, Value
-from devlint.flow.wrapping import CHOSEN
+from devlint.flow.wrapping import CHOSEN, RANK
 from devlint.immutable import immutable, replace
 from devlint.sites import Group, Scope, Step
 
@@ -32,7 +32,6 @@ _OBJECTS = frozenset(
 _CHOOSE = frozenset({"torch.cuda.set_device", "torch.accelerator.set_device_index"})
 CALLS: frozenset[str] = _OBJECTS | _CHOOSE | {_INIT, _BARRIER}
 """The functions that are looked at: those of ``torch.distributed`` and those that choose a process's device."""
-_RANK = re.compile(r"rank|gpu", re.IGNORECASE)
 _SET_UP = re.compile(r"(?<!cuda\.)\b((?:get|set|set_?up|init|initialize|select|choose|prepare)_devices?)\(")
 """The name of a function which may well make the device that it returns the current one."""
 _ENTRY = re.compile(r"""^if\s+__name__\s*==|mp\.spawn\(|multiprocessing\.spawn\(""", re.MULTILINE)
@@ -117,7 +116,7 @@ class Groups:
 
     def ranked(self, frame: Frame, node: ast.AST, index: Value) -> None:
         """A device is named whose index differs from process to process."""
-        if _RANK.search(getattr(index, "text", "")):
+        if RANK.search(getattr(index, "text", "")):
             self._ranked.setdefault(frame.info, node)
 
     def _is_set_up(self) -> bool:

@@ -11,7 +11,7 @@ from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow import names
 from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
-from devlint.flow.values import UNKNOWN, Const, Module, Sequence, Value, identity
+from devlint.flow.values import UNKNOWN, Const, Module, Sequence, Tensor, Value, identity
 from devlint.immutable import replace
 from devlint.sites import Step, Wrap
 
@@ -33,6 +33,8 @@ _GROUP = re.compile(r"init_process_group|init_device_mesh|init_distributed")
 _MAKES_DISTRIBUTED = re.compile(r"(?:^|_)DDP(?:_|$)|^(?:smart|wrap|prepare|make|build|setup)_ddp(?:_|$)|_to_ddp$")
 """The names of functions that wrap a module in the better wrapper, or set up what it needs."""
 _SCRIPT = re.compile(r"""^if\s+__name__\s*==\s*["']__main__["']""", re.MULTILINE)
+RANK = re.compile(r"rank|gpu", re.IGNORECASE)
+"""The names of what tells a process from another."""
 CHOSEN = re.compile(r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\(")
 """How a process says which device is its own."""
 
@@ -62,6 +64,10 @@ def wrap(frame: Frame, call: Call, path: str) -> Value:
     if not isinstance(inner, Module):
         outer = Module(identity(), path, text=text, spread=True, wraps=inner)
         frame.state.heap[(outer.oid, WRAPPED)] = site
+        if isinstance(inner, Tensor):
+            # what this is was not seen, and where it was moved was
+            frame.state.heap[(outer.oid, DEVICE)] = inner.device
+            frame.state.heap[(outer.oid, STORY)] = inner.story
         return outer
     spread = inner.spread or path != DISTRIBUTED or given
     outer = replace(inner, oid=identity(), spread=spread, text=text, cls=None, path=path, wraps=inner)
@@ -114,6 +120,8 @@ def _placed_alike(frame: Frame, inner: Module) -> Step | None:
     place, story = frame.place_of(inner), frame.story_of(inner)
     if place.kind is not Kind.ACCELERATOR or not story or not _shared(place, frame):
         return None
+    if place.index is None and _told_its_rank(frame):
+        return None
     return replace(story[0], label=f"every process takes {place} here")
 
 
@@ -121,6 +129,18 @@ def _shared(place: Device, frame: Frame) -> bool:
     """Whether ``cuda`` is the same device in every process: it has a number, or nobody chooses one."""
     text = frame.machine.text_of_file
     return "CUDA_VISIBLE_DEVICES" not in text if place.index is not None else CHOSEN.search(text) is None
+
+
+def _told_its_rank(frame: Frame) -> bool:
+    """Whether the function tells code of another file which process it is: that may well choose the device."""
+    for node in frame.info.own if frame.info else frame.machine.index.top:
+        if isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            root, _, rest = frame.machine.index.resolve(names.dotted(node.func)).partition(".")
+            strange = rest and root not in _KNOWN and root not in sys.stdlib_module_names
+            if strange and any(isinstance(part, ast.Name) and RANK.search(part.id) for part in given):
+                return True
+    return False
 
 
 def _wrappers_used(frame: Frame) -> tuple[str, ...]:

@@ -11,9 +11,12 @@ from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
 from devlint.sites import Group, Site, Step, Wrap
+from devlint.syntax import walk
 from devlint.traces import Traces
 
 _WRAPPER = "torch.nn.parallel.DistributedDataParallel"
+_LOOKS_ON = frozenset({"callable", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
+"""Functions of Python that read no attribute of what they are given, or ask for one."""
 _RANKS = frozenset({"rank", "local_rank", "gpu", "gpu_id"})
 
 
@@ -56,6 +59,7 @@ class DdpSetup(Rule):
     ## When it stays silent
     - `device_ids` is left out or `None`, as for a module on the CPU or on several devices.
     - Where the module is is not known.
+    - An attribute that is set on the wrapper is read there, or the wrapper is handed on, to who may read it there.
     - In an audit, processes that each see a GPU of their own as `cuda:0`, by `CUDA_VISIBLE_DEVICES`.
     - A fixed id is a hint in a function that takes no rank: each process may see one GPU only.
     - The script imports anything that may make the process group, such as another module of the project.
@@ -100,10 +104,26 @@ class DdpSetup(Rule):
             yield _report(site, message, "move the module, then wrap it", Severity.WARNING, (site.moved_after,))
         elif site.fixed is not None:
             yield self._shared(site, site.fixed)
-        elif site.attached is not None:
+        elif site.attached is not None and not self._read_there(site.attached.node):
             message = "an attribute is set on the wrapper afterwards, where the module that it wraps does not see it"
             help_ = "set it on the module before it is wrapped, or on `.module`"
             yield _report(site, message, help_, Severity.INFO, (site.attached,), "its module is `.module`")
+
+    def _read_there(self, target: ast.AST) -> bool:
+        """Whether others may look for the attribute on the wrapper: it is handed on, or read, further down."""
+        if not isinstance(target, ast.Attribute):
+            return False
+        name, text = ast.unparse(target.value), ast.unparse(target)
+        for part in walk(function_at(self.source, target) or self.source.tree):
+            if getattr(part, "lineno", 0) <= target.lineno:
+                continue
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == text:
+                return True
+            if isinstance(part, ast.Call) and not (isinstance(part.func, ast.Name) and part.func.id in _LOOKS_ON):
+                given = [*part.args, *(keyword.value for keyword in part.keywords)]
+                if any(isinstance(held, (ast.Name, ast.Attribute)) and ast.unparse(held) == name for held in given):
+                    return True
+        return False
 
     def _ungrounded(self, site: Group) -> Iterable[Report]:
         """A hint where the processes of an NCCL group all keep the first GPU as their current device.
