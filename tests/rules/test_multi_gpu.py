@@ -14,9 +14,9 @@ from devlint.sites import Scope, Wrap
 
 
 def judged(
-    ids: int | None = None, beside: tuple[str, ...] = (), wrapper: str = "torch.nn.DataParallel"
+    ids: int | None = None, beside: tuple[str, ...] = (), wrapper: str = "torch.nn.DataParallel", rest: str = ""
 ) -> list[Report]:
-    source = Source.parse("m = nn.DataParallel(m)")
+    source = Source.parse(f"m = nn.DataParallel(m)\n{rest}")
     assert isinstance(source, Source)
     call = source.tree.body[0]
     assert isinstance(call, ast.Assign)
@@ -29,6 +29,15 @@ def test_the_message_uses_the_name_in_the_code() -> None:
     assert "torchrun" in report.help
     assert report.severity is None
     assert report.fix is None
+
+
+def test_what_only_infers_needs_no_wrapper() -> None:
+    """Seen in EasyOCR: a library that reads text serves nobody by torchrun."""
+    (report,) = judged(rest="m.eval()\ny = m(x)\n")
+    assert report.help.startswith("nothing is trained here")
+    for rest in ("y = m(x)\n", "m.eval()\nm(x).backward()\n", "with torch.no_grad():\n    loss = m(x)\n"):
+        (report,) = judged(rest=rest)
+        assert "torchrun" in report.help
 
 
 def test_one_id_is_no_parallelism() -> None:

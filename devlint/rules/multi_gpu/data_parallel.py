@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from devlint import traces
@@ -15,6 +16,8 @@ from devlint.syntax import walk
 from devlint.traces import Traces
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
+_INFERS = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b")
+_TRAINS = re.compile(r"backward|optim|criterion|\bloss|\.train\(|\bfit\b|trainer", re.IGNORECASE)
 _DISTRIBUTED = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard")
 
 
@@ -90,8 +93,13 @@ class DataParallel(Rule):
             severity=Severity.INFO
             if fallback or self._offered(site) or edits.in_test(self.source, site.scope)
             else None,
-            help=_help(site, fallback),
+            help=_help(site, fallback, site.measured is None and self._only_infers()),
         )
+
+    def _only_infers(self) -> bool:
+        """Whether the file runs networks, and trains none."""
+        text = "\n".join(self.source.lines)
+        return _INFERS.search(text) is not None and _TRAINS.search(text) is None
 
     def _offered(self, site: Wrap) -> bool:
         """Whether the function says in its signature that a `DataParallel` is what it returns: its caller chose."""
@@ -113,9 +121,12 @@ def _names_only(source: SourceText, node: ast.AST) -> bool:
     return len(read) == len(used) and set(used) == {"load_state_dict", "module"}
 
 
-def _help(site: Wrap, fallback: bool) -> str:
+def _help(site: Wrap, fallback: bool, infers: bool) -> str:
     if site.ids == 1:
         return "leave the wrapper out; for several GPUs, use `DistributedDataParallel` with one process per GPU"
     if fallback:
         return "`DistributedDataParallel` is here already: it is faster for a single machine with several GPUs too"
+    if infers:
+        # what the better wrapper is for is the gradients
+        return "nothing is trained here: a process for each GPU, with its share of the data, needs no wrapper"
     return "use `DistributedDataParallel`, started by `torchrun`: https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html"
