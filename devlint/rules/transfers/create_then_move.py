@@ -10,9 +10,10 @@ from devlint import traces
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import earlier_in_block, way_to
-from devlint.rules.edits import in_test, short
+from devlint.rules.edits import around, in_test, short
 from devlint.rules.transfers.creating import creating, creating_at, made_beside, reads_the_host
 from devlint.sites import Creation, Selection, Site, Step, Transfer
+from devlint.syntax import walk
 from devlint.traces import Traces
 
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
@@ -104,7 +105,11 @@ class CreateThenMove(Rule):
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
-        if any(_needed(way) or self._seeded(way) for way in ways) or _traced(site) or not _goes_away(site):
+        if (
+            any(_needed(way) or self._seeded(way) or self._of_a_list(way) for way in ways)
+            or _traced(site)
+            or not _goes_away(site)
+        ):
             return
         yield Report(
             site.node,
@@ -162,6 +167,17 @@ class CreateThenMove(Rule):
             and _SEED.search(ast.unparse(before.value.func))
             for before in earlier_in_block(self.source, made.node)
         )
+
+    def _of_a_list(self, made: Creation) -> bool:
+        """Whether a constructor by type gets what the function takes for a list: values of the host, and no size."""
+        given = made.node.args[0] if _by_type(made) else None
+        if not isinstance(given, (ast.Name, ast.Attribute)):
+            return False
+        text, inside = ast.unparse(given), walk(around(self.source, made.node))
+        asked = (part.args[0] for part in inside if isinstance(part, ast.Call) and part.args and _is_len(part.func))
+        items = (part.value for part in inside if isinstance(part, ast.Subscript))
+        loops = (part.iter for part in inside if isinstance(part, (ast.For, ast.comprehension)))
+        return any(ast.unparse(node) == text for nodes in (asked, items, loops) for node in nodes)
 
     def _costs(self, site: Transfer, made: Creation) -> bool:
         """Whether the copy is avoidable, and happens again and again."""
@@ -259,6 +275,10 @@ def _needed(made: Creation) -> bool:
 def _by_type(made: Creation) -> bool:
     """Whether a constructor by type may be given values, as `torch.Tensor(values)`; several numbers are sizes."""
     return not made.function.rpartition(".")[2].islower() and len(made.node.args) == 1
+
+
+def _is_len(function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and function.id == "len"
 
 
 def _traced(site: Transfer) -> bool:
