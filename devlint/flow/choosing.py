@@ -68,7 +68,9 @@ class Choosing:
             place = parse(arm.value) if isinstance(arm, ast.Constant) and isinstance(arm.value, str) else None
             if place is not None and isinstance(arm, ast.Constant) and not frame.comparing:
                 self.number(frame, arm, place.index, str(arm.value))
-        if flag.key != AVAILABLE or frame.machine.muted or frame.inlined:
+        # a switch beside the question is known to be on, and made to be turned off
+        switched = isinstance(node.test, ast.BoolOp)
+        if flag.key != AVAILABLE or switched or frame.machine.muted or frame.inlined:
             return
         there, otherwise = named_place(first), named_place(second)
         if there is None or otherwise is None or otherwise.kind is not Kind.CPU:
