@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint.rules.blocks import statement_of, stores, way
 from devlint.rules.edits import around
-from devlint.rules.origins import held_devices, made_of, sent_to_cuda, words
+from devlint.rules.origins import held_devices, left_to_default, made_of, sent_to_cuda, words
 from devlint.syntax import walk
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A rank or an index is an accelerator's number, and of which kind the code does not say.
 _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
+# A word more, as in `origin_device` and `gather_device`, says that it is the device of something else.
+_OF_ANYTHING = re.compile(r"(?:.*\.)?_*(?:(?:cuda|gpu|torch|target|model)_)?dev(?:ice)?\d*", re.IGNORECASE)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -34,6 +36,7 @@ def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> s
     moved = sent_to_cuda(function)
     there = {name for name, parts in held_devices(function).items() if not moved.isdisjoint(parts)}
     others = (text for text in scope.devices if text.rpartition(".")[0] not in moved and text not in there)
+    others = (text for text in others if _OF_ANYTHING.fullmatch(text) and not left_to_default(text, node, function))
     return _best(source, node, [text for text in others if not _goes_on_to(source, node, text)])
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 from devlint.device import parse
+from devlint.flow.evidence import defaults_of
 from devlint.flow.lookups import DESCRIPTIONS
 from devlint.syntax import walk
 
 _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 """Methods whose result no longer is where the tensor is."""
+_NOWHERE = re.compile(r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z")
+"""A default with which a function takes no accelerator."""
 _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
 """Attributes of a tensor that are the same memory."""
 
@@ -51,6 +55,16 @@ def words(tree: ast.AST) -> frozenset[str]:
             stores = (target for part in node.body if isinstance(part, ast.Assign) for target in part.targets)
             replaced.update(ast.unparse(target) for target in stores)
     return frozenset(found - replaced)
+
+
+def left_to_default(name: str, node: ast.AST, function: ast.AST) -> bool:
+    """Whether ``name`` is a parameter that is None or the CPU unless somebody says otherwise, up to ``node``."""
+    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    default = defaults_of(function.args).get(name)
+    if default is None or not _NOWHERE.match(ast.unparse(default)):
+        return False
+    return all(row >= getattr(node, "lineno", 0) for row, _ in _assigned(function).get(name, ()))
 
 
 def _goes_to_cuda(call: ast.Call) -> bool:

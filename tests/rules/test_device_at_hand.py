@@ -128,6 +128,22 @@ def helps(code: str) -> list[str]:
             steps = torch.zeros(n).cuda()
             return steps.copy_(time.unsqueeze(0))
         """,
+        # where something else is
+        """
+        def evaluate(model, loader, on_host):
+            gather_device = torch.device("cpu") if on_host else torch.device("cuda")
+            for x in loader:
+                model(x.cuda()).to(gather_device)
+        """,
+        # nowhere, or on the CPU, unless somebody says otherwise
+        """
+        def load(state, device=torch.device("cpu")):
+            return {name: part.cuda() for name, part in state.items()}
+        """,
+        """
+        def load(state, device=None):
+            return {name: part.cuda() for name, part in state.items()}
+        """,
         # the CPU, as it was when the object was made
         """
         class Memory(nn.Module):
