@@ -98,17 +98,36 @@ def left_alone(test: ast.expr, before: State, then: Value, other: Value) -> tupl
         other = _found(value, kind, not positive)
     elif then is value and other is not value and _is_elsewhere(other, place):
         then = _found(value, kind, positive)
+    elif (kind == "cuda") is positive:
+        other = _beside(value, kind, then, other)
+    else:
+        then = _beside(value, kind, other, then)
     return then, other
 
 
 def settle(test: ast.expr, before: State, then: State, other: State) -> None:
     """The sides of an ``if`` are about to be joined: see :func:`left_alone`."""
-    node, _, _ = _question(test)
+    node, kind, positive = _question(test)
     if node is None or then.dead or other.dead:
         return
+    there, host = (then, other) if (kind == "cuda") is positive else (other, then)
+    for name, moved in list(there.env.items()):
+        left = host.env.get(name)
+        if left is not None and moved is not left and name != node.id:
+            host.env[name] = _beside(before.env.get(node.id), kind, moved, left)
     first, second = then.env.get(node.id), other.env.get(node.id)
     if first is not None and second is not None:
         then.env[node.id], other.env[node.id] = left_alone(test, before, first, second)
+
+
+def _beside(value: Value | None, kind: str, moved: Value, left: Value) -> Value:
+    """What is moved to ``x`` where that is not on the CPU is beside it, too, where both are there."""
+    place = as_tensor(value).device if isinstance(value, (Tensor, Opaque)) else CPU
+    if place.kind is not Kind.SYMBOL or kind not in ("cuda", "cpu"):
+        return left
+    if not isinstance(moved, Tensor) or not isinstance(left, Tensor) or left.device.kind is not Kind.CPU:
+        return left
+    return replace(left, device=place) if moved.device == place else left
 
 
 def _is_elsewhere(value: Value, place: Device) -> bool:
