@@ -219,6 +219,21 @@ def tied(tensor: Tensor, call: Call) -> Tensor:
     return replace(tensor, blended=(*tensor.blended, ("generator", call.node)))
 
 
+def met_in_place(tensor: Tensor, operands: Sequence[Met], node: ast.AST) -> Tensor:
+    """What was created, after a method wrote into it: what it took from the CPU has to come along, too."""
+    others = [as_tensor(value) for _, value, role in operands if role != "self"] if tensor.factory else []
+    met = [
+        other
+        for other in others
+        if other.many is not False and Kind.CPU in {leaf.kind for leaf in other.device.leaves()}
+    ]
+    if not met:
+        return tensor
+    # what nobody has just created is there for a reason
+    stays = tuple(("Argument", node) for other in met if other.factory_node is None)
+    return replace(tensor, blended=(*tensor.blended, *_creations(met, tensor), *stays))
+
+
 def _creations(tensors: list[Tensor], told: Tensor) -> tuple[tuple[str, ast.AST], ...]:
     """What has to be created elsewhere together with what was created for one of the operands."""
     own = [(t.factory, t.factory_node) for t in tensors if t.factory_node is not None]

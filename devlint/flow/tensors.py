@@ -11,7 +11,7 @@ from devlint.flow import draws, factories, literals, memory, mentions, misuse, t
 from devlint.flow.evidence import TENSOR_ONLY
 from devlint.flow.indexing import item
 from devlint.flow.joining import items_of
-from devlint.flow.operations import blend, derived, is_tensor, meet, stranded, tied, written
+from devlint.flow.operations import blend, derived, is_tensor, meet, met_in_place, stranded, tied, written
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -96,7 +96,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
     kind = "accumulator" if name == "copy_" else "operands"
     clash = len(operands) > 1 and meet(frame, call.node, f".{name}()", kind, _reacting(frame, name, operands, entry))
-    result = tensor if name.endswith("_") else blend(*deciding(operands, entry))
+    result = met_in_place(tensor, operands, call.node) if name.endswith("_") else blend(*deciding(operands, entry))
     result = memory.separate(tied(result, call), name)
     if "generator" in call.keywords:
         result = as_tensor(draws.numbers(frame, call, f".{name}()", (node.value, tensor), result))

@@ -28,6 +28,9 @@ def stands_at(source: SourceText, expression: str, node: ast.AST) -> bool:
         return False
     parts = {ast.unparse(part) for part in ast.walk(tree) if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript))}
     names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
+    # of Python's own functions only the result is anywhere: `input.device` is that of a variable elsewhere
+    called = {call.func.id for call in ast.walk(tree) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}
+    names -= {name for name in called if hasattr(builtins, name) and name not in _bound_in(function)}
     return inner is not None and all(_has_value(name, parts, function, inner, outer or []) for name in names)
 
 
@@ -45,6 +48,8 @@ def _has_value(name: str, parts: set[str], function: ast.AST, inner: Way, outer:
         for earlier in _earlier(parent, child):
             if _binds(earlier, name):
                 return True
+            if isinstance(earlier, ast.If) and _supplies(earlier, name):
+                return True
             if isinstance(earlier, ast.If) and _leaves(earlier.body):
                 said = _said(earlier.test, False, parts)
                 if said is not None:
@@ -57,9 +62,7 @@ def _has_value(name: str, parts: set[str], function: ast.AST, inner: Way, outer:
             return True
     if name in _parameters(function):
         return parts.isdisjoint(_perhaps_none(function))
-    return name not in _bound_in(function) and (
-        hasattr(builtins, name) or any(name in _parameters(scope) | _bound_in(scope) for scope, _ in outer)
-    )
+    return name not in _bound_in(function) and any(name in _parameters(scope) | _bound_in(scope) for scope, _ in outer)
 
 
 def _earlier(parent: ast.AST, child: ast.AST) -> Iterator[ast.stmt]:
@@ -82,6 +85,12 @@ def _binds(statement: ast.AST, name: str) -> bool:
     if hasattr(statement, "body"):
         return getattr(statement, "name", None) == name
     return name in _bound_in(statement)
+
+
+def _supplies(statement: ast.If, name: str) -> bool:
+    """Whether it gives the name a value where it has none: ``if x is None: x = ...``."""
+    bound = any(_binds(inner, name) for inner in statement.body)
+    return bound and not statement.orelse and _said(statement.test, False, {name}) is True
 
 
 def _leaves(block: list[ast.stmt]) -> bool:

@@ -235,3 +235,24 @@ def test_a_tensor_that_is_moved_next_is_no_device_at_hand() -> None:
         "\ndef f(x, device):\n    return x\n"
     )
     assert "a.to(b.device)" not in fixed(code)
+
+
+def test_what_takes_something_from_the_host_is_created_there() -> None:
+    code = (
+        "def f(x, device):\n    at = x.argmax().view(1).cpu()\n"
+        "    y = torch.zeros(x.shape).scatter_(0, at, 0.5)\n    return x + y\n"
+    )
+    found = check_source(HEAD + code, "file.py", EVERY_RULE)
+    assert [finding.fix for finding in found if finding.code == "DVL103"] == [None]
+    along = code.replace("at,", "torch.zeros(3, dtype=torch.long),")
+    assert along.count("device=x.device") == 0
+    assert fixed(along).count("device=x.device") == 2
+
+
+def test_what_may_be_of_either_argument_says_itself_where_it_is() -> None:
+    code = (
+        "def f(x, device, mask=None, chances=None):\n    if mask is None:\n"
+        "        mask = torch.bernoulli(chances).bool()\n"
+        "    chosen = torch.bernoulli(torch.full(x.shape, 0.8)).bool() & mask\n    return x[chosen]\n"
+    )
+    assert "torch.full(x.shape, 0.8, device=mask.device)" in fixed(code)

@@ -46,6 +46,9 @@ BODIES = [
     ("if x is None:\n    x = y\n    here()", True),
     ("here()\nif x is None:\n    pass", False),
     ("if y is None:\n    here()", True),
+    ("if x is None:\n    x = y\nhere()", True),
+    ("if x is None and flag:\n    x = y\nhere()", False),
+    ("if x is None:\n    flag = y\nhere()", False),
 ]
 
 
@@ -91,6 +94,7 @@ def test_a_variable_has_a_value_once_every_way_has_bound_it(body: str, stands: b
         ("next(self.parameters()).device", True),
         ('"cuda"', True),
         ("argument.device", False),
+        ("input.device", False),
         ("local.device", False),
         ("unheard_of.device", False),
         ("not an expression", False),
