@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from devlint.check.engine import check_source
+from devlint.check.fixes.mend import mend
 from devlint.check.source import Source
 from devlint.config import Config, Selection
 from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
@@ -128,3 +129,24 @@ def test_a_loader_that_leaves_the_file_is_a_hint() -> None:
 
 def test_a_single_batch_is_no_loop() -> None:
     assert not judge(move(DEVICE, scope=Scope()))
+
+
+@pytest.mark.parametrize(
+    ("loop", "waits"),
+    [
+        ("for batch in loader:\n        net(**batch.to(device))", False),
+        ("for i, batch in enumerate(loader):\n        net(i, **batch.to(device))", False),
+        ("for x, y in loader:\n        net(x.to(device), y.to(device))", True),
+    ],
+)
+def test_what_a_collate_fn_makes_need_not_know_how_not_to_wait(loop: str, waits: bool) -> None:
+    text = f"""
+from torch.utils.data import DataLoader
+
+def train(data, collate, net, device):
+    loader = DataLoader(data, collate_fn=collate)
+    {loop}
+"""
+    fixed = mend(text.encode(), "train.py", Config(selections=(Selection(("ALL",)),)), unsafe=True).data.decode()
+    assert "pin_memory=True" in fixed
+    assert ("non_blocking=True" in fixed) is waits

@@ -12,7 +12,7 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import way_to
 from devlint.rules.edits import code, parsed, with_keyword
-from devlint.rules.transfers.pinned import can_be_released, reads_pinned, release, released_safely
+from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely
 from devlint.sites import Load, Site, Step, Transfer
 from devlint.traces import Traces
 
@@ -134,9 +134,12 @@ class MissingPinMemory(Rule):
         if not isinstance(call, cst.Call):
             return None
         pinned = self.replace(site.node, code(with_keyword(call, "pin_memory", "True")))
+        custom = "collate_fn" in site.keywords
+        # what a collate_fn makes may be an object of the program's own, whose `.to()` takes a device alone
+        moves = [move for move in moves if move.value.certain or not (custom and is_whole(move))]
         waiting = [move for move in moves if not move.non_blocking and can_be_released(move)]
         released = tuple(edit for move in waiting if (edit := release(self, move)) is not None)
-        seen = site.batches.kind is Kind.CPU and "collate_fn" not in site.keywords
+        seen = site.batches.kind is Kind.CPU and not custom
         safe = seen and all(released_safely(self, move) for move in waiting)
         message = "Add `pin_memory=True`" + (" and `non_blocking=True`" if released else "")
         return Fix(message, (pinned, *released), Applicability.SAFE if safe else Applicability.UNSAFE)

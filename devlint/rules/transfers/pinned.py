@@ -77,6 +77,18 @@ def parts_of(loop: ast.For) -> frozenset[str]:
     return frozenset(found)
 
 
+def is_whole(move: Transfer) -> bool:
+    """Whether what is moved is all that the loader yields, by the name that the loop gives it."""
+    loop = move.scope.loop
+    target = loop.target if isinstance(loop, ast.For) else None
+    counted = (
+        isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "enumerate"
+    )
+    if counted and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target = target.elts[1]
+    return isinstance(target, ast.Name) and isinstance(move.value.node, ast.Name) and move.value.node.id == target.id
+
+
 def root(node: ast.AST) -> str:
     """The name that an expression hangs on."""
     while isinstance(node, ast.Attribute | ast.Subscript):
