@@ -89,6 +89,58 @@ def test_the_question_is_changed_last_and_only_if_nothing_else_is_bound_to_cuda(
     assert "torch.accelerator.empty_cache()" in rewritten(left)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "torch.manual_seed(s)\n    torch.cuda.manual_seed(s)\n    torch.cuda.manual_seed_all(s)",
+            "torch.manual_seed(s)",
+        ),
+        ("torch.cuda.manual_seed(s)\n    torch.cuda.manual_seed_all(s)", "torch.manual_seed(s)"),
+        (
+            "torch.manual_seed(s)\n    if torch.cuda.is_available(): torch.cuda.manual_seed_all(s)",
+            "torch.manual_seed(s)",
+        ),
+        (
+            "torch.manual_seed(s)\n    if torch.cuda.is_available():\n        torch.cuda.manual_seed(s)\n    g()",
+            "torch.manual_seed(s)\n    g()",
+        ),
+        (
+            "torch.manual_seed(s)\n    if s:\n        torch.cuda.manual_seed(s)\n        g()",
+            "torch.manual_seed(s)\n    if s:\n        g()",
+        ),
+        (
+            "torch.manual_seed(s)\n    torch.cuda.manual_seed(s + 1)",
+            "torch.manual_seed(s)\n    torch.manual_seed(s + 1)",
+        ),
+    ],
+)
+def test_what_is_seeded_is_not_seeded_again(before: str, after: str) -> None:
+    assert rewritten(f"import torch\n\ndef f(s):\n    {before}\n") == f"import torch\n\ndef f(s):\n    {after}\n"
+
+
+def test_a_condition_that_does_something_keeps_its_call() -> None:
+    text = "import torch\n\ndef f(s):\n    torch.manual_seed(s)\n    if g():\n        torch.cuda.manual_seed(s)\n"
+    assert found(text)
+    assert rewritten(text) == text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "s = torch.cuda.Stream()\nwith torch.cuda.stream(s):\n    f()",
+        "if torch.cuda.current_stream() == torch.cuda.default_stream():\n    f()",
+        "def current() -> torch.cuda.Stream:\n    return torch.cuda.current_stream()",
+        "launch(torch.cuda.current_stream().cuda_stream)",
+        "e = torch.cuda.Event()\nassert isinstance(e, torch.cuda.Event)",
+    ],
+)
+def test_streams_and_events_of_cuda_stay_where_their_class_is_asked_for(code: str) -> None:
+    text = f"import torch\n{code}\n"
+    assert found(text)
+    assert rewritten(text) == text
+
+
 def test_names_go_by_the_name_that_torch_has_in_the_file() -> None:
     assert (
         rewritten("import torch as th\nth.cuda.synchronize()\n") == "import torch as th\nth.accelerator.synchronize()\n"

@@ -9,6 +9,7 @@ from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import function_at, statement_of
 from devlint.rules.imports import importing
+from devlint.rules.portability.seeding import is_seeded, left_out
 from devlint.rules.standing import conditions
 from devlint.sites import Mention
 from devlint.torch_api import Api, Kind
@@ -18,6 +19,13 @@ _BOUND_TO_CUDA = re.compile(r"cuda|cudnn|nccl|nvtx|nvml|nvidia|triton|tensorrt|g
 _OTHERS = re.compile(r"(?<![a-z])(?:xpu|mps|npu|mlu|musa|hpu|sdaa|neuron|xla|tpu|mtia)(?![a-z])", re.IGNORECASE)
 """Accelerators of other kinds: code that names one tells them apart by itself, and has a branch for CUDA."""
 _ASKED = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
+_SEED = "torch.manual_seed"
+# Where a file needs CUDA's own class of streams or events: one of torch's is no instance of it, nor equal to one.
+_STREAMS = re.compile(
+    r"cuda\.(?:streams\.)?(?:Stream|ExternalStream)\b(?!\()|cuda\.(?:stream|default_stream)\(|\.cuda_stream\b"
+)
+_EVENTS = re.compile(r"cuda\.(?:streams\.)?Event\b(?!\()|\.cuda_event\b|ipc_handle")
+_CLASSES = {"torch.Stream": _STREAMS, "torch.accelerator.current_stream": _STREAMS, "torch.Event": _EVENTS}
 _GUARD = "if torch.accelerator.is_available():"
 
 
@@ -30,9 +38,11 @@ def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] |
         return None
     arguments = _arguments(source, call, row)
     name = _name(source, site, row)
-    if arguments is None or name is None:
+    if arguments is None or name is None or _is_told_from_others(source, row):
         return None
     text, imports = name
+    if row.replacement == _SEED and is_seeded(source, call, text.removesuffix(".manual_seed")):
+        return left_out(source, call)
     rewritten = (Edit(source.span(site.node), text), *arguments, *imports)
     if not row.needs or row.raises or site.scope.guarded or site.scope.required:
         return rewritten
@@ -109,6 +119,12 @@ def _guard(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
     step = "\t" if "\t" in indent else "    "
     point = Span(span.row, span.column, span.row, span.column)
     return (Edit(point, f"{_GUARD}\n{indent}{step}"), *imports)
+
+
+def _is_told_from_others(source: SourceText, row: Api) -> bool:
+    """Whether the file goes on to use CUDA's own class of what the row makes."""
+    pattern = _CLASSES.get(row.replacement)
+    return pattern is not None and any(map(pattern.search, source.lines))
 
 
 def _tells_kinds_apart(source: SourceText, site: Mention) -> bool:
