@@ -94,6 +94,14 @@ def _comma(call: cst.Call) -> cst.Comma:
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
+def as_written(source: SourceText, text: str) -> str:
+    """An expression with the quotes that the file has around its words: ``batch["x"].device``."""
+    other = text.replace("'", '"')
+    if '"' in text or other == text or any(text in line for line in source.lines):
+        return text
+    return other if any(other.rpartition(".")[0] in line for line in source.lines) else text
+
+
 def moves_to_cuda_by_name(function: str) -> bool:
     """Whether a function is an implementation of ``.cuda()`` and its kin: the device is then its caller's choice."""
     return _MOVER.fullmatch(function) is not None

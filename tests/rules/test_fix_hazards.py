@@ -11,7 +11,9 @@ import pytest
 
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import mend
+from devlint.check.source import Source
 from devlint.config import Config, Selection
+from devlint.rules.edits import as_written
 
 torch = pytest.importorskip("torch", reason="the fixed code is run")
 
@@ -256,3 +258,29 @@ def test_what_may_be_of_either_argument_says_itself_where_it_is() -> None:
         "    chosen = torch.bernoulli(torch.full(x.shape, 0.8)).bool() & mask\n    return x[chosen]\n"
     )
     assert "torch.full(x.shape, 0.8, device=mask.device)" in fixed(code)
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_a_device_is_written_with_the_quotes_of_the_file(quote: str) -> None:
+    source = Source.parse(f"mask = torch.rand(parts[{quote}a{quote}].shape)")
+    assert isinstance(source, Source)
+    assert as_written(source, "parts['a'].device") == f"parts[{quote}a{quote}].device"
+    assert as_written(source, "parts['b'].device") == "parts['b'].device"
+
+
+@pytest.mark.parametrize(
+    ("body", "lets_go"),
+    [
+        ("with torch.no_grad():\n            return self.v(x).numpy()", False),
+        ("with torch.no_grad():\n            y = self.v(x)\n        return y.numpy()", False),
+        ("y = self.v(x)\n        with torch.no_grad():\n            return y.numpy()", True),
+        ("return self.v(x).numpy()", True),
+    ],
+)
+def test_what_has_no_graph_is_not_detached(body: str, lets_go: bool) -> None:
+    code = (
+        "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.v = nn.Linear(3, 3)\n\n"
+        f"    def act(self, x):\n        {body}\n"
+    )
+    assert ".cpu().numpy()" in fixed(code)
+    assert (".detach()" in fixed(code)) is lets_go

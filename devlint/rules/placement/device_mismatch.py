@@ -8,7 +8,7 @@ from devlint import traces
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import receiver
+from devlint.rules.edits import as_written, receiver
 from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.meeting import ASKED, GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
 from devlint.rules.placement.mismatch_fix import fix
@@ -104,7 +104,7 @@ class DeviceMismatch(Rule):
                 severity=meeting.severity,
                 steps=(*stray.story, *other.story),
                 help=_help(meeting, site),
-                fix=fix(self, site, mismatches, target) if target else None,
+                fix=fix(self, site, mismatches, as_written(self.source, target)) if target else None,
             )
 
     def _parted(self, meeting: Meeting) -> Report:

@@ -9,7 +9,7 @@ from devlint.device import Role
 from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
-from devlint.rules.edits import code, parsed, with_keyword
+from devlint.rules.edits import as_written, code, parsed, with_keyword
 from devlint.rules.placement.creation import advice, can_be_told, placeable
 from devlint.rules.placement.meeting import Meeting, beside, meetings, shown
 from devlint.rules.standing import stands_at
@@ -109,6 +109,7 @@ class ForwardFactory(Rule):
             target = (_caller(site) or beside(meeting.other, site.scope)) if here else ""
             if target and not stands_at(self.source, target, meeting.creation):
                 target = ""
+            target = as_written(self.source, target)
             yield Report(
                 meeting.creation,
                 f"{shown(meeting.stray.factory)} creates on the CPU, but {happens} {_party(meeting.other)}; {raises}",

@@ -10,6 +10,7 @@ from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
 from devlint.placing import HostRead
 from devlint.rules.base import SourceText
+from devlint.rules.blocks import function_at, way_to
 from devlint.sites import Operand
 
 NUMPY = "torch.Tensor.numpy"
@@ -17,6 +18,7 @@ NUMPY = "torch.Tensor.numpy"
 _PLAIN = re.compile(r"(?:an item of )?\w+")
 _PART = re.compile(r"""\[["']""")
 """A part of something by its name."""
+_WITHOUT_GRAPH = ("no_grad", "inference_mode")
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
@@ -57,7 +59,8 @@ def absence(site: HostRead, operand: Operand) -> Absence | None:
 def fetched(source: SourceText, operand: Operand, receiver: bool) -> list[Edit]:
     """The edits that put ``.cpu()`` behind a tensor; none where its brackets cannot be told from others."""
     node, span = operand.node, source.span(operand.node)
-    fetch = ".detach().cpu()" if operand.grad or operand.near.known else ".cpu()"
+    graph = operand.grad in ("graph", "") and is_without_graph(source, node)
+    fetch = ".detach().cpu()" if (operand.grad or operand.near.known) and not graph else ".cpu()"
     end = Span(span.end_row, span.end_column, span.end_row, span.end_column)
     if isinstance(node, _ATOMS):
         return [Edit(end, fetch)]
@@ -70,6 +73,30 @@ def fetched(source: SourceText, operand: Operand, receiver: bool) -> list[Edit]:
         return []
     behind = span.end_column + 1
     return [Edit(Span(span.end_row, behind, span.end_row, behind), fetch)]
+
+
+def is_without_graph(source: SourceText, node: ast.AST) -> bool:
+    """Whether what a place reads was computed where no graph is built: ``with torch.no_grad():``."""
+    function = function_at(source, node)
+    if any(map(_lets_go, getattr(function, "decorator_list", ()))):
+        return True
+    places = [node]
+    if isinstance(node, ast.Name):
+        around = ast.walk(function or source.tree)
+        stored = [part for part in around if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+        places = [part for part in stored if part.id == node.id]
+    ways = [[parent for parent, _ in way_to(source, place)] for place in places]
+    return bool(ways) and all(
+        any(
+            isinstance(parent, ast.With) and any(_lets_go(item.context_expr) for item in parent.items) for parent in way
+        )
+        for way in ways
+    )
+
+
+def _lets_go(node: ast.expr) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    return ast.unparse(called).rpartition(".")[2] in _WITHOUT_GRAPH
 
 
 def _given(site: HostRead, operand: Operand) -> Absence | None:
