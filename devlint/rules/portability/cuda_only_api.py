@@ -50,7 +50,8 @@ class CudaOnlyApi(Rule):
     ## Fix safety
     Where `target-torch` says that the new name is there, safe for `synchronize`, `current_device` and `set_device`,
     which need a device on either side; unsafe for the rest:
-    `torch.Event` and `torch.Stream` are other classes, `torch.manual_seed` seeds the CPU, too. `empty_cache()` and the
+    `torch.Event` and `torch.Stream` are other classes, which stay CUDA's where the file goes on to ask for those;
+    `torch.manual_seed` seeds the CPU, too, and is left out where the same seed is set already. `empty_cache()` and the
     functions that ask for memory do nothing without CUDA but raise without an accelerator: they are rewritten only
     where one is available, or get the question for it. `is_available()` and `device_count()` are rewritten last, where
     nothing around them is bound to CUDA any more, so that no `"cuda"` is left to hang on any accelerator. Nothing is
