@@ -133,6 +133,8 @@ class Machine:
     def run(self) -> Iterator[Site]:
         """Interpret the file; every site once it is complete."""
         frame = self._top
+        # without CUDA a script that needs such a library does not come past its imports
+        frame.state.accelerated = self.index.dedicated
         statements.run_body(frame, self.tree.body)
         self.finished = True
         self._global_devices = self.global_devices()

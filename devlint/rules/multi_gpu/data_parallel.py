@@ -17,7 +17,7 @@ from devlint.traces import Traces
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
 _INFERS = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b")
-_TRAINS = re.compile(r"backward|optim|criterion|\bloss|\.train\(|\bfit\b|trainer", re.IGNORECASE)
+_TRAINS = re.compile(r"backward\(|\boptim(?:izers?)?\b|criterion|\bloss|\.train\(|\bfit\b|trainer", re.IGNORECASE)
 _DISTRIBUTED = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard")
 
 
