@@ -133,8 +133,12 @@ def receiver(text: str) -> str:
 
 
 def bracketed(source: SourceText, node: ast.AST, text: str) -> str:
-    """``text`` as it may take the place of an expression: in brackets, unless that is all of a statement's value."""
-    return text if statement_of(source, node) is not None else f"({text})"
+    """``text`` as it may take the place of an expression: in brackets, unless it is all of a value or an argument."""
+    span = source.span(node)
+    before = source.lines[span.row - 1][: span.column - 1]
+    after = source.lines[span.end_row - 1][span.end_column - 1 :]
+    argument = re.search(r"\w[(=]$", before) is not None and after.startswith((")", ","))
+    return text if argument or statement_of(source, node) is not None else f"({text})"
 
 
 def around(source: SourceText, node: ast.AST) -> ast.AST:

@@ -284,3 +284,13 @@ def test_what_has_no_graph_is_not_detached(body: str, lets_go: bool) -> None:
     )
     assert ".cpu().numpy()" in fixed(code)
     assert (".detach()" in fixed(code)) is lets_go
+
+
+@pytest.mark.parametrize(
+    ("use", "bare"),
+    [("f({})", True), ("f(1, device={}, k=2)", True), ("f(1, {})", False), ("f({}.type)", False), ("f(d=={})", False)],
+)
+def test_a_choice_is_in_brackets_only_where_it_needs_them(use: str, bare: bool) -> None:
+    written = use.format('torch.device("cuda" if torch.cuda.is_available() else "cpu")')
+    choice = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
+    assert fixed(f"{written}\n").strip() == use.format(choice if bare else f"({choice})")
