@@ -46,13 +46,23 @@ def _given(call: ast.Call) -> list[str]:
 
 
 def _before(way: list[tuple[ast.AST, ast.AST]]) -> Iterator[ast.Call]:
-    """The calls that are statements of their own, on the way to a place."""
-    for parent, child in way:
-        for block in _blocks(parent):
-            before = block[: block.index(child)] if isinstance(child, ast.stmt) and child in block else []
-            for statement in before:
-                if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-                    yield statement.value
+    """The calls that are statements of their own, on the way to a place, as far back as nothing else is done."""
+    for parent, child in reversed(way):
+        block = next((block for block in _blocks(parent) if child in block), [])
+        for statement in reversed(block[: block.index(child)] if isinstance(child, ast.stmt) and block else []):
+            if not _only_seeds(statement):
+                return
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                yield statement.value
+        if isinstance(parent, (ast.For, ast.AsyncFor, ast.While)):
+            # the round before may have drawn something
+            return
+
+
+def _only_seeds(statement: ast.stmt) -> bool:
+    """Whether a statement draws no number: it calls nothing but what seeds, or asks what there is."""
+    called = (ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return all("seed" in name or name in _ASKS for name in called)
 
 
 def _blocks(parent: ast.AST) -> Iterator[list[ast.stmt]]:
