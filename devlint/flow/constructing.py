@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
 from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.flow import growth, names
+from devlint.device import Kind, Role
+from devlint.flow import growth
 from devlint.flow.evidence import defaults_of, is_device_name
-from devlint.flow.state import ARGUMENTS
+from devlint.flow.frame import Call
+from devlint.flow.state import ARGUMENTS, TOLD
 from devlint.flow.values import (
-    UNKNOWN,
     Class,
     Const,
     DeviceValue,
@@ -28,8 +29,11 @@ from devlint.immutable import replace
 from devlint.sites import Step
 
 if TYPE_CHECKING:
-    from devlint.flow.frame import Call, Frame
-    from devlint.flow.index import ClassInfo, FunctionInfo
+    from devlint.flow.frame import Frame
+    from devlint.flow.index import ClassInfo
+
+_OF_A_CONSTRUCTOR = re.compile(r".*__init__:\d+:\w+")
+"""The symbol of a parameter of a constructor, as it was passed."""
 
 
 def construct(frame: Frame, cls: Class, call: Call) -> Value:
@@ -49,54 +53,57 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
             Step(call.node, f"`{info.name}` is created on the CPU here"),
         )
         growth.kept(frame, call, info, module)
-        _keep_devices(frame, call, info, module.oid)
+        frame.state.heap[(module.oid, TOLD)] = call
         return replace(module, spread=info.moves_inputs)
     growth.kept(frame, call, info, None)
     machine.samples.transforms(call)
     instance = Instance(identity(), info)
     frame.state.heap[(instance.oid, ARGUMENTS)] = call.values()
-    _keep_devices(frame, call, info, instance.oid)
+    frame.state.heap[(instance.oid, TOLD)] = call
     return instance
 
 
-def _keep_devices(frame: Frame, call: Call, info: ClassInfo, oid: int) -> None:
-    """What an object has for its device from now on: what this call gives, not what any call may give.
+def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value | None:
+    """What an object has for its device that was made here: what this call gave, not what any call may give.
 
     The CPU says nothing: with it the object does what its class does without one, or is told another later.
     """
-    made = info.method("__init__")
-    if made is None or call.open or call.starred:
-        return
-    defaults = defaults_of(made.node.args)
-    given = dict(zip((parameter.arg for parameter in made.parameters[1:]), call.positional, strict=False))
+    call = frame.state.heap.get((made.oid, TOLD))
+    info = made.cls
+    init = info.method("__init__") if info is not None else None
+    if info is None or init is None or not isinstance(call, Call) or call.open or call.starred:
+        return None
+    kept = frame.machine.class_heap(info).get((info.oid, attribute))
+    place = named_place(kept) if isinstance(kept, Value) else None
+    if place is None:
+        return None
+    defaults = defaults_of(init.node.args)
+    given = dict(zip((parameter.arg for parameter in init.parameters[1:]), call.positional, strict=False))
     given.update(call.keywords)
-    for attribute, name in _kept_as_given(made):
+    told: list[Value] = []
+    for leaf in place.leaves():
+        name = leaf.symbol.removeprefix(f"{init.qualname}:")
         default = defaults.get(name)
-        value = given[name] if name in given else Const(default.value) if isinstance(default, ast.Constant) else UNKNOWN
-        if isinstance(value, Unknown) or attribute in info.changed:
+        if leaf.kind is Kind.CPU:
             continue
-        place = named_place(value) if not isinstance(value, Const) or value.value is not None else device.CPU
-        known = place is not None and place.accelerates() is not False
-        frame.state.heap[(oid, attribute)] = value if known else DeviceValue(device.UNKNOWN, call.node)
+        if leaf.kind is not Kind.SYMBOL or leaf.role is not Role.DEVICE:
+            return None
+        if name in given or isinstance(default, ast.Constant):
+            told.append(given[name] if name in given else Const(getattr(default, "value", None)))
+        elif not _OF_A_CONSTRUCTOR.fullmatch(leaf.symbol) or _is_placed(call, info):
+            # the constructor takes it from elsewhere, or may hand it on to that of a base
+            return None
+    if not any(map(_may_be_away, told)):
+        return DeviceValue(device.UNKNOWN, call.node)
+    return told[0] if len(told) == 1 and not isinstance(told[0], Unknown) else None
 
 
-def _kept_as_given(made: FunctionInfo) -> Iterator[tuple[str, str]]:
-    """The devices that a constructor keeps as they are: the attribute of each, and the parameter."""
-    for statement in made.node.body:
-        if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Name):
-            continue
-        name = statement.value.id
-        for target in statement.targets:
-            mine = isinstance(target, ast.Attribute) and names.dotted(target.value) == "self"
-            if mine and isinstance(target, ast.Attribute) and is_device_name(target.attr) and not _rebinds(made, name):
-                yield target.attr, name
-
-
-def _rebinds(made: FunctionInfo, name: str) -> bool:
-    """Whether a function gives a name of its own a value."""
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in made.nodes
-    )
+def _may_be_away(value: Value) -> bool:
+    """Whether something may be a device that is not the CPU."""
+    if isinstance(value, Const) and value.value is None:
+        return False
+    place = named_place(value)
+    return place is None or place.accelerates() is not False
 
 
 def _is_placed(call: Call, info: ClassInfo) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow import distributions, mentions, names, table, whereabouts
+from devlint.flow.constructing import told_device
 from devlint.flow.evidence import is_device_name
 from devlint.flow.operations import in_graph
 from devlint.flow.values import (
@@ -102,7 +103,9 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
         if base.cls.is_module and attr == "training":
             return Opaque(f"{base.oid}.training", "self.training")
         found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
-        return found if base.oid == base.cls.oid or found.hint else replace(found, kept=base)
+        if base.oid == base.cls.oid:
+            return found
+        return replace(found, kept=base) if not found.hint else told_device(frame, base, attr) or found
     if isinstance(base, Module) and attr in ("weight", "bias"):
         return Tensor(frame.place_of(base), many=True, story=frame.story_of(base), buffer=True)
     return UNKNOWN
@@ -145,7 +148,7 @@ def _said(frame: Frame, node: ast.Attribute, base: Module | Instance, method: Fu
         return None
     if names.dotted(said.value) == "self":
         held = frame.state.heap.get((base.oid, said.attr))
-        return frame.state.seen(held) if isinstance(held, Value) else None
+        return frame.state.seen(held) if isinstance(held, Value) else told_device(frame, base, said.attr)
     made = _made(frame, base) if said.attr == "device" else None
     return None if made is None else DeviceValue(made, node, origin="tensor")
 

@@ -35,6 +35,8 @@ DEVICE = "@device"
 _MOST_FACTS = 128
 ARGUMENTS = "@arguments"
 """The heap field that holds what an object of a class of the file was made of."""
+TOLD = "@told"
+"""The heap field that holds the call by which an object of a class of the project was made."""
 CHANGED = "@changed"
 """The heap field that says that a method of a module may have given it parts that are somewhere else."""
 REGISTERED = "@registered "
