@@ -6,7 +6,9 @@ import ast
 
 import pytest
 
+from devlint.check.engine import check_source
 from devlint.check.source import Source
+from devlint.config import Config, Selection
 from devlint.finding import Severity
 from devlint.rules.base import Report
 from devlint.rules.multi_gpu.data_parallel import DataParallel
@@ -62,3 +64,16 @@ def test_beside_another_data_parallel_it_is_none() -> None:
 @pytest.mark.parametrize("wrapper", ["torch.nn.parallel.DistributedDataParallel", "torch_geometric.nn.DataParallel"])
 def test_other_wrappers_are_not_its_business(wrapper: str) -> None:
     assert not judged(wrapper=wrapper)
+
+
+@pytest.mark.parametrize(("use", "told"), [("train(model)", True), ("print(model)", False), ("model.train()", False)])
+def test_who_is_given_a_wrapper_with_an_attribute_has_to_look_behind_it(use: str, told: bool) -> None:
+    """Seen in yolov7: the loss reads the attribute from the wrapper, and would not find it there any more."""
+    text = (
+        "from torch import nn\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
+        "def f(rank, hyp):\n    model = DDP(nn.Linear(2, 2).to(rank), device_ids=[rank])\n"
+        f"    model.hyp = hyp\n    {use}\n    return model\n"
+    )
+    (finding,) = check_source(text, config=Config(selections=(Selection(select=("DVL502",)),)))
+    assert "before it is wrapped" in finding.help
+    assert ("who is given the wrapper" in finding.help) is told

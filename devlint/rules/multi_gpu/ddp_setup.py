@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from devlint import traces
 from devlint.device import Kind
@@ -59,7 +59,7 @@ class DdpSetup(Rule):
     ## When it stays silent
     - `device_ids` is left out or `None`, as for a module on the CPU or on several devices.
     - Where the module is is not known.
-    - An attribute that is set on the wrapper is read there, or the wrapper is handed on, to who may read it there.
+    - An attribute that is set on the wrapper is read there, in the same function, which hands the wrapper to nobody.
     - In an audit, processes that each see a GPU of their own as `cuda:0`, by `CUDA_VISIBLE_DEVICES`.
     - A fixed id is a hint in a function that takes no rank: each process may see one GPU only.
     - The script imports anything that may make the process group, such as another module of the project.
@@ -104,26 +104,26 @@ class DdpSetup(Rule):
             yield _report(site, message, "move the module, then wrap it", Severity.WARNING, (site.moved_after,))
         elif site.fixed is not None:
             yield self._shared(site, site.fixed)
-        elif site.attached is not None and not self._read_there(site.attached.node):
-            message = "an attribute is set on the wrapper afterwards, where the module that it wraps does not see it"
-            help_ = "set it on the module before it is wrapped, or on `.module`"
-            yield _report(site, message, help_, Severity.INFO, (site.attached,), "its module is `.module`")
+        elif site.attached is not None:
+            yield from self._extended(site, site.attached)
 
-    def _read_there(self, target: ast.AST) -> bool:
-        """Whether others may look for the attribute on the wrapper: it is handed on, or read, further down."""
+    def _extended(self, site: Wrap, attached: Step) -> Iterable[Report]:
+        """A hint where an attribute is set on the wrapper, and not only for the function itself."""
+        shared = self._after(attached.node, _hands_on)
+        if not shared and self._after(attached.node, _reads):
+            return
+        message = "an attribute is set on the wrapper afterwards, where the module that it wraps does not see it"
+        help_ = "set it on the module before it is wrapped, or on `.module`"
+        if shared:
+            help_ += "; who is given the wrapper reads it from its `.module`, then"
+        yield _report(site, message, help_, Severity.INFO, (attached,), "its module is `.module`")
+
+    def _after(self, target: ast.AST, does: Callable[[ast.AST, ast.Attribute], bool]) -> bool:
+        """Whether something is done to an attribute that was set, or to its owner, further down in the function."""
         if not isinstance(target, ast.Attribute):
             return False
-        name, text = ast.unparse(target.value), ast.unparse(target)
-        for part in walk(function_at(self.source, target) or self.source.tree):
-            if getattr(part, "lineno", 0) <= target.lineno:
-                continue
-            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load) and ast.unparse(part) == text:
-                return True
-            if isinstance(part, ast.Call) and not (isinstance(part.func, ast.Name) and part.func.id in _LOOKS_ON):
-                given = [*part.args, *(keyword.value for keyword in part.keywords)]
-                if any(isinstance(held, (ast.Name, ast.Attribute)) and ast.unparse(held) == name for held in given):
-                    return True
-        return False
+        around = function_at(self.source, target) or self.source.tree
+        return any(does(part, target) for part in walk(around) if getattr(part, "lineno", 0) > target.lineno)
 
     def _ungrounded(self, site: Group) -> Iterable[Report]:
         """A hint where the processes of an NCCL group all keep the first GPU as their current device.
@@ -162,6 +162,24 @@ class DdpSetup(Rule):
         severity = Severity.WARNING if taken & _RANKS else Severity.INFO
         message = "every process takes the same GPU: which one does not depend on the rank"
         return _report(site, message, "`device_ids=[local_rank]` gives each process its own", severity, (fixed,))
+
+
+def _reads(part: ast.AST, target: ast.Attribute) -> bool:
+    """Whether an attribute is read."""
+    if not isinstance(part, ast.Attribute) or part.attr != target.attr:
+        return False
+    return isinstance(part.ctx, ast.Load) and _same(part, target)
+
+
+def _hands_on(part: ast.AST, target: ast.Attribute) -> bool:
+    """Whether the object which has an attribute is given to a function, that may read it there."""
+    if not isinstance(part, ast.Call) or (isinstance(part.func, ast.Name) and part.func.id in _LOOKS_ON):
+        return False
+    return any(_same(given, target.value) for given in (*part.args, *(keyword.value for keyword in part.keywords)))
+
+
+def _same(part: ast.expr, other: ast.expr) -> bool:
+    return ast.unparse(part) == ast.unparse(other)
 
 
 def _report(
