@@ -48,6 +48,7 @@ RETURN = "return "
 """How the guards begin that tell the results of a function apart."""
 
 _DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
+_ITEM = "an item of "
 _PRIMARY = re.compile(r"[^\W\d][\w.]*(?:\(.*\)|\[.*\])?")
 """Text after which an attribute can be written as it is: ``x``, ``self.layers[0]``, ``parser.parse_args(argv)``."""
 _DEEPEST_CHOICE = 4
@@ -81,10 +82,12 @@ class Device:
             return f"`{self.type}`" if self.index is None else f"`{self.type}:{self.index}`"
         if self.kind is Kind.SYMBOL:
             if self.role is Role.INPUT:
-                return f"`{self.text}.device`" if _PRIMARY.fullmatch(self.text) else f"the device of `{self.text}`"
+                return (
+                    f"`{self.text}.device`" if _PRIMARY.fullmatch(self.text) else f"the device of {_quoted(self.text)}"
+                )
             return "the module's device" if self.role is Role.PLACE else f"`{self.text}`"
         if self.kind is Kind.CHOICE:
-            return f"`{self.text}`" if self.text else " or ".join(sorted({str(leaf) for leaf in self.leaves()}))
+            return f"`{self.text}`" if self.text else _listed(sorted({str(leaf) for leaf in self.leaves()}))
         return "an unknown device"
 
     def leaves(self) -> tuple[Device, ...]:
@@ -219,6 +222,16 @@ def _then(device: Device) -> Device:
 
 def _other(device: Device) -> Device:
     return device.other or UNKNOWN
+
+
+def _quoted(text: str) -> str:
+    """A piece of code in a message: "an item of `xs`", where the item has no name."""
+    return f"an item of {_quoted(text[len(_ITEM) :])}" if text.startswith(_ITEM) else f"`{text}`"
+
+
+def _listed(names: list[str]) -> str:
+    """Several devices in a message, of which two are enough to find the rest."""
+    return " or ".join(names) if len(names) <= 2 else f"{names[0]}, {names[1]} or another device"
 
 
 def _both(first: bool | None, second: bool | None) -> bool | None:

@@ -382,7 +382,9 @@ def test_a_literal_reads_as_it_is_written(type_: str, index: int | None) -> None
         (symbol("a", "parser.parse_args(argv)", Role.INPUT), "`parser.parse_args(argv).device`"),
         # of what cannot have a dot behind it
         (symbol("b", "x or y", Role.INPUT), "the device of `x or y`"),
-        (symbol("c", "an item of batches[0]", Role.INPUT), "the device of `an item of batches[0]`"),
+        (symbol("c", "an item of batches[0]", Role.INPUT), "the device of an item of `batches[0]`"),
+        (symbol("d", "an item of an item of xs", Role.INPUT), "the device of an item of an item of `xs`"),
+        (choice("x", symbol("a", "a"), choice("y", symbol("b", "b"), CPU)), "`a`, `b` or another device"),
         (PLACE, "the module's device"),
         (SWITCH, "`device`"),
         (choice("g", SECOND, CPU), "`cuda:1` or the CPU"),
