@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow import factories, names, nodes, table
 from devlint.flow.lookups import place, read
 from devlint.flow.values import Batches, Const, DeviceValue, Named, Opaque, Tensor, Value
+from devlint.immutable import replace
 from devlint.sites import Creation, Selection
 
 if TYPE_CHECKING:

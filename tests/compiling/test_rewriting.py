@@ -6,13 +6,18 @@ import ast
 import itertools
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import devlint
 from devlint.immutable import replace
 from tools.compiling.records import Records
 from tools.compiling.rewriting import rewritten
+from tools.compiling.selected import modules
+
+ROOT = Path(devlint.__file__).parents[1]
 
 HEADER = """\
 from __future__ import annotations
@@ -175,6 +180,7 @@ def test_the_copies_that_the_interpreter_makes_need_no_dictionary() -> None:
 @pytest.mark.parametrize(
     "code",
     [
+        "from dataclasses import replace\n@dataclass\nclass A:\n    x: int\nreplace(A(1), x=2)\n",
         "@dataclass(order=True)\nclass A:\n    x: int\n",
         "@dataclass\nclass A:\n    x: int = field(init=False)\n",
         "@dataclass\nclass A:\n    x: ClassVar[int] = 3\n",
@@ -195,6 +201,13 @@ def test_the_copies_that_the_interpreter_makes_need_no_dictionary() -> None:
 def test_what_is_not_known_how_to_rewrite_stops_the_build(code: str) -> None:
     with pytest.raises(ValueError, match=r"known here|a kept property|several records"):
         rewrite(code)
+
+
+def test_every_module_that_is_compiled_can_be_rewritten() -> None:
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules(ROOT)}
+    records = Records(trees.values())
+    for path, tree in trees.items():
+        compile(rewritten(tree, records, path.relative_to(ROOT).as_posix()), str(path), "exec")
 
 
 def test_a_default_may_have_the_name_of_its_field() -> None:

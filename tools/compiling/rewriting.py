@@ -28,6 +28,8 @@ def rewrite(root: Path, paths: Iterable[Path]) -> None:
 
 def rewritten(tree: ast.Module, records: Records, name: str) -> str:
     """The code of a module, whose path is ``name``."""
+    if _imports(tree, "dataclasses", "replace"):
+        raise ValueError(f"{name}: `replace` of dataclasses is not known here, that of devlint.immutable is")
     for node in [part for part in ast.walk(tree) if isinstance(part, ast.ClassDef)]:
         defaults = records.rewrite(node)
         if defaults:
