@@ -46,9 +46,10 @@ EACH = "each of several items "
 """How the guards begin of the one item that a loop has taken out."""
 RETURN = "return "
 """How the guards begin that tell the results of a function apart."""
+AN_ITEM = "an item of "
+"""What the text of something begins with that has no name: an item of a list."""
 
 _DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
-_ITEM = "an item of "
 _PRIMARY = re.compile(r"[^\W\d][\w.]*(?:\(.*\)|\[.*\])?")
 """Text after which an attribute can be written as it is: ``x``, ``self.layers[0]``, ``parser.parse_args(argv)``."""
 _DEEPEST_CHOICE = 4
@@ -226,7 +227,7 @@ def _other(device: Device) -> Device:
 
 def _quoted(text: str) -> str:
     """A piece of code in a message: "an item of `xs`", where the item has no name."""
-    return f"an item of {_quoted(text[len(_ITEM) :])}" if text.startswith(_ITEM) else f"`{text}`"
+    return f"{AN_ITEM}{_quoted(text[len(AN_ITEM) :])}" if text.startswith(AN_ITEM) else f"`{text}`"
 
 
 def _listed(names: list[str]) -> str:

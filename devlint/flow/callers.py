@@ -11,7 +11,7 @@ from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Kind, Role
 from devlint.flow import growth
 from devlint.flow.evidence import annotated, may_be_none
-from devlint.flow.values import UNKNOWN, Const, Function, Sequence, Tensor, Unknown, Value
+from devlint.flow.values import UNKNOWN, Function, Sequence, Tensor, Unknown, Value, is_none
 from devlint.placing import HostRead
 from devlint.sites import LEADS, Forward, Operand, Operation, Site
 
@@ -48,7 +48,7 @@ class Callers:
         self._times[info] = self._times.get(info, 0) + 1
         if frame.info is not None and not frame.machine.muted:
             self._on_the_host[info].append(frozenset(name for name, value in arguments.items() if _is_host(value)))
-            self._left_out[info].append(frozenset(name for name, value in arguments.items() if _is_none(value)))
+            self._left_out[info].append(frozenset(name for name, value in arguments.items() if is_none(value)))
 
     def holds_back(self, site: Site, frame: Frame) -> bool:
         """Whether a claim about arguments of which nothing is known waits until all callers are known."""
@@ -87,10 +87,6 @@ def _is_host(value: Value) -> bool:
         return False
     place = value.device if value.device.known or value.story else value.near
     return place.kind is Kind.CPU
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is None
 
 
 def _common(calls: list[frozenset[str]] | None) -> frozenset[str]:

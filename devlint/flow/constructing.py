@@ -21,6 +21,7 @@ from devlint.flow.values import (
     Unknown,
     Value,
     identity,
+    is_none,
     named_place,
     names_device,
     tensor_away,
@@ -100,7 +101,7 @@ def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value 
 
 def _may_be_away(value: Value) -> bool:
     """Whether something may be a device that is not the CPU."""
-    if isinstance(value, Const) and value.value is None:
+    if is_none(value):
         return False
     place = named_place(value)
     return place is None or place.accelerates() is not False

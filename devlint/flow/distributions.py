@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device
 from devlint.flow.operations import blend, derived, is_tensor, meet, stranded
-from devlint.flow.values import UNKNOWN, Const, Opaque, Sequence, Stateful, Tensor, Value, as_tensor, surely_tensor
+from devlint.flow.values import (
+    UNKNOWN,
+    Const,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    as_tensor,
+    is_none,
+    surely_tensor,
+)
 from devlint.immutable import replace
 from devlint.sites import Step
 
@@ -60,7 +71,7 @@ def function(frame: Frame, call: Call, path: str) -> Value:
     if name not in _PARAMETERS or call.open or call.starred:
         return UNKNOWN
     named = [call.argument(position, parameter) for position, parameter in enumerate(_PARAMETERS[name].split())]
-    given = [value for value in named if value is not None and not (isinstance(value, Const) and value.value is None)]
+    given = [value for value in named if value is not None and not is_none(value)]
     held = _parameters(frame, call, given)
     return UNKNOWN if held is None else Stateful(f"{ROOT}{name}", (held,), call.node)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from devlint.device import EACH, ITEMS, Device, Role
+from devlint.device import AN_ITEM, EACH, ITEMS, Device, Role
 from devlint.flow.indexing import ROUND, item, member, part
 from devlint.flow.values import UNKNOWN, Batches, Const, Loader, Module, Opaque, Sequence, Tensor, Value, as_tensor
 from devlint.immutable import replace
@@ -35,9 +35,9 @@ def iterate(value: Value) -> Value:
     if isinstance(value, Opaque) and value.hint == "tensor":
         return item(as_tensor(value))
     if isinstance(value, Opaque) and value.hint == "tensors":
-        return replace(value, key=f"{value.key}{ROUND}", text=f"an item of {value.text}", hint="tensor")
+        return replace(value, key=f"{value.key}{ROUND}", text=f"{AN_ITEM}{value.text}", hint="tensor")
     if isinstance(value, Opaque) and value.role is Role.INPUT:
-        return replace(value, key=f"{value.key}{ROUND}", text=f"an item of {value.text}")
+        return replace(value, key=f"{value.key}{ROUND}", text=f"{AN_ITEM}{value.text}")
     return part(value, "") if isinstance(value, Opaque) else UNKNOWN
 
 

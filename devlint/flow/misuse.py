@@ -17,6 +17,7 @@ from devlint.flow.values import (
     Stateful,
     Tensor,
     Value,
+    is_none,
     named_place,
     placement,
 )
@@ -201,7 +202,7 @@ def _is_cpu(value: Value | None) -> bool:
 def note_legacy(frame: Frame, call: Call) -> None:
     """A constructor such as ``torch.FloatTensor(..., device=...)``, which makes tensors on the CPU only."""
     value, node = call.keywords.get("device"), call.keyword_nodes.get("device")
-    if value is None or node is None or (isinstance(value, Const) and value.value is None):
+    if value is None or node is None or is_none(value):
         return
     place = named_place(value)
     if place is not None and any(leaf.kind in (Kind.ACCELERATOR, Kind.SYMBOL) for leaf in place.leaves()):

@@ -376,6 +376,11 @@ def surely_set(value: Value | None) -> bool:
     return isinstance(value, (Module, Sequence)) or (isinstance(value, Tensor) and value.certain and not value.optional)
 
 
+def is_none(value: Value) -> bool:
+    """Whether it surely is ``None``."""
+    return isinstance(value, Const) and value.value is None
+
+
 def surely_tensor(value: Value) -> bool:
     """Whether the value is one tensor, or an argument which the code shows to be one."""
     return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor")

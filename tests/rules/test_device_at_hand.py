@@ -345,3 +345,35 @@ def test_a_decorator_knows_no_device_in_use() -> None:
     decorator, inside = (finding.help for finding in found)
     assert decorator.startswith("say it inside the function")
     assert inside.startswith("pass the type")
+
+
+SPELLED_OUT = """
+import torch
+
+for data_device, device in ((None, "cuda"), ("cpu", None)):
+    run(torch.zeros(3).to("cuda:0"), device)
+"""
+UNPACKED = """
+import torch
+from data import load
+
+def train(args):
+    features, mask = load(args)
+    mask.view(-1)
+    if args.gpu >= 0:
+        features = features.cuda()
+"""
+ARGUMENT = """
+import torch
+
+def train(features, model, mask: torch.Tensor):
+    return model.cuda()
+"""
+
+
+@pytest.mark.parametrize(("text", "named"), [(SPELLED_OUT, ""), (UNPACKED, ""), (ARGUMENT, "mask.device")])
+def test_what_may_be_none_or_anywhere_is_no_device_to_name_instead_of_cuda(text: str, named: str) -> None:
+    said = [found.help or "" for found in check_source(text) if found.code in ("DVL601", "DVL602")]
+    assert said
+    wanted = f"`.to({named})`" if named else "choose once"
+    assert all(wanted in text for text in said)

@@ -440,38 +440,6 @@ def test_a_comparison_that_is_moved_is_quoted_with_its_brackets() -> None:
     assert judged(HardcodedCudaCall, source, site).message.startswith("`(x > 0).cuda()` fails")
 
 
-SPELLED_OUT = """
-import torch
-
-for data_device, device in ((None, "cuda"), ("cpu", None)):
-    run(torch.zeros(3).to("cuda:0"), device)
-"""
-UNPACKED = """
-import torch
-from data import load
-
-def train(args):
-    features, mask = load(args)
-    mask.view(-1)
-    if args.gpu >= 0:
-        features = features.cuda()
-"""
-ARGUMENT = """
-import torch
-
-def train(features, model, mask: torch.Tensor):
-    return model.cuda()
-"""
-
-
-@pytest.mark.parametrize(("text", "named"), [(SPELLED_OUT, ""), (UNPACKED, ""), (ARGUMENT, "mask.device")])
-def test_what_may_be_none_or_anywhere_is_no_device_to_name_instead_of_cuda(text: str, named: str) -> None:
-    said = [found.help or "" for found in check_source(text) if found.code in ("DVL601", "DVL602")]
-    assert said
-    wanted = f"`.to({named})`" if named else "choose once"
-    assert all(wanted in text for text in said)
-
-
 OWN_STATE = """
 import torch
 

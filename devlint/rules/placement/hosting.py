@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from devlint.device import AVAILABLE, Device, Kind, Role
+from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
 from devlint.placing import HostRead
 from devlint.rules.base import SourceText
@@ -15,7 +15,7 @@ from devlint.sites import Operand
 
 NUMPY = "torch.Tensor.numpy"
 """The reader that is a tensor's own method."""
-_PLAIN = re.compile(r"(?:an item of )?\w+")
+_PLAIN = re.compile(rf"(?:{AN_ITEM})?\w+")
 _PART = re.compile(r"""\[["']""")
 """A part of something by its name."""
 _WITHOUT_GRAPH = ("no_grad", "inference_mode")
