@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from devlint.rules.blocks import statement_of, stores, way
+from devlint.rules.blocks import blocks_of, statement_of, stores, way
 from devlint.rules.edits import around
 from devlint.rules.origins import held_devices, left_to_default, made_of, sent_to_cuda, words
 from devlint.syntax import walk
@@ -22,7 +22,6 @@ _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
 _OF_ANYTHING = re.compile(r"(?:.*\.)?_*(?:(?:cuda|gpu|torch|target|model)_)?dev(?:ice)?\d*", re.IGNORECASE)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_BLOCKS = ("body", "orelse", "finalbody")
 
 
 def device_at_hand(source: SourceText, node: ast.AST, scope: Scope) -> str:
@@ -106,9 +105,8 @@ def _bound_on_the_way(parent: ast.AST, child: ast.AST, name: str, called: bool) 
             return True
     if child not in (getattr(parent, "iter", None), getattr(parent, "test", None)) and _names(_heads(parent), name):
         return True
-    for field in _BLOCKS:
-        block = getattr(parent, field, None)
-        if isinstance(block, list) and child in block:
+    for block in blocks_of(parent):
+        if child in block:
             return _binds(block if called else block[: block.index(child)], name)
     return False
 
@@ -128,8 +126,7 @@ def _binds_in(statement: ast.stmt, name: str) -> bool:
     if isinstance(statement, (ast.Import, ast.ImportFrom)):
         return any((alias.asname or alias.name.partition(".")[0]) in (name, "*") for alias in statement.names)
     # the body of a loop is taken to run, and that of a `try` to come to its end
-    blocks = [getattr(statement, field, None) or [] for field in _BLOCKS]
-    return _names(_heads(statement), name) or any(_binds(block, name) for block in blocks)
+    return _names(_heads(statement), name) or any(_binds(block, name) for block in blocks_of(statement))
 
 
 def _heads(node: ast.AST) -> list[ast.expr]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from devlint.finding import Edit, Span
@@ -61,6 +62,14 @@ def function_at(source: SourceText, node: ast.AST) -> ast.AST | None:
 def statement_of(source: SourceText, value: ast.AST) -> tuple[ast.stmt, list[ast.stmt]] | None:
     """The statement whose whole value an expression is, and the block that it stands in."""
     return _landmarks(source.tree).statements.get(value)
+
+
+def blocks_of(parent: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The blocks of a statement or a file, but for those of its handlers and cases."""
+    for name in ("body", "orelse", "finalbody"):
+        block: object = getattr(parent, name, None)
+        if isinstance(block, list):
+            yield block
 
 
 def way_to(source: SourceText, node: ast.AST) -> Way:

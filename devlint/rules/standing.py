@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import Way, function_at, way, way_to
+from devlint.syntax import walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -26,10 +27,11 @@ def stands_at(source: SourceText, expression: str, node: ast.AST) -> bool:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError:
         return False
-    parts = {ast.unparse(part) for part in ast.walk(tree) if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript))}
-    names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
+    inside = walk(tree)
+    parts = {ast.unparse(part) for part in inside if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript))}
+    names = {part.id for part in inside if isinstance(part, ast.Name)}
     # of Python's own functions only the result is anywhere: `input.device` is that of a variable elsewhere
-    called = {call.func.id for call in ast.walk(tree) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}
+    called = {call.func.id for call in inside if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)}
     names -= {name for name in called if hasattr(builtins, name) and name not in _bound_in(function)}
     return inner is not None and all(_has_value(name, parts, function, inner, outer or []) for name in names)
 

@@ -12,6 +12,7 @@ from devlint.placing import HostRead
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import function_at, way_to
 from devlint.sites import Operand
+from devlint.syntax import walk
 
 NUMPY = "torch.Tensor.numpy"
 """The reader that is a tensor's own method."""
@@ -82,7 +83,7 @@ def is_without_graph(source: SourceText, node: ast.AST) -> bool:
         return True
     places = [node]
     if isinstance(node, ast.Name):
-        around = ast.walk(function or source.tree)
+        around = walk(function or source.tree)
         stored = [part for part in around if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
         places = [part for part in stored if part.id == node.id]
     ways = [[parent for parent, _ in way_to(source, place)] for place in places]

@@ -14,6 +14,7 @@ from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import function_at, way_to
 from devlint.sites import Site, Transfer
+from devlint.syntax import walk
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -197,7 +198,7 @@ def _is_number(source: SourceText, node: ast.AST, device: str) -> bool:
     """Whether the function asks if what is passed as a device is below some number: of an index, -1 is the CPU."""
     return any(
         isinstance(part, ast.Compare) and isinstance(part.ops[0], _ORDERS) and ast.unparse(part.left) == device
-        for part in ast.walk(edits.around(source, node))
+        for part in walk(edits.around(source, node))
     )
 
 

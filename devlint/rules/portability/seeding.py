@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from devlint.finding import Edit
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import removal, statement_of, way_to
+from devlint.rules.blocks import blocks_of, removal, statement_of, way_to
+from devlint.syntax import walk
 
 _SEEDS = ("manual_seed", "random.manual_seed", "cuda.manual_seed", "cuda.manual_seed_all")
 _ASKS = frozenset({"is_available", "device_count"})
@@ -35,7 +36,7 @@ def left_out(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
         if isinstance(parent, ast.If) and len(block) == 1 and not parent.orelse and _only_asks(parent.test):
             statement = parent
         else:
-            block = next(block for block in _blocks(parent) if child in block)
+            block = next(block for block in blocks_of(parent) if child in block)
             break
     edit = removal(source, statement, block)
     return None if edit is None else (edit,)
@@ -48,7 +49,7 @@ def _given(call: ast.Call) -> list[str]:
 def _before(way: list[tuple[ast.AST, ast.AST]]) -> Iterator[ast.Call]:
     """The calls that are statements of their own, on the way to a place, as far back as nothing else is done."""
     for parent, child in reversed(way):
-        block = next((block for block in _blocks(parent) if child in block), [])
+        block = next((block for block in blocks_of(parent) if child in block), [])
         for statement in reversed(block[: block.index(child)] if isinstance(child, ast.stmt) and block else []):
             if not _only_seeds(statement):
                 return
@@ -61,17 +62,10 @@ def _before(way: list[tuple[ast.AST, ast.AST]]) -> Iterator[ast.Call]:
 
 def _only_seeds(statement: ast.stmt) -> bool:
     """Whether a statement draws no number: it calls nothing but what seeds, or asks what there is."""
-    called = (ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(statement) if isinstance(node, ast.Call))
+    called = (ast.unparse(node.func).rpartition(".")[2] for node in walk(statement) if isinstance(node, ast.Call))
     return all("seed" in name or name in _ASKS for name in called)
 
 
-def _blocks(parent: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block: object = getattr(parent, name, None)
-        if isinstance(block, list):
-            yield block
-
-
 def _only_asks(test: ast.expr) -> bool:
-    calls = (node.func for node in ast.walk(test) if isinstance(node, ast.Call))
+    calls = (node.func for node in walk(test) if isinstance(node, ast.Call))
     return all(isinstance(function, ast.Attribute) and function.attr in _ASKS for function in calls)
