@@ -71,8 +71,9 @@ def merged(parts: Iterable[Pending]) -> Pending:
     """The sum of several parts, none of which is changed."""
     whole: Pending = {}
     for part in parts:
-        for what, tally in list(part.items()):  # a list, as another thread may add to the part
-            whole.setdefault(what, Tally()).take(tally)
+        if part:
+            for what, tally in list(part.items()):  # a list, as another thread may add to the part
+                whole.setdefault(what, Tally()).take(tally)
     return whole
 
 

@@ -95,6 +95,18 @@ class Interval:
         else:
             self.cut(part)
 
+    def plain(self, pending: Pending, ending: Ending) -> Pending | None:
+        """All of its events, if it was one training step and none of them can belong to anything else; most are so."""
+        if self.lead or self.closing or self.stage == "lead":
+            return None
+        if ending == "step":
+            if len(self.rounds) > 1 or (self.fetched and not self.owed):
+                return None
+        elif ending != "goes on" and self.stage == "tail":
+            return None
+        parts = [part for part in (self.fetched, *self.rounds, self.own, pending) if part]
+        return parts[0] if len(parts) == 1 else merged(parts)
+
     def whole(self, pending: Pending) -> Pending:
         """All of its events."""
         return merged([self.fetched, self.lead, self.closing or {}, *self.rounds, self.own, pending])
@@ -125,6 +137,9 @@ class TrainStep(NamedTuple):
 def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, known: Known) -> list[Share | TrainStep]:
     """Which step an interval was, if any, and what belongs to it; ``idle`` is the phase of what comes after it."""
     if _is_training(interval, ending):
+        plain = interval.plain(pending, ending)
+        if plain is not None:
+            return [TrainStep(plain, {}, interval.prior)]
         return _training(interval, pending, ending, idle, known)
     whole = interval.whole(pending)
     if interval.kind == "loader" and interval.forward:
@@ -152,6 +167,9 @@ def divide(interval: Interval, pending: Pending, ending: Ending, idle: Phase, kn
 def dated(found: Iterable[Share | TrainStep], interval: Interval, end: float) -> list[Share | TrainStep]:
     """The same, each step with its time: several in one interval have equal parts of it."""
     found = list(found)
+    if len(found) == 1 and isinstance(found[0], TrainStep):
+        step, doubtful, phase, _ = found[0]
+        return [TrainStep(step, doubtful, phase, When(interval.started, end - interval.started, interval.waited))]
     steps = [item for item in found if isinstance(item, TrainStep) or item.step]
     each, waited = (end - interval.started) / max(len(steps), 1), interval.waited / max(len(steps), 1)
     times = iter([When(interval.started + number * each, each, waited) for number in range(len(steps))])

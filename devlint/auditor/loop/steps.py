@@ -342,15 +342,16 @@ class LoopSteps:
         # without what came after the last optimizer's step, if that is cut off
         end = interval.stepped if ending == "changes" and interval.stepped is not None else self._clock()
         found = dated(divide(interval, self.ledger.take(), ending, "between", self._known), interval, end)
-        training = sum(isinstance(item, TrainStep) for item in found)
-        evaluating = sum(isinstance(item, Share) and item.step for item in found)
+        trained = [item for item in found if isinstance(item, TrainStep)]
+        training, evaluating = len(trained), sum(isinstance(item, Share) and item.step for item in found)
         if training:
             self._boundaries[boundary] += training
-            self._time(found)
-            self.training_loaders |= set(interval.batches) - self._evaluating_loaders
-        elif evaluating:
-            self._evaluating_loaders |= set(interval.batches) - self.training_loaders
-        if training or evaluating:
+            self._time(trained)
+        if interval.batches and (training or evaluating):
+            if training:
+                self.training_loaders |= set(interval.batches) - self._evaluating_loaders
+            else:
+                self._evaluating_loaders |= set(interval.batches) - self.training_loaders
             for loader, batches in interval.batches.items():
                 self._opening.setdefault(loader, batches)
                 self._least[loader] = min(batches, self._least.get(loader, batches))
@@ -361,13 +362,12 @@ class LoopSteps:
         for share in shares:
             self.ledger.settle(*share)
 
-    def _time(self, found: Iterable[Share | TrainStep]) -> None:
+    def _time(self, found: Iterable[TrainStep]) -> None:
         """Note how long the training steps took that are about to be counted."""
-        times = [item.when for item in found if isinstance(item, TrainStep) and item.when is not None]
-        for number, when in enumerate(times, self.train):
-            if number >= WARM_UP:
-                self._seconds.add(when.seconds)
-                self._waits.add(when.waited)
+        for number, step in enumerate(found, self.train):
+            if number >= WARM_UP and step.when is not None:
+                self._seconds.add(step.when.seconds)
+                self._waits.add(step.when.waited)
 
     def _rest(self) -> list[Share]:
         """What the ledger does not hold yet, as if the run ended now."""

@@ -164,14 +164,7 @@ class ForwardCheck:
         if self._state != "resting" or not self._session.alive:
             return
         self._state = "armed"
-        first = self._first
-
-        def entering(module: nn.Module, args: object) -> None:
-            if torch.compiler.is_compiling():
-                return
-            first(module)
-
-        self._handles = [hooks.register_module_forward_pre_hook(entering)]
+        self._handles = [hooks.register_module_forward_pre_hook(self._first)]
 
     def _rest(self) -> None:
         while self._handles:
@@ -179,13 +172,15 @@ class ForwardCheck:
             handle.remove()
             # torch forgets to, and then believes in global hooks for ever
             getattr(hooks, "_global_forward_hooks_with_kwargs", {}).pop(handle.id, None)
-        self._local = _Local()
+        if self._state == "watching":
+            self._local = _Local()
         self._state = "resting"
 
     # what the hooks do
 
-    def _first(self, module: nn.Module) -> None:
-        self._session.guarded(self._see_first, module)
+    def _first(self, module: nn.Module, args: object) -> None:
+        if not torch.compiler.is_compiling():
+            self._session.guarded(self._see_first, module)
 
     def _see_first(self, module: nn.Module) -> None:
         if _in_backward():

@@ -41,7 +41,8 @@ class Attribution:
         self._session = session
         self._patches = Patches()
         self._forward: dict[int, int] = {}
-        self._running: list[int] = []
+        self._running: list[int | FrameType] = []
+        """Where the backwards were started that run: a frame is looked at only if it comes to be blamed."""
         self._origins: dict[int, Origin] = {}
         self._local = threading.local()
         self._engine: CodeType | None = None
@@ -54,12 +55,12 @@ class Attribution:
         def run_backward(*args: Any, **kwargs: Any) -> Any:
             if not session.alive:
                 return original(*args, **kwargs)
-            place = self.origin().place
-            running.append(place)
+            start = self.origin().place if running else sys._getframe(1)
+            running.append(start)
             try:
                 return original(*args, **kwargs)
             finally:
-                running.remove(place)
+                running.remove(start)
 
         self._engine = run_backward.__code__
         for module in (torch.autograd.graph, torch.autograd):
@@ -122,7 +123,8 @@ class Attribution:
                 return Origin(place, True)
         elif within == "" and self.thread() != _NATIVE:
             return Origin(frames.at(frame) or self._session.place_of_thread())
-        return Origin(frames.at(frame) or (self._running or [NOWHERE])[-1], True)
+        start = (self._running or [NOWHERE])[-1]
+        return Origin(frames.at(frame) or (start if isinstance(start, int) else frames.at(start)), True)
 
     def _innermost(self, frame: FrameType) -> Literal["", "project", "engine"]:
         """Whether a frame of the project or the call of autograd comes first, from the inside out."""

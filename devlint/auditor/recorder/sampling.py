@@ -124,6 +124,9 @@ class Sampling:
         self._asked += self._kernels.calls - self._calls
         pending = self._session.ledger.pending
         found = _inside(pending) if pending is self._books else {}
+        if not found:
+            self._usual[self._number] = self._last[self._number] = {}
+            return
         for what, tally in self._before.items():
             if what in found:
                 found[what] = _less(found[what], tally)
@@ -148,11 +151,10 @@ class Sampling:
 
     def _plan(self) -> None:
         """Every how many steps are to be recorded."""
-        step = statistics.median(self._times) if self._times else 0.0
         asking = self._asked * _ASKING
         self._every = 1
-        if step and asking > 4 * _SWITCHING * self._number:
-            self._share = asking / step
+        if self._times and asking > 4 * _SWITCHING * self._number:
+            self._share = asking / statistics.median(self._times)
             self._every = max(math.ceil(self._share / _SHARE), 1)
 
     def _is_shared(self) -> bool:
