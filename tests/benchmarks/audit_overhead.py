@@ -126,17 +126,21 @@ def _sampled(rounds: int) -> dict[str, float]:
     """A step under mixed precision and an audit, as a multiple of one without, at first and later."""
     # an optimizer without numbers in tensors, which on a GPU are none of its key's
     step = _step(_small(), torch.randn(4, 16), mixed=True, make=torch.optim.SGD)
-    without, at_first, later = [], [], []
+    at_first, later = [], []
+    before = _time(step, 50)
     for _ in range(rounds):
-        without.append(_time(step, 20))
         with audited():
             step()
-            at_first.append(_time(step, 20))
+            whole = _time(step, 20)
             _time(step, WHOLE)
-            later.append(_time(step, 100))
-    base = statistics.median(without)
-    ratios = (statistics.median(times) / base for times in (at_first, later))
-    return dict(zip(_names()[1], ratios, strict=True))
+            sampled = _time(step, 100)
+        after = _time(step, 50)
+        # each round by what the machine gave at its time
+        base = (before + after) / 2
+        at_first.append(whole / base)
+        later.append(sampled / base)
+        before = after
+    return dict(zip(_names()[1], map(statistics.median, (at_first, later)), strict=True))
 
 
 def _step(
@@ -158,14 +162,17 @@ def _step(
 
 
 def _ratio(step: Callable[[], float], runs: int, rounds: int) -> float:
-    """The median time of a step with the recorder, as a multiple of that without."""
-    without, inside = [], []
+    """The time of a step with the recorder, as a multiple of that without, in the median round."""
+    ratios = []
+    before = _time(step, runs)
     for _ in range(rounds):
-        without.append(_time(step, runs))
         with recorded():
             step()
-            inside.append(_time(step, runs))
-    return statistics.median(inside) / statistics.median(without)
+            inside = _time(step, runs)
+        after = _time(step, runs)
+        ratios.append(2 * inside / (before + after))
+        before = after
+    return statistics.median(ratios)
 
 
 def _operations(rounds: int) -> dict[str, float]:
