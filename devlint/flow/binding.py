@@ -27,6 +27,7 @@ from devlint.flow.values import (
     Tensor,
     Unknown,
     Value,
+    as_tensor,
 )
 from devlint.immutable import replace
 from devlint.sites import Step
@@ -106,7 +107,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
     )
     if key is None:
-        parts.exchange(frame, target.value, base, value)
+        parts.exchange(frame, target.value, base, _as_part(target, base, value))
         return
     if isinstance(value, Unknown):
         hint = "device" if is_device_name(target.attr) else ""
@@ -128,10 +129,15 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         frame.machine.loaders.escape((value,))
     if isinstance(base, Module) and base.wraps is not None:
         wrapping.attach(frame, base, target)
-    # what becomes the data of a parameter becomes a part
-    given = replace(value, buffer=True) if target.attr == "data" and isinstance(value, Tensor) else value
-    parts.exchange(frame, target.value, base, given)
+    parts.exchange(frame, target.value, base, _as_part(target, base, value))
     frame.state.heap[(key, target.attr)] = value
+
+
+def _as_part(target: ast.Attribute, base: Value, value: Value) -> Value:
+    """What ``base`` is given, as a part of what holds it: the data of a parameter is one, be it known or not."""
+    if target.attr != "data" or (isinstance(base, (Module, Instance)) and not isinstance(value, Tensor)):
+        return value
+    return replace(as_tensor(value), buffer=True)
 
 
 def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
