@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from devlint.flow import state, table
-from devlint.flow.values import Const, Module
+from devlint.flow import registering, state, table
+from devlint.flow.frame import Call
+from devlint.flow.values import Const, DeviceValue, Module, Opaque
 
 if TYPE_CHECKING:
-    from devlint.flow.frame import Call, Frame
+    from devlint.flow.frame import Frame
 
 _TAKE_MODULES = frozenset({"torch.nn.TripletMarginWithDistanceLoss"})
 """Modules without a part of their own that can be given one."""
@@ -16,7 +17,7 @@ _PARAMETERS = ("affine", "elementwise_affine")
 _BUFFERS = ("track_running_stats",)
 _BARE_BY_DEFAULT = frozenset(f"torch.nn.InstanceNorm{rank}d" for rank in (1, 2, 3))
 """Modules that have none of what they can have unless an argument behind the first asks for it."""
-_OF_ITSELF = frozenset({state.CHILDREN, state.DEVICE, state.STORY, "training"})
+_OF_ITSELF = frozenset({state.CHILDREN, state.DEVICE, state.STORY, state.TOLD, "training"})
 """Fields of a module in the heap that are no parts of it."""
 
 
@@ -49,7 +50,16 @@ def _is(call: Call, name: str, expected: object) -> bool:
 
 def is_empty(frame: Frame, module: Module) -> bool:
     """Whether a module was made without any part, and has not been given one since."""
-    if not module.empty or (module.oid, state.CHANGED) in frame.state.heap:
+    if (module.oid, state.CHANGED) in frame.state.heap or not (module.empty or _of_an_empty_class(frame, module)):
         return False
     given = (name for owner, name in frame.state.heap if owner == module.oid)
     return all(name in _OF_ITSELF for name in given)
+
+
+def _of_an_empty_class(frame: Frame, module: Module) -> bool:
+    """Whether a class of the project has nothing to be moved, and its constructor was given nothing to keep."""
+    call = frame.state.heap.get((module.oid, state.TOLD))
+    if module.cls is None or not isinstance(call, Call) or call.open or call.starred:
+        return False
+    plain = all(isinstance(value, (Const, DeviceValue, Opaque)) for value in call.values())
+    return plain and module.cls.method("_apply") is None and registering.is_empty(module.cls)

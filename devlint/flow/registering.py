@@ -81,7 +81,7 @@ def is_empty(info: ClassInfo, depth: int = 0) -> bool:
     first = info.methods.get("__init__")
     making = frozenset(first.calls) if first is not None else frozenset()
     for node in info.calls:
-        made = info.index.classes.get(info.index.resolve(names.dotted(node.func)))
+        made = _class_of(info, node)
         if made is not None and made.is_module:
             inner.append(made)
         elif made is None and not _makes_nothing(info, node, node in making):
@@ -89,21 +89,33 @@ def is_empty(info: ClassInfo, depth: int = 0) -> bool:
     return not _calls_what_it_is_given(info) and all(is_empty(other, depth + 1) for other in inner)
 
 
+def _class_of(info: ClassInfo, call: ast.Call) -> ClassInfo | None:
+    """The class of the project that is called, as far as its name says that it is one."""
+    spelled = names.dotted(call.func)
+    path = info.index.resolve(spelled)
+    known = info.index.classes.get(path)
+    return info.index.outside(spelled, path) if known is None and names.is_class(spelled) else known
+
+
 def _makes_nothing(info: ClassInfo, call: ast.Call, making: bool) -> bool:
     """Whether a call surely makes no module, or one without parameters and buffers; ``making``: in ``__init__``."""
     path = info.index.resolve(names.dotted(call.func))
     known = table.module(path)
+    if known is not None and known.buffer_arguments:
+        # a loss, which keeps nothing but weights
+        told = {keyword.arg for keyword in call.keywords}
+        return not call.args and None not in told and known.buffer_arguments.isdisjoint(told)
     if known is not None:
         return not (known.has_params or known.has_buffers or path.rpartition(".")[2] in _CONTAINERS)
     if path.startswith(("torch.", "math.")) or path in _BUILTINS:
         return True
     # super().__init__(), and what the other methods ask of their inputs; a class begins with a capital
-    method = isinstance(call.func, ast.Attribute) and not call.func.attr[:1].isupper()
-    return method and not (making and path)
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else path.rpartition(".")[2]
+    return bool(name) and not name[:1].isupper() and not (making and path)
 
 
 def _calls_what_it_is_given(info: ClassInfo) -> bool:
-    """Whether an attribute that keeps an argument is called, as a module would be."""
+    """Whether an attribute that keeps an argument is called, or asked for something, as a module would be."""
     kept = {
         target.attr
         for node in info.nodes
@@ -111,4 +123,4 @@ def _calls_what_it_is_given(info: ClassInfo) -> bool:
         for target in node.targets
         if isinstance(target, ast.Attribute)
     }
-    return any(isinstance(call.func, ast.Attribute) and call.func.attr in kept for call in info.calls)
+    return any(not kept.isdisjoint(names.dotted(call.func).split(".")) for call in info.calls)
