@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from devlint.flow import names, nodes
-from devlint.flow.evidence import defaults_of
+from devlint.flow.evidence import defaults_of, is_device_name
 from devlint.flow.values import Loader, Tensor, Value
 
 if TYPE_CHECKING:
@@ -48,6 +48,27 @@ def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:
         return _constructed(info, attribute)
     # nothing but another parameter can take the place of one
     return info.is_module and isinstance(held, Tensor) and held.buffer and held.grad == "parameter"
+
+
+def is_set_up_elsewhere(info: ClassInfo) -> bool:
+    """Whether the methods ask for a device that the class gives to no object: then somebody else does, and more."""
+    lineage = (info, *info.ancestors())
+    used = [node for known in lineage for method in known.methods.values() for node in method.attributes]
+    own = [node for node in used if isinstance(node.value, ast.Name) and node.value.id == "self"]
+    given = {node.attr for node in own if not isinstance(node.ctx, ast.Load)}
+    given.update(name for known in lineage for name in (*known.methods, *_of_the_class(known)))
+    return any(is_device_name(node.attr) and node.attr not in given for node in own)
+
+
+def _of_the_class(info: ClassInfo) -> list[str]:
+    """The names that the body of a class binds."""
+    bound: list[ast.expr] = []
+    for statement in info.node.body:
+        if isinstance(statement, ast.Assign):
+            bound += statement.targets
+        elif isinstance(statement, ast.AnnAssign):
+            bound.append(statement.target)
+    return [target.id for target in bound if isinstance(target, ast.Name)]
 
 
 def _constructed(info: ClassInfo, attribute: str) -> bool:

@@ -16,7 +16,7 @@ from devlint.device import AVAILABLE, Role
 from devlint.flow import draws, endings, expressions, guards, handed, mentions, names, overrides, parameters, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.callers import Callers, outcome
-from devlint.flow.changes import survives
+from devlint.flow.changes import is_set_up_elsewhere, survives
 from devlint.flow.choosing import Choosing
 from devlint.flow.confined import Confined
 from devlint.flow.consulted import Project, changes_default
@@ -323,7 +323,7 @@ class Machine:
                 heap[key] = with_module(held, place)
             elif info.is_open and isinstance(held, Tensor):
                 heap[key] = replace(held, device=device.UNKNOWN, factory="", factory_node=None, story=())
-            elif change == "moved" and isinstance(held, Module):
+            elif isinstance(held, Module) and (change == "moved" or is_set_up_elsewhere(info)):
                 heap[(held.oid, DEVICE)] = device.UNKNOWN
         return heap
 
