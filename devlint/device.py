@@ -39,7 +39,7 @@ ACCELERATOR_TYPES = frozenset({"cuda", "mps", "xpu", "hpu", "npu", "xla", "mtia"
 AVAILABLE = "an accelerator is available"
 """The guard of a choice made by ``torch.cuda.is_available()`` and its relatives."""
 WANTED = "wanted "
-"""How the guards begin of conditions that say whether an accelerator is to be used, ``use_cuda``, or shall not be."""
+"""How the guards begin of conditions that hold where an accelerator is to be used: ``use_cuda``, ``not args.cpu``."""
 LOOP = "loop "
 """How the guards of loops begin: ``then`` after a round, ``other`` before the first."""
 ITEMS = "one of several items"
@@ -207,7 +207,7 @@ class Device:
         if self.then is not None and self.other is not None:
             if self.guard == AVAILABLE and self.then.kind is Kind.CPU:
                 return (self.then,) if self.other.kind is Kind.CPU else (self.then, UNKNOWN)
-            if (self.guard == AVAILABLE or self.guard.startswith(WANTED)) and self._follows_a_symbol():
+            if without(self.guard) and self._follows_a_symbol():
                 # where no accelerator is, or none is to be used, whatever it follows is on the CPU as well
                 return next(side._sides() for side in (self.then, self.other) if side.kind is Kind.SYMBOL)
             if self.guard.startswith(LOOP):
@@ -220,6 +220,13 @@ class Device:
         """Whether it is the CPU nobody asked for on one side, and wherever something else is on the other."""
         sides = (_then(self), _other(self))
         return {side.kind for side in sides} == {Kind.CPU, Kind.SYMBOL} and any(side.implied for side in sides)
+
+
+def without(guard: str) -> bool:
+    """Whether all is on the CPU where the condition does not hold; one of several that have to hold says less."""
+    if guard.startswith(WANTED):
+        return " and " not in guard
+    return guard == AVAILABLE or guard.endswith(".is_cuda")
 
 
 def _follows(guard: str, known: str, truth: bool) -> bool:

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from devlint.device import AVAILABLE, Kind, Role
 from devlint.device import UNKNOWN as NOWHERE
-from devlint.device import Kind, Role
 from devlint.flow import growth
 from devlint.flow.evidence import annotated, may_be_none
 from devlint.flow.values import UNKNOWN, Function, Sequence, Tensor, Unknown, Value, is_none
@@ -18,6 +18,7 @@ from devlint.sites import LEADS, Forward, Operand, Operation, Site
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
     from devlint.flow.index import FunctionInfo
+    from devlint.flow.state import State
 
 _CALLS_PER_FUNCTION = 12
 _PLAIN_DECORATORS = frozenset(
@@ -26,6 +27,9 @@ _PLAIN_DECORATORS = frozenset(
     final cache lru_cache setter""".split()
 )
 """Decorators, by the last part of their names, that leave alone what a function returns."""
+
+_GIVEN = (Role.INPUT, Role.PLACE)
+"""What is wherever the caller has it: an argument, and ``self``."""
 
 
 class Callers:
@@ -47,7 +51,8 @@ class Callers:
         """``info`` is called in ``frame`` with these arguments: what a script tries out at its end says little."""
         self._times[info] = self._times.get(info, 0) + 1
         if frame.info is not None and not frame.machine.muted:
-            self._on_the_host[info].append(frozenset(name for name, value in arguments.items() if _is_host(value)))
+            host = frozenset(name for name, value in arguments.items() if frame.state.bare or _is_host(value))
+            self._on_the_host[info].append(host)
             self._left_out[info].append(frozenset(name for name, value in arguments.items() if is_none(value)))
 
     def holds_back(self, site: Site, frame: Frame) -> bool:
@@ -100,8 +105,18 @@ def _is_about(site: Site, host: frozenset[str], none: frozenset[str]) -> bool:
     What would take the place of such an argument may be ``none`` of the callers'.
     """
     elsewhere = [leaf for operand in _operands(site) for leaf in operand.device.leaves() if leaf.kind is not Kind.CPU]
-    named = {leaf.text for leaf in elsewhere if leaf.role is Role.INPUT}
-    return all(leaf.role is Role.INPUT for leaf in elsewhere) and not named.isdisjoint(host) and named <= host | none
+    named = {leaf.text for leaf in elsewhere if leaf.role in _GIVEN}
+    return all(leaf.role in _GIVEN for leaf in elsewhere) and not named.isdisjoint(host) and named <= host | none
+
+
+def is_despite(site: Site, state: State) -> bool:
+    """Whether a claim says that an accelerator is used where none is wanted: the code names one."""
+    places = [operand.device for operand in _operands(site)]
+    if isinstance(site, Forward):
+        places.append(site.device)
+    named = any(leaf.kind is Kind.ACCELERATOR for place in places for leaf in place.leaves())
+    # where there is none, nothing is anywhere else
+    return named and state.facts.get(AVAILABLE) is not False
 
 
 def _operands(site: Site) -> tuple[Operand, ...]:

@@ -201,7 +201,7 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
     if names_accelerator(right) or names_accelerator(left):
         return Flag(key, positive, 1)
     if whereabouts.is_cpu(frame, right):
-        return Flag(f"{device.WANTED}{key}", positive, -1)
+        return Flag(f"{device.WANTED}{key}", not positive, 1)
     index = _index_test(left, operator, right)
     if index:
         return Flag(key, positive, index)
@@ -305,10 +305,10 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
         return Flag(str(bool(value.value)))
     last = text.rpartition(".")[2]
     if _CPU_NAME.search(last):
-        return Flag(f"{device.WANTED}{_key(frame, node)}", accelerated=-1)
+        return Flag(f"{device.WANTED}{_key(frame, node)}", False, accelerated=1)
     if _AVAILABLE_NAME.search(last) or _ACCELERATED_NAME.search(last):
         wanted = "" if last.lower().endswith("parallel") else device.WANTED
-        return Flag(f"{wanted}{_key(frame, node)}", accelerated=-1 if _NEGATIVE_NAME.search(last) else 1)
+        return Flag(f"{wanted}{_key(frame, node)}", _NEGATIVE_NAME.search(last) is None, accelerated=1)
     return Flag(_key(frame, node))
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from devlint import device
-from devlint.device import AVAILABLE, Role
+from devlint.device import Role
 from devlint.flow import draws, endings, expressions, guards, handed, mentions, names, overrides, parameters, statements
 from devlint.flow.attributes import Attributes
-from devlint.flow.callers import Callers, outcome
+from devlint.flow.callers import Callers, is_despite, outcome
 from devlint.flow.changes import is_set_up_elsewhere, survives
 from devlint.flow.choosing import Choosing
 from devlint.flow.confined import Confined
@@ -191,8 +191,7 @@ class Machine:
     def record(self, site: Site, frame: Frame) -> None:
         """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""
         claim = isinstance(site, (Operation, Forward, HostRead))
-        if claim and frame.state.facts.get(AVAILABLE) is False:
-            # without an accelerator nothing is anywhere else
+        if claim and frame.state.bare and not is_despite(site, frame.state):
             return
         if claim:
             self.overheard.claim(site)

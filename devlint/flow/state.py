@@ -115,6 +115,11 @@ class State:
             # a conjunction fails with any of its parts
             self.facts[whole] = False
 
+    @property
+    def bare(self) -> bool:
+        """Whether a known condition says that everything is on the CPU here."""
+        return any(not holds and device.without(guard) for guard, holds in self.facts.items())
+
     def forget(self, value: Value) -> None:
         """A name is bound to another object of the same description: nothing is kept of the one before."""
         if not isinstance(value, Opaque):
