@@ -38,7 +38,8 @@ class Scope:
     ``handler`` that it handles an exception, or that its own failure is handled, ``test`` that it belongs to a test.
     ``required`` says that it is only reached after a call that raises without CUDA, ``counted`` that it was asked how
     many accelerators there are.  ``devices`` are the device expressions that the code has at hand, best first.
-    ``device_aware`` says that the function places other tensors by device.
+    ``device_aware`` says that the function places other tensors by device.  ``bound`` says that it uses what knows CUDA
+    alone: a library, or NCCL.
     """
 
     function: str = ""
@@ -55,6 +56,7 @@ class Scope:
     called: bool = False
     required: bool = False
     counted: bool = False
+    bound: bool = False
 
 
 @immutable(frozen=True, slots=True)

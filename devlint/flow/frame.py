@@ -106,6 +106,10 @@ class Loop:
     breaks: list[State] = field(default_factory=list)
 
 
+_NCCL = (".NCCL", "'nccl'")
+"""How the keys of conditions end that ask for the backend of CUDA."""
+
+
 @dataclass(eq=False)
 class Frame:
     """One activation of a function: its state, what it returns, and what surrounds the code that runs."""
@@ -224,7 +228,13 @@ class Frame:
             required=self.state.required,
             counted=any("device_count" in key for key in self.state.facts),
             sometimes=loop is not None and (self.chances > loop.chances or loop.skips),
+            bound=self._knows_cuda_alone(),
         )
+
+    def _knows_cuda_alone(self) -> bool:
+        """Whether what is imported needs CUDA, or what has been asked for does."""
+        imported = self.machine.index.dedicated or (self.info is not None and self.info.dedicated)
+        return imported or any(holds and key.endswith(_NCCL) for key, holds in self.state.facts.items())
 
     def devices(self) -> tuple[str, ...]:
         """The device expressions at hand, as many as anybody would choose from: names first, then what ``self`` has."""

@@ -176,7 +176,8 @@ def _class(frame: Frame, node: ast.ClassDef) -> None:
     frame.state.env[node.name] = Class(info)
     decorate(frame, node)
     if frame.machine.index.triggered(node):
-        inner = Frame(frame.machine, State({}), closure=(frame, *frame.closure), caller=frame)
+        state = State({}, accelerated=frame.state.accelerated)
+        inner = Frame(frame.machine, state, closure=(frame, *frame.closure), caller=frame)
         inner.test, inner.shim = frame.test, info.shim
         definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         run_body(inner, [item for item in node.body if not isinstance(item, definitions)])
