@@ -15,6 +15,8 @@ from devlint.auditor.frames import NOWHERE, Frames
 from devlint.auditor.history import History, When
 from devlint.record import FIRST_CALLS, PHASES, WARM_UP, Event, Phase, Slice, Steady
 
+_AT_ONCE = 16
+"""So many shares are booked at once: between two steps of a model the caches hold nothing of what that needs."""
 _SAMPLES = 1_000
 """At most twice as many times are kept one by one."""
 
@@ -161,6 +163,8 @@ class Ledger:
         self.steps: Counter[Phase] = Counter()
         self.rest: Callable[[], Iterable[Share]] = lambda: (Share(self.pending, "setup", False),)
         """What is not settled yet, and where it would belong if the run ended now; whoever knows the steps answers."""
+        self._settled: deque[tuple[int, Share]] = deque()
+        """What is settled, but not in the books yet, each with the number of steps that its phase had before."""
         self._totals: dict[tuple[Phase, What], _Total] = {}
         self._history = History()
         self._ahead: dict[int | None, tuple[threading.Thread, deque[tuple[What, Tally]]]] = {}
@@ -211,21 +215,32 @@ class Ledger:
         self.settle(self.take(), phase, step)
 
     def settle(self, pending: Pending, phase: Phase, step: bool = True, when: When | None = None) -> None:
-        """What is in ``pending`` belongs to ``phase``; ``step`` says that it was a whole step of it, and ``when``."""
-        number = self.steps[phase]
-        self._history.add(pending, phase, number if step else None, when)
+        """What is in ``pending`` belongs to ``phase``; ``step`` says that it was a whole step of it, and ``when``.
+
+        It must not change any more.
+        """
+        self._settled.append((self.steps[phase], Share(pending, phase, step, when)))
         if step:
             self.steps[phase] += 1
-        for what, tally in list(pending.items()):  # a list, as another thread may add to it
-            total = self._totals.setdefault((phase, what), _Total())
-            total.take(tally)
-            total.steps += 1
-            if step and phase == "train":
-                total.spread(tally, number)
+        if len(self._settled) >= _AT_ONCE:
+            self._book()
+
+    def _book(self) -> None:
+        while self._settled:
+            number, (pending, phase, step, when) = self._settled.popleft()
+            self._history.add(pending, phase, number if step else None, when)
+            for what, tally in list(pending.items()):  # a list, as another thread may add to it
+                total = self._totals.setdefault((phase, what), _Total())
+                total.take(tally)
+                total.steps += 1
+                if step and phase == "train":
+                    total.spread(tally, number)
 
     def known(self, what: What, phase: Phase) -> bool:
         """Whether it has happened in a phase before."""
-        return (phase, what) in self._totals
+        return (phase, what) in self._totals or any(
+            share.phase == phase and what in share.pending for _, share in tuple(self._settled)
+        )
 
     def events(self) -> tuple[Event, ...]:
         """Everything that happened, in the order of the phases and then of bytes and calls."""
@@ -249,12 +264,17 @@ class Ledger:
         other.steps.update(self.steps)
         other._totals.update(self._totals)
         unused = merged({what: tally} for _, waiting in list(self._ahead.values()) for what, tally in list(waiting))
-        for share in (*self.rest(), Share(unused, "teardown" if self.steps else "setup", False)):
+        # what is not booked yet is not booked here: a handler of a signal may ask in the middle of that
+        other._settled.extend(self._settled)
+        rest = (*self.rest(), Share(unused, "teardown" if self.steps else "setup", False))
+        for share in (*(share for _, share in other._settled), *rest):
             for what in share.pending:
                 total = self._totals.get((share.phase, what))
                 if total is not None and other._totals[share.phase, what] is total:
                     other._totals[share.phase, what] = total.copy()
+        for share in rest:
             other.settle(*share)
+        other._book()
         return other
 
     def _event(self, phase: Phase, what: What, total: _Total) -> Event:

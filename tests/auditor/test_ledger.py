@@ -108,6 +108,19 @@ def test_the_unsettled_is_told_but_stays_unsettled() -> None:
     assert books.steps["train"] == 1
 
 
+def test_after_each_step_the_books_tell_all_of_it() -> None:
+    books = ledger()
+    for number in range(1, 41):
+        assert not books.known(Y, "eval")
+        books.add(X, number)
+        books.close("train")
+        assert books.known(X, "train")
+        event = only(books.events())
+        assert (event.calls, event.bytes, event.steps) == (number, number * (number + 1) // 2, number)
+        assert [slice_.number for slice_ in books.timeline()] == list(range(1, number + 1))
+        assert [part.bytes for slice_ in books.timeline() for part in slice_.parts] == list(range(1, number + 1))
+
+
 def test_merging_changes_no_part() -> None:
     books = ledger()
     books.add(X, 1)

@@ -139,7 +139,6 @@ class Signals:
                 self._backwards -= 1
             if trains:
                 self.session.guarded(self._backward_done)
-                self.session.guarded(self.session.next_forward)
                 self.steps.stop_if_due()
             return result
 
@@ -156,6 +155,7 @@ class Signals:
         self.session.loop_at("pass ends")
         if self.steps.backward_done():
             self._step_ended()
+        self.session.next_forward()
 
     def _step_ended(self) -> None:
         self.session.loop_at("step ends")
@@ -167,7 +167,6 @@ class Signals:
         if not self.session.alive:
             return
         self.session.guarded(self._count_step, optimizer)
-        self.session.guarded(self.session.next_forward)
         if self._in_loop() and not self._backwards:
             self.steps.stop_if_due()
 
@@ -177,6 +176,7 @@ class Signals:
             number = self._optimizers[optimizer] = next(self._numbers)
         if self.steps.optimizer_step(number, type(optimizer).__name__):
             self._step_ended()
+        self.session.next_forward()
 
     def _forward_seen(self) -> None:
         if self._in_loop() and not self._fetching:
