@@ -56,6 +56,28 @@ def is_device_name(name: str) -> bool:
     return _DEVICE_NAME.search(name) is not None
 
 
+def sent_later(info: FunctionInfo, name: str, row: int) -> bool:
+    """Whether a name is moved to a device below a row, and not before: ``x = x.cuda()``."""
+    found = [
+        statement.lineno
+        for statement in info.of(ast.Assign)
+        if isinstance(statement, ast.Assign)
+        if any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+        if _is_sent(statement.value, name)
+    ]
+    return bool(found) and min(found) > row
+
+
+def _is_sent(made: ast.expr, name: str) -> bool:
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+        return False
+    if not isinstance(made.func.value, ast.Name) or made.func.value.id != name:
+        return False
+    given = [*made.args[:1], *(keyword.value for keyword in made.keywords if keyword.arg == "device")]
+    said = names.code(given[0]).strip("'\"") if given else ""
+    return made.func.attr == "cuda" or (made.func.attr == "to" and ("cuda" in said or is_device_name(said)))
+
+
 def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
     """What each name of a function shows itself to be: "tensor", "tensors", "number", "device", "module" or "host".
 

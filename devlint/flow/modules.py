@@ -28,7 +28,7 @@ from devlint.flow import (
     unplaced,
     wrapping,
 )
-from devlint.flow.operations import blend, derive, is_tensor, meet, returned
+from devlint.flow.operations import blend, derive, is_tensor, meet, returned, strays
 from devlint.flow.state import ANY, CHANGED, CHILDREN, DEVICE, FED, REGISTERED
 from devlint.flow.values import (
     ARRAY,
@@ -297,11 +297,10 @@ def _where(frame: Frame) -> Callable[[tuple[ast.AST, Value, str]], Device]:
 
 
 def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> bool:
-    clashing = [met for met in inputs if frame.state.settled(as_tensor(met[1]).device).differs(place)]
-    if clashing and module.cls is not None and module.cls.tensors_alone:
-        strays = [value for _, value, _ in clashing]
-        if not own_tensors.meet(frame, call, module, strays):
-            return False
+    clashing = strays(frame, inputs, place, module)
+    alone = clashing and module.cls is not None and module.cls.tensors_alone
+    if alone and not own_tensors.meet(frame, call, module, [value for _, value, _ in clashing]):
+        return False
     for node, value, _ in clashing:
         tensor = as_tensor(value)
         if tensor.attribute is not None and frame.after_init and tensor.many is not False:
@@ -392,15 +391,12 @@ def _hand_over(frame: Frame, call: Call, module: Module, function: Function) -> 
     place, info = frame.place_of(module), module.cls
     if info is None or module.text == "self" or not place.known or frame.machine.muted or module.perhaps:
         return
-    strays = [
-        (node, value)
-        for node, value in call.given()
-        if isinstance(value, Tensor) and frame.state.settled(value.device).differs(place)
-    ]
-    if not strays or module.spread or frame.machine.index.hooked:
+    given = [(node, value, "") for node, value in call.given() if isinstance(value, Tensor)]
+    met = strays(frame, given, place, module)
+    if not met or module.spread or frame.machine.index.hooked:
         return
-    fed = _fed(frame, call, replace(function, bound=frame.machine.self_value(info)), [value for _, value in strays])
-    _check(frame, call, module, place, [(node, value, "") for node, value in strays if id(value) in fed])
+    fed = _fed(frame, call, replace(function, bound=frame.machine.self_value(info)), [value for _, value, _ in met])
+    _check(frame, call, module, place, [one for one in met if id(one[1]) in fed])
 
 
 def _fed(frame: Frame, call: Call, function: Function, values: list[Value]) -> set[int]:

@@ -10,6 +10,7 @@ from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow import memory, names, shaped
 from devlint.flow.attributes import lives_with_inputs
+from devlint.flow.evidence import sent_later
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Value, as_tensor, placement, surely_tensor
 from devlint.immutable import replace
 from devlint.sites import Operand, Operation
@@ -111,7 +112,7 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
         for other_where, other, _, other_place in met[position + 1 :]:
             if place.differs(other_place) is not True:
                 continue
-            if _is_unsaid(frame, place, other) or _is_unsaid(frame, other_place, value):
+            if _is_unsaid(frame, node, place, other) or _is_unsaid(frame, node, other_place, value):
                 continue
             clash = clash or _sure(value, place, other, other_place)
             found = True
@@ -125,6 +126,12 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
     else:
         shaped.met(frame, node, operator, met)
     return clash
+
+
+def strays(frame: Frame, inputs: Iterable[Met], place: Device, module: Value) -> list[Met]:
+    """What goes into a module at ``place`` and is surely elsewhere."""
+    found = [(met, frame.state.settled(as_tensor(met[1]).device)) for met in inputs]
+    return [met for met, where in found if where.differs(place) and not _is_unsaid(frame, met[0], where, module)]
 
 
 def _reckoned(operand: Operand, value: Value) -> Operand:
@@ -148,13 +155,17 @@ def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
     return place is not None and place.kind is not Kind.CPU and not any(place.same(other) for other in places)
 
 
-def _is_unsaid(frame: Frame, place: Device, other: Value) -> bool:
+def _is_unsaid(frame: Frame, node: ast.AST, place: Device, other: Value) -> bool:
     """Whether it is where an argument is of which the call that was followed says nothing, beside ``other``.
 
     What a method of a module is given has probably to do with the module, and what the function itself makes is not
-    handed on beside the argument.
+    handed on beside the argument.  What the function itself moves to a device further down is not there by now.
     """
-    if not frame.inlined or place.role is not Role.INPUT or (frame.owner is not None and frame.owner.is_module):
+    if place.role is not Role.INPUT:
+        return False
+    if frame.info is not None and sent_later(frame.info, place.text, getattr(node, "lineno", 0)):
+        return True
+    if not frame.inlined or (frame.owner is not None and frame.owner.is_module):
         return False
     entered: Frame | None = frame
     while entered is not None and entered.inlined:

@@ -299,6 +299,13 @@ def test_forward_factory_points_at_the_creation_and_tells_the_meeting() -> None:
     assert [(step.node, step.label) for step in report.steps] == [(site.node, "meets `x` here")]
 
 
+def test_a_module_that_is_made_on_the_host_is_said_to_be_there() -> None:
+    text = "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def forward(self, x):\n"
+    text += "        norm = nn.BatchNorm2d(3)\n        return norm(x + torch.ones(1, device=x.device))\n"
+    (finding,) = check(text, "DVL103")
+    assert finding.message.startswith("`norm` is made on the CPU, but meets `x + ")
+
+
 def test_unregistered_tensor_tells_its_uses_and_how_to_register() -> None:
     text = """
 import torch

@@ -11,7 +11,7 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
 from devlint.rules.edits import as_written, code, parsed, with_keyword
 from devlint.rules.placement.creation import advice, can_be_told, placeable
-from devlint.rules.placement.meeting import Meeting, beside, meetings, shown
+from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown
 from devlint.rules.standing import stands_at
 from devlint.sites import Forward, Operand, Operation, Site, Step
 
@@ -76,7 +76,8 @@ class ForwardFactory(Rule):
       `pack_padded_sequence`.
     - Results are collected on the CPU in a function that chose a device itself.
     - A default device is set: `torch.set_default_device`, `with torch.device(...)`.
-    - The function moves its arguments to a device of its own; DVL101 tells about those that it forgot.
+    - The function moves its arguments to a device of its own; DVL101 tells about those that it forgot. The argument is
+      moved only further down, `x = x.cuda()`, or is known to be on the CPU here, since the function asked `x.is_cuda`.
 
     ## Fix safety
     Adding `device=` is unsafe: random numbers are drawn from another generator on the accelerator, and everything
@@ -110,9 +111,12 @@ class ForwardFactory(Rule):
             if target and not stands_at(self.source, target, meeting.creation):
                 target = ""
             target = as_written(self.source, target)
+            made = f"{shown(meeting.stray.factory)} creates on the CPU, but {happens}"
+            if meeting.stray.role == MODULE:
+                made = f"{shown(meeting.stray.text)} is made on the CPU, but {verb}"
             yield Report(
                 meeting.creation,
-                f"{shown(meeting.stray.factory)} creates on the CPU, but {happens} {_party(meeting.other)}; {raises}",
+                f"{made} {_party(meeting.other)}; {raises}",
                 label="created on the default device, the CPU",
                 severity=meeting.severity,
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
