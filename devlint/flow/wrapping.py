@@ -11,7 +11,7 @@ from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow import names
 from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
-from devlint.flow.values import UNKNOWN, Const, Module, Sequence, Tensor, Value, identity
+from devlint.flow.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value, identity
 from devlint.immutable import replace
 from devlint.sites import Step, Wrap
 
@@ -47,7 +47,7 @@ def wrap(frame: Frame, call: Call, path: str) -> Value:
     beside = tuple(name for name in _wrappers_used(frame) if name != path)
     stateful = isinstance(inner, Module) and inner.has_state
     place = frame.place_of(inner) if stateful and isinstance(inner, Module) else device.UNKNOWN
-    fixed = _fixed(call, ids) or (_placed_alike(frame, inner) if isinstance(inner, Module) else None)
+    fixed = _fixed(call, ids) or (_placed_alike(frame, inner, ids) if isinstance(inner, Module) else None)
     group = False if grouped(frame.machine.text_of_file) is False else None
     site = Wrap(call.node, frame.scope(), path, count, beside, place, group, fixed)
     frame.emit(site)
@@ -115,12 +115,14 @@ def _fixed(call: Call, ids: Value | None) -> Step | None:
     return Step(node, "every process takes this one") if number else None
 
 
-def _placed_alike(frame: Frame, inner: Module) -> Step | None:
+def _placed_alike(frame: Frame, inner: Module, ids: Value | None) -> Step | None:
     """Where a module is put on an accelerator that is the same for every process."""
+    listed = ids.items if isinstance(ids, Sequence) else None
     place, story = frame.place_of(inner), frame.story_of(inner)
     if place.kind is not Kind.ACCELERATOR or not story or not _shared(place, frame):
         return None
-    if place.index is None and _told_its_rank(frame):
+    if place.index is None and (_told_its_rank(frame) or isinstance(listed and listed[0], (Opaque, Unknown))):
+        # where the process is told its own GPU, or has been, by what gives the number to the wrapper
         return None
     return replace(story[0], label=f"every process takes {place} here")
 
@@ -132,13 +134,17 @@ def _shared(place: Device, frame: Frame) -> bool:
 
 
 def _told_its_rank(frame: Frame) -> bool:
-    """Whether the function tells code of another file which process it is: that may well choose the device."""
+    """Whether the function tells code of another file which process it is, or has it make the process group.
+
+    Both may well choose the device.
+    """
     for node in frame.info.own if frame.info else frame.machine.index.top:
         if isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             root, _, rest = frame.machine.index.resolve(names.dotted(node.func)).partition(".")
             strange = rest and root not in _KNOWN and root not in sys.stdlib_module_names
-            if strange and any(isinstance(part, ast.Name) and RANK.search(part.id) for part in given):
+            told = any(isinstance(part, ast.Name) and RANK.search(part.id) for part in given)
+            if strange and (told or _GROUP.search(rest)):
                 return True
     return False
 

@@ -64,7 +64,8 @@ class DdpSetup(Rule):
     - A fixed id is a hint in a function that takes no rank: each process may see one GPU only.
     - The script imports anything that may make the process group, such as another module of the project.
     - Anything in the file chooses a device: `set_device`, unless that comes after a barrier in the same function,
-      `device_id=`, `CUDA_VISIBLE_DEVICES`, or a function of another file that is called something like `get_device`;
+      `device_id=`, `CUDA_VISIBLE_DEVICES`, or a function of another file that is called something like `get_device`,
+      or makes the process group; the wrapper is given a number that is not known, as in `device_ids=[args.gpu]`;
       the backend may be another than NCCL; or the processes start elsewhere.
 
     ## Fix safety
