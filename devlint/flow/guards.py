@@ -138,7 +138,7 @@ def _called(frame: Frame, node: ast.Call) -> Flag:
     path = frame.machine.index.resolve(names.dotted(node.func))
     if _AVAILABLE.search(path):
         return availability() if path.startswith("torch.cuda.is_av") else Flag(_key(frame, node), accelerated=1)
-    if _AVAILABLE_NAME.search(path):
+    if _AVAILABLE_NAME.search(path) or path.rpartition(".")[2] == "is_cuda":
         return Flag(_key(frame, node), accelerated=1)
     if (
         isinstance(node.func, ast.Attribute)

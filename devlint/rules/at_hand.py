@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint.rules.blocks import blocks_of, statement_of, stores, way
 from devlint.rules.edits import around
-from devlint.rules.origins import held_devices, left_to_default, made_of, sent_to_cuda, words
+from devlint.rules.origins import held_devices, left_to_default, made_of, numbers_of_cuda, sent_to_cuda, words
 from devlint.syntax import walk
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> s
 def _best(source: SourceText, node: ast.AST, devices: Iterable[str]) -> str:
     for text in filter(_DEVICE.fullmatch, devices):
         name, _, rest = text.partition(".")
+        if text in numbers_of_cuda(source.tree if rest else around(source, node)):
+            # which raises without CUDA, as what it would replace does
+            continue
         if text in words(source.tree) or (rest == "device" and _may_be_else(source, node, name)):
             continue
         if _surely_bound(source, node, name):

@@ -42,6 +42,18 @@ def held_devices(around: ast.AST) -> dict[str, frozenset[str]]:
 
 
 @lru_cache(maxsize=4)
+def numbers_of_cuda(around: ast.AST) -> frozenset[str]:
+    """The names that hold the number of a GPU, as CUDA gives it: `device = torch.cuda.current_device()`."""
+    return frozenset(
+        ast.unparse(target)
+        for node in walk(around)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if ast.unparse(node.value.func).endswith("cuda.current_device")
+        for target in node.targets
+    )
+
+
+@lru_cache(maxsize=4)
 def words(tree: ast.AST) -> frozenset[str]:
     """What a file compares with words that are no devices, such as ``self.device == "gpu"``, and keeps all the same."""
     found: set[str] = set()

@@ -204,6 +204,16 @@ def test_the_advice_names_no_device_that_may_come_later() -> None:
     assert finding.help == "create it there: `torch.zeros(..., device=...)`"
 
 
+@pytest.mark.parametrize(("kind", "dtype"), [("Byte", "dtype=torch.uint8, "), ("Float", "")])
+def test_the_advice_for_a_constructor_by_type_keeps_the_type(kind: str, dtype: str) -> None:
+    (finding,) = check(f"import torch\n\ndef f(n, device):\n    return torch.{kind}Tensor(*n, 3).to(device)\n")
+    told = f"{dtype}device=..."
+    assert finding.help == (
+        f"`torch.{kind}Tensor` takes no accelerator: `torch.empty(..., {told})` does, "
+        f"or `torch.tensor(..., {told})` for values"
+    )
+
+
 @pytest.mark.parametrize(
     ("uses", "device"), [("x[:, made.long()]", "x.device"), ("[y[:, made.long()] for y in x]", "...")]
 )

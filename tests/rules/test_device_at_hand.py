@@ -35,6 +35,20 @@ def helps(code: str) -> list[str]:
 @pytest.mark.parametrize(
     "code",
     [
+        # a number that CUDA gives raises without CUDA, as what it would replace does
+        """
+        class Detector:
+            def __init__(self):
+                self.device = torch.cuda.current_device()
+
+            def detect(self, image):
+                return torch.from_numpy(image).cuda()
+        """,
+        """
+        def f(image):
+            device = torch.cuda.current_device()
+            return torch.from_numpy(image).cuda()
+        """,
         # a local of unknown origin may be a batch, or not be bound yet
         """
         def f(data, net):

@@ -80,6 +80,11 @@ def test_the_help_says_which_torch_has_a_young_name_unless_that_is_known() -> No
     assert finding.help == 'use `torch.amp.GradScaler("cuda")`'
     (finding,) = check_source("import torch\nmixed = torch.cuda.amp.autocast()\n")
     assert finding.help == 'use `torch.amp.autocast("cuda")`'
+    code = "import torch\nmodel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2), {})\n"
+    (finding,) = told(code.format("broadcast_buffers=False"), "DVL703")
+    assert finding.help == "use `forward_sync_buffers` (it is there since torch 2.13)"
+    (finding,) = told(code.format("broadcast_buffers=True"), "DVL703")
+    assert finding.help == "leave `broadcast_buffers` out"
 
 
 def test_a_help_that_is_cut_short_still_names_the_device() -> None:
@@ -87,6 +92,13 @@ def test_a_help_that_is_cut_short_still_names_the_device() -> None:
     (finding,) = told(f"import torch\ntorch.cuda.amp.autocast({settings})\n", "DVL701")
     assert finding.help == 'use `torch.amp.autocast("cuda", ...)`'
     assert finding.message.endswith(finding.help)
+
+
+def test_a_fix_that_is_too_long_to_be_shown_is_named() -> None:
+    long = "torch.ones(32, 1, kernel_size, kernel_size).expand(batch, 1, kernel_size, kernel_size).contiguous()"
+    (finding,) = told(f"import torch\ntorch.autograd.Variable({long})\n", "DVL702")
+    assert finding.fix is not None
+    assert finding.fix.message == "Use the tensor itself"
 
 
 @needs_torch

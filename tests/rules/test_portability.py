@@ -120,6 +120,13 @@ def test_an_index_is_left_alone(text: str) -> None:
     assert judged(HardcodedCudaCall, source, site).fix is None
 
 
+@pytest.mark.parametrize("number", ["rank", "config.gpu_ids[0]", "device_id"])
+def test_the_help_for_an_index_keeps_it(number: str) -> None:
+    source, site = cuda(f"x.cuda({number})")
+    chosen = f'torch.device("cuda", {number}) if torch.cuda.is_available() else torch.device("cpu")'
+    assert judged(HardcodedCudaCall, source, site).help == f"choose once, `device = {chosen}`, and use `.to(device)`"
+
+
 @pytest.mark.parametrize("text", ["x.cuda(*rest)", "x.cuda(device, True, f)", "x.cuda(**options)"])
 def test_arguments_that_cannot_be_told_are_left_alone(text: str) -> None:
     source, site = cuda(text, SYMBOL, devices=("device",))

@@ -43,8 +43,9 @@ def report(rule: Rule, site: Mention, topic: Topic) -> Report | None:
 
 
 def _needs(rule: Rule, row: Api) -> str:
-    """The first torch that has the new name, where somebody's may be older: a young one, and nobody has said which."""
-    old = rule.target_torch is not None or row.argument or row.since < _YOUNG
+    """The first torch that has the new name or argument, where somebody's may be older: nobody has said which."""
+    gone = bool(row.argument) and row.kind is not Kind.ARGUMENT
+    old = rule.target_torch is not None or gone or row.since < _YOUNG
     return "" if old else f" (it is there since torch {row.since[0]}.{row.since[1]})"
 
 

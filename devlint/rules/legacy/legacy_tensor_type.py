@@ -175,7 +175,8 @@ class LegacyCudaTensorType(Rule):
         # `x = Variable(x)` would leave `x = x`
         removed = None if found is None else removal(self.source, *found)
         edit = removed or self.replace(call, text)
-        return Fix(f"Use `{edits.short(text, 'the tensor itself')}`", (edit,), applicability)
+        shown = edits.short(text, "")
+        return Fix(f"Use `{shown}`" if shown else "Use the tensor itself", (edit,), applicability)
 
 
 def _is_method(call: ast.Call) -> bool:

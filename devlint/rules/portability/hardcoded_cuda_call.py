@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _OTHERS = re.compile(r"\b(?:torch\.(?:xpu|mps|npu|hpu|mlu|backends\.mps|accelerator)\.|[\"'](?:xpu|mps|npu|hpu|mlu)\b)")
 """How code names the accelerators that are not CUDA's."""
 
-
+_NUMBER = re.compile(r"(?:^|[._])\w*(?:rank|gpus?|ids?|idx|index)(?:\[.*\])?\Z", re.IGNORECASE)
+"""What is the number of a GPU by its name."""
 _FACTS = (Kind.ACCELERATOR, Kind.CPU)
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -113,7 +114,7 @@ class HardcodedCudaCall(Rule):
             message,
             label="CUDA only",
             severity=Severity.INFO if mild else None,
-            help=_help(given or device),
+            help=_help(given or device, site.target_node),
             fix=self._fix(site, given or device, safe) if given or site.target_node is None else None,
         )
 
@@ -181,10 +182,15 @@ def _without_effect(site: Transfer) -> Report:
     )
 
 
-def _help(device: str) -> str:
+def _help(device: str, number: ast.AST | None) -> str:
+    """What to write instead; which of the GPUs it is, where the code has said that."""
     if device:
         return f"use `.to({device})`"
-    return 'choose once, `device = torch.device("cuda" if torch.cuda.is_available() else "cpu")`, and use `.to(device)`'
+    told = "" if number is None else ast.unparse(number)
+    chosen = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+    if _NUMBER.search(told):
+        chosen = f'torch.device("cuda", {told}) if torch.cuda.is_available() else torch.device("cpu")'
+    return f"choose once, `device = {chosen}`, and use `.to(device)`"
 
 
 def _given_device(site: Transfer) -> tuple[str, bool]:

@@ -11,7 +11,7 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import earlier_in_block, way_to
 from devlint.rules.edits import around, in_test, short
-from devlint.rules.transfers.creating import creating, creating_at, made_beside, reads_the_host
+from devlint.rules.transfers.creating import LEGACY, creating, creating_at, made_beside, reads_the_host
 from devlint.sites import Creation, Selection, Site, Step, Transfer
 from devlint.syntax import walk
 from devlint.traces import Traces
@@ -239,9 +239,16 @@ def _advice(made: Creation, device: str, beside: bool) -> str:
     if made.helper:
         return f"hand the device over to `{made.helper}`, for `{name}(..., device=...)`"
     if not name.rpartition(".")[2].islower():
-        return "it takes no accelerator: `torch.tensor(..., device=...)` or `torch.empty(..., device=...)` do"
+        return _typed_advice(name)
     too = ", and what is made beside it too" if beside else ""
     return f"create it there: `{name}(..., device={device})`{too}"
+
+
+def _typed_advice(name: str) -> str:
+    """What to say in the place of a constructor by type: what makes the same, and takes a device."""
+    dtype = LEGACY.get(name.rpartition(".")[2], "")
+    told = f"dtype={dtype}, device=..." if dtype not in ("", "torch.float32") else "device=..."
+    return f"`{name}` takes no accelerator: `torch.empty(..., {told})` does, or `torch.tensor(..., {told})` for values"
 
 
 def _goes_away(site: Transfer) -> bool:

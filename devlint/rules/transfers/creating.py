@@ -41,7 +41,7 @@ _STEPS = (
     | _SCATTERED
     | frozenset("normal_ uniform_ random_ bernoulli_ neg abs exp log sin cos sqrt sum mean pow".split())
 )
-_LEGACY = {
+LEGACY = {
     "Tensor": "", "FloatTensor": "torch.float32", "DoubleTensor": "torch.float64", "HalfTensor": "torch.float16",
     "LongTensor": "torch.int64", "IntTensor": "torch.int32", "ByteTensor": "torch.uint8", "BoolTensor": "torch.bool",
 }  # fmt: skip
@@ -232,7 +232,7 @@ def _takes_dtype(made: Creation, steps: frozenset[str], alike: bool) -> bool:
 def _created(source: SourceText, made: Creation, asked: _Asked) -> str | None:
     """The text of the creation, told the device."""
     name = made.function.rpartition(".")[2]
-    if name in _LEGACY:
+    if name in LEGACY:
         return _typed(source, made.node, name, asked)
     if name not in _MADE:
         return None
@@ -252,7 +252,7 @@ def _typed(source: SourceText, call: ast.Call, name: str, asked: _Asked) -> str 
     if not prefix or call.keywords or not call.args or asked.dtype:
         return None
     given = [source.segment(argument) for argument in call.args]
-    dtype = _LEGACY[name].replace("torch.", f"{prefix}.")
+    dtype = LEGACY[name].replace("torch.", f"{prefix}.")
     if len(call.args) == 1 and isinstance(call.args[0], (ast.List, ast.Tuple)):
         # torch.Tensor makes the default dtype of whatever numbers it is given
         kind = dtype or f"{prefix}.get_default_dtype()"
@@ -280,7 +280,7 @@ def _is_exact(made: Creation) -> bool:
     if name == "arange":
         return all(_is_whole(argument) for argument in arguments)
     literal = all(isinstance(node, _LITERAL) for argument in arguments for node in ast.walk(argument))
-    return name in _FROM_DATA | _LEGACY.keys() and literal and (name != "Tensor" or len(arguments) == 1)
+    return name in _FROM_DATA | LEGACY.keys() and literal and (name != "Tensor" or len(arguments) == 1)
 
 
 _BOUNDS = frozenset({"start", "end", "step", "data"})
