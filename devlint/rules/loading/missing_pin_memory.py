@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import operator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import way_to
-from devlint.rules.edits import code, parsed, with_keyword
+from devlint.rules.edits import around, code, parsed, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely
 from devlint.sites import Load, Site, Step, Transfer
+from devlint.syntax import walk
 from devlint.traces import Traces
 
 _PIN_MEMORY_POSITION = 7
@@ -59,7 +61,8 @@ class MissingPinMemory(Rule):
     - `pin_memory` is given, whatever its value, or may be given through `**kwargs`; a literal `False` is pointed out
       only where the rule is selected.
     - The batches are on an accelerator already: pinning them would raise.
-    - The batches go to `cpu` or `mps`, or are not moved in a loop; one batch that each round copies is DVL202's.
+    - The batches go to `cpu` or `mps`, or are not moved in a loop; one batch that each round copies is DVL202's, and
+      for one that is drawn alone, `next(iter(loader))`, pinning is not worth its thread.
     - The loader leaves the code that can be seen, in a file for TPUs, which uses `torch_xla`, or its samples are
       tensors, or a list, of which it is not known where they are.
     - It has no samples: `DataLoader([])`, which stands in for one.
@@ -116,9 +119,13 @@ class MissingPinMemory(Rule):
         )
 
     def _of_one_batch(self, move: Transfer) -> bool:
-        """Whether one batch is copied again and again, which had better be copied once: of that DVL202 tells."""
+        """Whether it is one batch and no stream of them.
+
+        One that is copied again and again had better be copied once: of that DVL202 tells. For one that is drawn alone,
+        ``next(iter(loader))``, pinning starts a thread, and nothing is ready before it is asked for.
+        """
         loops = [outer for outer, _ in way_to(self.source, move.node) if isinstance(outer, _LOOPS)]
-        return move.invariant and len(loops) == 1
+        return (move.invariant and len(loops) == 1) or _drawn_alone(self.source, move)
 
     @cached_property
     def _for_tpus(self) -> bool:
@@ -143,6 +150,28 @@ class MissingPinMemory(Rule):
         safe = seen and all(released_safely(self, move) for move in waiting)
         message = "Add `pin_memory=True`" + (" and `non_blocking=True`" if released else "")
         return Fix(message, (pinned, *released), Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def _drawn_alone(source: SourceText, move: Transfer) -> bool:
+    """Whether what is moved was last bound to a batch of an iterator that was made for it alone."""
+    node = move.value.node
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return False
+    bound = ((row, value) for row, value in _bindings(around(source, move.node), node.id) if row < node.lineno)
+    last = max(bound, key=operator.itemgetter(0), default=None)
+    return last is not None and last[1] is not None and ast.unparse(last[1]).startswith("next(iter(")
+
+
+def _bindings(around: ast.AST, name: str) -> Iterator[tuple[int, ast.expr | None]]:
+    """The rows in which a name is bound, and to what, or part of what; to items of something in a loop."""
+    for part in walk(around):
+        if isinstance(part, (ast.Assign, ast.For)):
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            stored = (found for target in targets for found in walk(target) if isinstance(found, ast.Name))
+            if any(found.id == name and isinstance(found.ctx, ast.Store) for found in stored):
+                yield part.lineno, part.value if isinstance(part, ast.Assign) else None
 
 
 def _for_those_who_ask(site: Load, moves: list[Transfer]) -> Report:
