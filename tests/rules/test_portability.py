@@ -122,7 +122,7 @@ def test_an_index_is_left_alone(text: str) -> None:
 
 @pytest.mark.parametrize("number", ["rank", "config.gpu_ids[0]", "device_id"])
 def test_the_help_for_an_index_keeps_it(number: str) -> None:
-    source, site = cuda(f"x.cuda({number})")
+    source, site = cuda(f"x.cuda({number})", devices=("device",))
     chosen = f'torch.device("cuda", {number}) if torch.cuda.is_available() else torch.device("cpu")'
     assert judged(HardcodedCudaCall, source, site).help == f"choose once, `device = {chosen}`, and use `.to(device)`"
 

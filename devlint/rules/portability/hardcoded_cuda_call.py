@@ -95,7 +95,9 @@ class HardcodedCudaCall(Rule):
         if _places_what_is_loaded(self.source, site.node):
             yield _of_a_storage(site)
             return
-        device = device_instead_of_cuda(self.source, site.node, site.scope)
+        number = _number_of(site)
+        # which of the GPUs it is says more than a device that happens to be at hand
+        device = "" if number else device_instead_of_cuda(self.source, site.node, site.scope)
         given, safe = _given_device(site)
         if given and _is_number(self.source, site.node, given):
             given = ""
@@ -114,7 +116,7 @@ class HardcodedCudaCall(Rule):
             message,
             label="CUDA only",
             severity=Severity.INFO if mild else None,
-            help=_help(given or device, site.target_node),
+            help=_help(given or device, number),
             fix=self._fix(site, given or device, safe) if given or site.target_node is None else None,
         )
 
@@ -182,14 +184,18 @@ def _without_effect(site: Transfer) -> Report:
     )
 
 
-def _help(device: str, number: ast.AST | None) -> str:
-    """What to write instead; which of the GPUs it is, where the code has said that."""
+def _number_of(site: Transfer) -> str:
+    """Which of the GPUs it is, where the code says so with what is a number by its name."""
+    told = "" if site.target_node is None else ast.unparse(site.target_node)
+    return told if _NUMBER.search(told) else ""
+
+
+def _help(device: str, number: str) -> str:
     if device:
         return f"use `.to({device})`"
-    told = "" if number is None else ast.unparse(number)
     chosen = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")'
-    if _NUMBER.search(told):
-        chosen = f'torch.device("cuda", {told}) if torch.cuda.is_available() else torch.device("cpu")'
+    if number:
+        chosen = f'torch.device("cuda", {number}) if torch.cuda.is_available() else torch.device("cpu")'
     return f"choose once, `device = {chosen}`, and use `.to(device)`"
 
 
