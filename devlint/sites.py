@@ -204,7 +204,8 @@ class Operation(Site):
     branch moves the second and leaves the first, another does it the other way round; "half": the second is moved on
     one path, the first takes its place on the other as it is; "unplaced": the first, which nobody placed, is an input
     of the second, a model that was; "shaped": the first was made in the shape of the second; "generator": numbers are
-    drawn with the first where the second is.  ``sent`` says that the result is moved at once to where no operand is
+    drawn with the first where the second is; "brought": a function of another file made the first, and brings it
+    together with the second, which it is given.  ``sent`` says that the result is moved at once to where no operand is
     known to be.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from devlint.flow import statements
+from devlint.flow import brought, statements
 from devlint.flow.attributes import Attributes
 from devlint.flow.choosing import Choosing
 from devlint.flow.confined import Confined
@@ -117,9 +117,7 @@ def enter(there: Machine, frame: Frame, function: Function, call: Call) -> Value
         if isinstance(value, Stateful):
             here.loaders.sharing.leave(value)
     before = frame.state.heap
-    here.muted += 1
-    result = there.run_call(frame, function, call)
-    here.muted -= 1
+    result = _run(there, frame, function, call)
     if here.index.label:
         return result
     heap = frame.state.heap
@@ -133,3 +131,16 @@ def enter(there: Machine, frame: Frame, function: Function, call: Call) -> Value
         if isinstance(story, tuple) and (result.oid, STORY) not in before:
             heap[(result.oid, STORY)] = (step, *story)
     return derive(frame, call) if isinstance(result, Unknown) else result
+
+
+def _run(there: Machine, frame: Frame, function: Function, call: Call) -> Value:
+    """What the function returns; what it does to its arguments is told of where the file at hand calls it."""
+    here = frame.machine
+    listens = not here.muted and not frame.silent
+    before = here.overheard.begin(there) if listens else None
+    here.muted += 1
+    result = there.run_call(frame, function, call)
+    here.muted -= 1
+    if before is not None:
+        brought.tell(frame, call, function.info.name, here.overheard.end(before))
+    return result

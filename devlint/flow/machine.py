@@ -194,7 +194,7 @@ class Machine:
         if claim and frame.state.bare and not is_despite(site, frame.state):
             return
         if claim:
-            self.overheard.claim(site)
+            self.overheard.claim(site, frame)
         alone = not claim and not isinstance(site, Selection)
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint import device
@@ -19,8 +20,18 @@ from devlint.sites import Forward, Operation, Site
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
     from devlint.flow.index import ClassInfo
+    from devlint.flow.machine import Machine
 
 _DEEPEST = 3
+
+
+@dataclass(slots=True)
+class Listening:
+    """What somebody had heard when somebody else began to listen."""
+
+    heard: list[Operation | Forward] | None
+    machine: Machine | None
+    level: int
 
 
 class Overheard:
@@ -28,20 +39,30 @@ class Overheard:
 
     def __init__(self) -> None:
         self._heard: list[Operation | Forward] | None = None
+        self._machine: Machine | None = None
+        self._level = 0
 
-    def claim(self, site: Site) -> None:
-        """A claim is made."""
-        if self._heard is not None and isinstance(site, (Operation, Forward)):
+    def claim(self, site: Site, frame: Frame) -> None:
+        """A claim is made in a frame."""
+        if self._heard is None or not isinstance(site, (Operation, Forward)):
+            return
+        machine = frame.machine
+        if self._machine is None or (machine is self._machine and machine.muted == self._level and not frame.silent):
             self._heard.append(site)
 
-    def begin(self) -> list[Operation | Forward] | None:
-        """Listen; what was listened to before is returned, and goes on with :meth:`end`."""
-        before, self._heard = self._heard, []
+    def begin(self, machine: Machine | None = None) -> Listening:
+        """Listen, perhaps only to what one machine says of its own file, and not where it merely tries something out.
+
+        What was listened to before is returned, and goes on with :meth:`end`.
+        """
+        before = Listening(self._heard, self._machine, self._level)
+        self._heard, self._machine, self._level = [], machine, machine.muted if machine is not None else 0
         return before
 
-    def end(self, before: list[Operation | Forward] | None) -> list[Operation | Forward]:
+    def end(self, before: Listening) -> list[Operation | Forward]:
         """What was claimed since :meth:`begin`, which had returned ``before``."""
-        heard, self._heard = self._heard or [], before
+        heard = self._heard or []
+        self._heard, self._machine, self._level = before.heard, before.machine, before.level
         return heard
 
 

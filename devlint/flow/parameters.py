@@ -11,7 +11,8 @@ from devlint.flow import literals
 from devlint.flow.evidence import defaults_of, is_device_name, is_numbers
 from devlint.flow.frame import Call, Frame
 from devlint.flow.index import FunctionInfo
-from devlint.flow.values import UNKNOWN, Const, Opaque, Unknown, Value
+from devlint.flow.values import UNKNOWN, Const, Opaque, Tensor, Unknown, Value
+from devlint.immutable import replace
 
 
 @dataclass(slots=True)
@@ -72,10 +73,19 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
             value = slot.unknown
             if slot.accelerator and slot.default is not None:
                 literals.default(frame, info, slot.name, slot.default, slot.accelerator)
+        elif slot.unknown.hint == "tensor" and frame.machine.index.label:
+            value = _shown(value)
         env[slot.name] = value
     for rest in (arguments.vararg, arguments.kwarg):
         if rest is not None:
             env[rest.arg] = Opaque(f"{info.qualname}:{rest.arg}", rest.arg, "", Role.INPUT, rest)
+
+
+def _shown(value: Value) -> Value:
+    """What a call passes to a function of another file, the text of which shows that it takes a tensor."""
+    if isinstance(value, Opaque) and not value.hint:
+        return replace(value, hint="tensor")
+    return replace(value, certain=True) if isinstance(value, Tensor) and not value.certain else value
 
 
 def _default(frame: Frame, default: ast.expr) -> Value:

@@ -22,7 +22,8 @@ class DeviceMismatch(Rule):
     ## What it does
     Follows every tensor and module to where it is used, and reports a module call, an operation, a loss, an index
     or an assignment whose operands are certainly on different devices: on the CPU and on `device`, or on two
-    accelerators. A `torch.Generator` is an operand, too: random numbers are drawn on its device alone. Where of two
+    accelerators. A `torch.Generator` is an operand, too: random numbers are drawn on its device alone. What a function
+    of another file makes on the CPU and brings together with its argument is told of where it is called. Where of two
     parts of a batch one branch moves only the one and another only the other, it is a warning. Those who select the
     rule get hints, too: a tensor that is moved on one path and not on the other, and an input that nobody moves
     although the model and its other inputs are.
@@ -91,6 +92,9 @@ class DeviceMismatch(Rule):
             told = _half_moved if site.kind == "half" else _unplaced
             yield from (told(meeting, site) for meeting in found)
             return
+        if isinstance(site, Operation) and site.kind == "brought":
+            yield from (_brought(meeting, site) for meeting in found)
+            return
         mismatches = [meeting for meeting in found if meeting.creation is None]
         for meeting in mismatches[:1]:
             stray, other = meeting.stray, meeting.other
@@ -117,6 +121,20 @@ class DeviceMismatch(Rule):
             severity=meeting.severity,
             help="move both in every branch",
         )
+
+
+def _brought(meeting: Meeting, site: Operation) -> Report:
+    """A function of another file makes a tensor on the CPU, and this call gives it one that is elsewhere."""
+    stray, other = meeting.stray, meeting.other
+    return Report(
+        site.node,
+        f"`{stray.factory}` in `{site.operator}` creates on the CPU, but {_whereabouts(other, site)}; "
+        f"{_consequence(other)}",
+        label=f"`{site.operator}` brings them together",
+        severity=meeting.severity,
+        steps=(*stray.story, *other.story),
+        help=f"create it in `{site.operator}` on the device of the argument",
+    )
 
 
 def _half_moved(meeting: Meeting, site: Operation) -> Report:
