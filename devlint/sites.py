@@ -289,6 +289,20 @@ class Wrap(Site):
 
 
 @immutable(frozen=True, slots=True)
+class Unforwarded(Site):
+    """An attribute is read from a wrapper for several devices which has none of this name, as its module may have.
+
+    ``text`` is the wrapper as the code names it, ``made`` where it was made, and ``perhaps`` says that there is one on
+    some paths only.
+    """
+
+    wrapper: str
+    text: str
+    made: Step
+    perhaps: bool
+
+
+@immutable(frozen=True, slots=True)
 class Group(Site):
     """A process group is made in a file that chooses no device for its processes, or too late.
 

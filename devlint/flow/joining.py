@@ -49,7 +49,7 @@ def join(first: Value, second: Value, guard: str) -> Value:
         if isinstance(one, Tensor) and is_host(two):
             return replace(one, optional=True)
         if isinstance(one, Module) and one.wraps is not None and (one.wraps is two or one.wraps == two):
-            return replace(one, spread=True, perhaps=True)
+            return replace(one, spread=True, perhaps=(*one.perhaps, guard))
         if isinstance(one, Named) and guard != ITEMS and (is_host(two) or isinstance(two, Unknown)):
             # a module that may fail to be imported is there where it is used
             return one

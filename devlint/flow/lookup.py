@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import distributions, mentions, names, table, whereabouts
+from devlint.flow import distributions, mentions, names, table, whereabouts, wrapping
 from devlint.flow.constructing import told_device
 from devlint.flow.evidence import is_device_name
 from devlint.flow.operations import in_graph
@@ -89,6 +89,10 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
     held = frame.state.heap.get((base.oid, attr))
     if isinstance(held, Value):
         return frame.state.seen(held)
+    if isinstance(base, Module) and base.wraps is not None:
+        wrapping.read(frame, node, base)
+        if attr == "module":
+            return _opaque(frame, node, f"{base.oid}.module", "module")
     if base.cls is not None:
         made = frame.state.heap.get((base.cls.oid, attr)) if isinstance(base, Instance) else None
         if isinstance(made, Tensor) and made.device.kind is Kind.CPU:

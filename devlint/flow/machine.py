@@ -53,7 +53,7 @@ from devlint.flow.waits import Queue
 from devlint.flow.watch import Watch
 from devlint.immutable import replace
 from devlint.placing import HostRead
-from devlint.sites import Forward, Operation, Selection, Site
+from devlint.sites import Forward, Operation, Selection, Site, Unforwarded
 
 _DEEPEST_CALL = 4
 _LONGEST_INLINED = 120
@@ -195,7 +195,7 @@ class Machine:
             return
         if claim:
             self.overheard.claim(site, frame)
-        alone = not claim and not isinstance(site, Selection)
+        alone = not claim and not isinstance(site, Selection | Unforwarded)
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
         self.steps.made(frame, site)

@@ -194,8 +194,8 @@ class Module(Value):
     """Whether its call moves the inputs itself (DataParallel, DDP with device ids, managed models)."""
     wraps: Value | None = field(default=None, compare=False)
     """What it was made of, where it is a wrapper for several devices."""
-    perhaps: bool = False
-    """Whether it was wrapped on one path only."""
+    perhaps: tuple[str, ...] = ()
+    """The conditions under which it was wrapped, or was not, if it was on one path only."""
     empty: bool = False
     """Whether it is known to have been made without a parameter, a buffer or another module."""
 

@@ -13,7 +13,7 @@ from devlint.flow import names
 from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value, identity
 from devlint.immutable import replace
-from devlint.sites import Step, Wrap
+from devlint.sites import Step, Unforwarded, Wrap
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -26,6 +26,22 @@ _OWN = frozenset(
     require_backward_grad_sync require_forward_param_sync gradient_as_bucket_view process_group""".split()
 )
 """Attributes of the wrappers themselves."""
+OF_WRAPPERS = _OWN | frozenset(
+    """T_destination add_module apply batched_grad_copy bfloat16 broadcast_bucket_size bucket_bytes_cap
+    bucket_bytes_cap_default bucket_bytes_cap_list buffer_hook buffers call_super_init children compile cpu cuda
+    ddp_join_enabled device device_mesh device_type double dump_patches eval extra_repr float forward
+    forward_sync_buffers gather get_buffer get_extra_state get_parameter get_submodule half ipu
+    is_multi_device_module join join_device join_hook join_process_group load_state_dict mixed_precision modules
+    modules_buffers modules_params mtia named_buffers named_children named_module_buffers named_modules
+    named_parameters no_sync parallel_apply parameters parameters_to_ignore reducer register_backward_hook
+    register_buffer register_comm_hook register_forward_hook register_forward_pre_hook register_full_backward_hook
+    register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
+    register_module register_parameter register_state_dict_post_hook register_state_dict_pre_hook replicate
+    requires_grad_ scatter set_extra_state set_submodule share_memory skip_all_reduce_unused_params src_device_obj
+    state_dict to to_empty to_kwargs train type use_side_stream_for_tensor_copies will_sync_module_buffers xpu
+    zero_grad""".split()
+)
+"""What one of them has besides, as a module or by itself: of no other name does it ask the module inside."""
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([.\w]+)", re.MULTILINE)
 _KNOWN = frozenset("torch torchvision torchaudio numpy PIL tqdm matplotlib scipy sklearn pandas cv2 yaml".split())
 """Packages, besides Python's own, that set up no process group."""
@@ -95,6 +111,30 @@ def attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
         wrapped = replace(wrapped, attached=Step(target, f"`{target.attr}` is set on the wrapper here"))
         frame.state.heap[(base.oid, WRAPPED)] = wrapped
         frame.emit(wrapped)
+
+
+def read(frame: Frame, node: ast.Attribute, base: Module) -> None:
+    """An attribute of a wrapper is read, which hands none on to the module inside."""
+    if node.attr in OF_WRAPPERS or node.attr.startswith("_") or base.path not in WRAPPERS:
+        return
+    wrapped = frame.state.heap.get((base.oid, WRAPPED))
+    # under `n > 1` it was wrapped, and this is under `n == 1`
+    subjects = [guard.partition(" ")[0] for guard in base.perhaps]
+    settled = any(subject in fact for fact in frame.state.facts for subject in subjects)
+    if not isinstance(wrapped, Wrap) or settled or frame.tried or frame.shim or _adds(frame, node.attr):
+        return
+    made = Step(wrapped.node, "it is wrapped here")
+    frame.emit(Unforwarded(node, frame.scope(), base.path, frame.machine.text(node.value), made, bool(base.perhaps)))
+
+
+def _adds(frame: Frame, name: str) -> bool:
+    """Whether the file itself may give a wrapper an attribute, or teach it to look for one.
+
+    What the methods of a class give ``self``, they give the module inside.
+    """
+    text = frame.machine.text_of_file
+    given = re.search(rf"(?<!\bself)\.{name}\s*(?::[^=\n]+)?=[^=]", text)
+    return given is not None or "__getattr__" in text or "setattr(" in text
 
 
 def grouped(text: str) -> bool | None:

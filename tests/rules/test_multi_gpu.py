@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 
 import pytest
+import torch
 
 from devlint.check.engine import check_source
 from devlint.check.source import Source
 from devlint.config import Config, Selection
 from devlint.finding import Severity
+from devlint.flow.wrapping import OF_WRAPPERS
 from devlint.rules.base import Report
 from devlint.rules.multi_gpu.data_parallel import DataParallel
 from devlint.sites import Scope, Wrap
@@ -77,3 +81,11 @@ def test_who_is_given_a_wrapper_with_an_attribute_has_to_look_behind_it(use: str
     (finding,) = check_source(text, config=Config(selections=(Selection(select=("DVL502",)),)))
     assert "before it is wrapped" in finding.help
     assert ("who is given the wrapper" in finding.help) is told
+
+
+@pytest.mark.parametrize("wrapper", [torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel])
+def test_what_a_wrapper_has_is_known(wrapper: type[torch.nn.Module]) -> None:
+    kept = re.findall(r"\bself\.([a-z]\w*)(?:, self\.\w+)*\s*(?::[^=\n]+)?=[^=]", inspect.getsource(wrapper))
+    public = {name for name in (*dir(wrapper), *kept) if not name.startswith("_")}
+    assert {"module", "device_ids", "state_dict"} <= public
+    assert public <= OF_WRAPPERS

@@ -10,13 +10,15 @@ from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
-from devlint.sites import Group, Site, Step, Wrap
+from devlint.sites import Group, Site, Step, Unforwarded, Wrap
 from devlint.syntax import walk
 from devlint.traces import Traces
 
 _WRAPPER = "torch.nn.parallel.DistributedDataParallel"
 _LOOKS_ON = frozenset({"callable", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
 """Functions of Python that read no attribute of what they are given, or ask for one."""
+_ASKS = frozenset({"getattr", "hasattr", "isinstance", "type"})
+"""Functions of Python that tell a wrapper from a module, or what has an attribute from what has none."""
 _RANKS = frozenset({"rank", "local_rank", "gpu", "gpu_id"})
 
 
@@ -26,14 +28,18 @@ class DdpSetup(Rule):
     ## What it does
     Reports `DistributedDataParallel` with several `device_ids`, with `device_ids` and a module on the CPU, with a
     device that is the same one in every process, with a module that is moved after it was wrapped, and in a script that
-    makes no process group; and processes that meet at a barrier before each has chosen its device. As a hint,
-    attributes that are set on the wrapper, and NCCL process groups in a script that never says which GPU is a process's
+    makes no process group; and processes that meet at a barrier before each has chosen its device. Also what is read
+    from the wrapper, or from a `DataParallel`, and can only be the module's: `model.encode(x)`. As a hint, attributes
+    that are set on the wrapper, and NCCL process groups in a script that never says which GPU is a process's
     own. In an audit also ranks that used one GPU together.
 
     ## Why it matters
     Each process serves one GPU, on which its module has to be before it is wrapped: wrapping looks at the parameters
     and prepares their communication. Several ids, or parameters on the CPU, raise a `ValueError`. If every process
     takes GPU 0, NCCL refuses to work, and any other backend works on one GPU while the others are idle.
+
+    A wrapper hands on its call to the module, and no other attribute: `model.encode` raises an `AttributeError`, and
+    only where there are several GPUs if it is only wrapped there.
 
     A process that has chosen no device uses GPU 0 for whatever names none: `barrier`, the collectives of objects,
     `empty_cache`. NCCL then meets several processes on one GPU, and they hang or raise "Duplicate GPU detected".
@@ -60,6 +66,9 @@ class DdpSetup(Rule):
     - `device_ids` is left out or `None`, as for a module on the CPU or on several devices.
     - Where the module is is not known.
     - An attribute that is set on the wrapper is read there, in the same function, which hands the wrapper to nobody.
+    - An attribute is read from a wrapper, but the function asks what it is (`isinstance`, `hasattr`), or handles that
+      it may be missing, or is on a path where the module may not be wrapped; or the file says `__getattr__` or
+      `setattr`, or gives anything an attribute of this name.
     - In an audit, processes that each see a GPU of their own as `cuda:0`, by `CUDA_VISIBLE_DEVICES`.
     - A fixed id is a hint in a function that takes no rank: each process may see one GPU only.
     - The script imports anything that may make the process group, such as another module of the project.
@@ -81,13 +90,15 @@ class DdpSetup(Rule):
     name = "ddp-setup"
     severity = Severity.ERROR
     observed = True
-    sites = (Wrap, Group)
+    sites = (Wrap, Group, Unforwarded)
     proof = Traces(left=(traces.WRAPPER,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """One report, about the gravest that is wrong."""
         if isinstance(site, Group):
             yield from self._ungrounded(site)
+        elif isinstance(site, Unforwarded):
+            yield from self._unforwarded(site)
         elif isinstance(site, Wrap) and site.wrapper == _WRAPPER:
             yield from self._wrapped(site)
 
@@ -107,6 +118,30 @@ class DdpSetup(Rule):
             yield self._shared(site, site.fixed)
         elif site.attached is not None:
             yield from self._extended(site, site.attached)
+
+    def _unforwarded(self, site: Unforwarded) -> Iterable[Report]:
+        """A report where an attribute is read that only the module inside can have."""
+        if site.scope.handler or not isinstance(site.node, ast.Attribute) or self._told_apart(site.node):
+            return
+        name, attribute = site.wrapper.rpartition(".")[2], site.node.attr
+        verb, inside = ("may be", f'getattr({site.text}, "module", {site.text})') if site.perhaps else ("is", "")
+        yield Report(
+            site.node,
+            f"`{site.text}` {verb} a `{name}`, which has no `{attribute}`: this raises an `AttributeError`",
+            label="only the module inside can have it",
+            severity=Severity.WARNING if site.perhaps else None,
+            steps=(site.made,),
+            help=f"read it from the module inside: `{inside or site.text + '.module'}.{attribute}`",
+        )
+
+    def _told_apart(self, read: ast.Attribute) -> bool:
+        """Whether the function asks what the wrapper is, or has, or puts the module in its place."""
+        around = function_at(self.source, read) or self.source.tree
+        # what an object keeps, any of its methods may exchange
+        places = walk(around) if isinstance(read.value, ast.Name) else walk(self.source.tree)
+        return any(_unwraps(part, ast.unparse(read.value)) for part in places) or any(
+            _asks(part, ast.unparse(read.value)) for part in walk(around)
+        )
 
     def _extended(self, site: Wrap, attached: Step) -> Iterable[Report]:
         """A hint where an attribute is set on the wrapper, and not only for the function itself."""
@@ -163,6 +198,21 @@ class DdpSetup(Rule):
         severity = Severity.WARNING if taken & _RANKS else Severity.INFO
         message = "every process takes the same GPU: which one does not depend on the rank"
         return _report(site, message, "`device_ids=[local_rank]` gives each process its own", severity, (fixed,))
+
+
+def _asks(part: ast.AST, wrapper: str) -> bool:
+    """Whether code asks what something is, or has."""
+    if not isinstance(part, ast.Call) or not isinstance(part.func, ast.Name) or part.func.id not in _ASKS:
+        return False
+    return bool(part.args) and ast.unparse(part.args[0]) == wrapper
+
+
+def _unwraps(part: ast.AST, wrapper: str) -> bool:
+    """Whether the module inside takes the place of its wrapper."""
+    if not isinstance(part, ast.Assign) or not any(ast.unparse(target) == wrapper for target in part.targets):
+        return False
+    inside = (node for node in walk(part.value) if isinstance(node, ast.Attribute) and node.attr == "module")
+    return any(ast.unparse(node.value) == wrapper for node in inside)
 
 
 def _reads(part: ast.AST, target: ast.Attribute) -> bool:

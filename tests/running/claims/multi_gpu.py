@@ -75,6 +75,8 @@ def _set_up(finding: Finding, run: Run) -> str | None:
         return _raises_value_error(finding, run, "Default process group has not been initialized")
     if "moved after it was wrapped" in message:
         return None if run.value == 0 else f"{run.value} buckets of gradients were sent round"
+    if "which has no" in message:
+        return _raises_value_error(finding, run, "object has no attribute")
     if "an attribute is set" in message:
         return _unseen(finding, run)
     if "before each has chosen its device" in message:
