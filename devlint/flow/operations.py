@@ -102,7 +102,7 @@ def is_tensor(value: Value) -> bool:
 def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterable[Met]) -> bool:
     """Tensors that need one device: a site where two of them surely have two.
 
-    True where they surely fail.
+    True where they surely fail; not where a condition says that all is on the CPU.
     """
     met = [(where, value, role, frame.state.settled(as_tensor(value).device)) for where, value, role in tensors]
     if len(met) < 2:
@@ -125,7 +125,7 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
         frame.emit(Operation(node, frame.scope(), operator, kind, operands, sent))
     else:
         shaped.met(frame, node, operator, met)
-    return clash
+    return clash and not frame.state.bare
 
 
 def strays(frame: Frame, inputs: Iterable[Met], place: Device, module: Value) -> list[Met]:
