@@ -219,13 +219,13 @@ class Operation(Site):
 class Attribute(Site):
     """A tensor or a module kept in a plain attribute of a module, which ``Module.to()`` does not move.
 
-    ``kind`` is "tensor" or "module", ``container`` the type that holds it ("list", "tuple", "dict"), empty where it
-    stands alone.  ``uses`` are the places where it meets the module's inputs or is moved to them; ``kept`` says that
-    some use assigns the moved tensor back to the attribute.  ``registered`` says that its parameters are known to
-    the module, or to an optimizer, in some other way; ``beside`` is where the module is.  ``open``: unknown bases;
-    ``follows`` says of such a class that it does as modules do: ``__init__`` calls that of the bases, and a method puts
-    the attribute where a tensor is that it is given.  ``copies`` are the calls that copy it to where the inputs are,
-    each with the name of the method.
+    ``kind`` is "tensor", "distribution" or "module", ``container`` the type that holds it ("list", "tuple", "dict"),
+    empty where it stands alone.  ``uses`` are the places where it meets the module's inputs or is moved to them;
+    ``kept`` says that some use assigns the moved tensor back to the attribute.  ``registered`` says that its
+    parameters are known to the module, or to an optimizer, in some other way; ``beside`` is where the module is.
+    ``open``: unknown bases; ``follows`` says of such a class that it does as modules do: ``__init__`` calls that of
+    the bases, and a method puts the attribute where a tensor is that it is given.  ``copies`` are the calls that copy
+    it to where the inputs are, each with the name of the method.
     """
 
     owner: str

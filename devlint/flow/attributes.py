@@ -23,6 +23,7 @@ class _Kept:
     name: str
     value: Operand
     scope: Scope
+    kind: str = "tensor"
     uses: dict[ast.AST, Step] = field(default_factory=dict)
     copies: dict[ast.AST, str] = field(default_factory=dict)
     moved: bool = False
@@ -38,10 +39,10 @@ class Attributes:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], _Kept] = {}
 
-    def declare(self, frame: Frame, node: ast.expr, value: Tensor, name: str) -> None:
+    def declare(self, frame: Frame, node: ast.expr, value: Tensor, name: str, kind: str) -> None:
         """``__init__`` keeps ``value`` under ``name`` without registering it."""
         owner = frame.owner.name if frame.owner else ""
-        kept = _Kept(owner, name, frame.operand(node, value), frame.scope())
+        kept = _Kept(owner, name, frame.operand(node, value), frame.scope(), kind)
         kept.open = bool(frame.owner and frame.owner.is_open)
         kept.chained = kept.open and bool(frame.info and _calls_base(frame.info.nodes))
         self._known.setdefault((owner, name), kept)
@@ -84,7 +85,7 @@ class Attributes:
                 uses = tuple(sorted(kept.uses.values(), key=lambda step: getattr(step.node, "lineno", 0)))
                 yield Attribute(
                     kept.value.node, kept.scope, kept.owner, kept.name, kept.value, uses, kept.moved, kept.kept,
-                    open=kept.open, follows=kept.follows, copies=tuple(kept.copies.items()),
+                    kept.kind, open=kept.open, follows=kept.follows, copies=tuple(kept.copies.items()),
                 )  # fmt: skip
 
     def _find(self, value: Value) -> _Kept | None:

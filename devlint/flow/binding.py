@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind
-from devlint.flow import literals, names, overrides, parts, wrapping
+from devlint.flow import distributions, literals, names, overrides, parts, wrapping
 from devlint.flow.evidence import is_device_name
 from devlint.flow.indexing import assign_item
 from devlint.flow.iteration import part_of
@@ -24,6 +25,7 @@ from devlint.flow.values import (
     Named,
     Opaque,
     Sequence,
+    Stateful,
     Tensor,
     Unknown,
     Value,
@@ -117,8 +119,8 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     if isinstance(value, Const):
         value = named_device(frame, target.attr, value, node)
     mine = base.text == "self" if isinstance(base, Module) else isinstance(base, Instance) and base.cls.is_open
-    if isinstance(value, Tensor) and mine and frame.info is not None:
-        value = _kept_tensor(frame, target, value, node)
+    if mine and frame.info is not None:
+        value = _kept_by_module(frame, target, value, node)
     if isinstance(value, Tensor) and isinstance(base, Instance) and value.device.kind is Kind.CPU:
         value = _kept_by_object(frame, target, value, node)
     if isinstance(value, (Sequence, Mapping)) and isinstance(base, Module) and base.text == "self":
@@ -159,7 +161,24 @@ def _kept_by_object(frame: Frame, target: ast.Attribute, value: Tensor, node: as
     return replace(value, kept=Step(node, f"`self.{target.attr}` is kept here, on the CPU")) if built else value
 
 
-def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:
+def _kept_by_module(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> Value:
+    """What a module keeps as an attribute."""
+    if isinstance(value, Tensor):
+        return _kept_tensor(frame, target, value, node)
+    is_one = isinstance(value, Stateful) and distributions.is_one(value)
+    return _kept_distribution(frame, target, value, node) if is_one and isinstance(value, Stateful) else value
+
+
+def _kept_distribution(frame: Frame, target: ast.Attribute, value: Stateful, node: ast.AST) -> Stateful:
+    """A distribution that a module keeps: it is made of new tensors, and not of parameters, which it may hold."""
+    held = as_tensor(value.tensors[0])
+    given_others = re.search(rf"self\.{target.attr}\.\w+\s*=[^=]", frame.machine.text_of_file) is not None
+    if frame.owner is None or frame.owner.is_open or held.factory_node is None or given_others:
+        return value
+    return replace(value, tensors=(_kept_tensor(frame, target, held, node, "distribution"),))
+
+
+def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST, kind: str = "tensor") -> Tensor:
     """A tensor that a module keeps: a parameter or buffer moves with it, anything else stays behind."""
     if value.buffer or frame.info is None or frame.owner is None or not isinstance(node, ast.expr):
         return value
@@ -172,5 +191,5 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
         return value
     step = Step(node, f"`self.{target.attr}` is kept here, unregistered")
     kept = replace(value, attribute=step, attribute_of=(frame.owner.key, target.attr))
-    frame.machine.attributes.declare(frame, node, kept, target.attr)
+    frame.machine.attributes.declare(frame, node, kept, target.attr, kind)
     return kept

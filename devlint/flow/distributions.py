@@ -60,6 +60,11 @@ def is_one(value: object) -> bool:
     return isinstance(value, Stateful) and value.path.startswith(ROOT) and bool(value.tensors)
 
 
+def is_kept(value: Value) -> bool:
+    """Whether a distribution is kept by a module, which does not move what it holds."""
+    return isinstance(value, Stateful) and as_tensor(value.tensors[0]).attribute is not None
+
+
 def function(frame: Frame, call: Call, path: str) -> Value:
     """A call of something in ``torch.distributions``."""
     if path in _DIVERGENCE:

@@ -21,6 +21,7 @@ from devlint.flow.choosing import Choosing
 from devlint.flow.confined import Confined
 from devlint.flow.consulted import Project, changes_default
 from devlint.flow.crossing import scrubbed_heap
+from devlint.flow.distributions import is_kept
 from devlint.flow.distributions import is_one as is_distribution
 from devlint.flow.frame import Call, Frame, at_hand, is_device
 from devlint.flow.groups import Groups
@@ -313,8 +314,8 @@ class Machine:
             if key[0] != oid or not isinstance(held, Value):
                 continue
             change = info.changed.get(key[1], "")
-            # whether the parameters of a distribution went with the module hangs on how they are kept
-            stale = info.is_module and is_distribution(held)
+            # of a distribution that was not seen to be kept, nothing says where its parameters are by then
+            stale = info.is_module and is_distribution(held) and not is_kept(held)
             if stale or (change in ("assigned", "filled") and not survives(info, key[1], held, change)):
                 del heap[key]
                 continue

@@ -36,12 +36,12 @@ class UnregisteredTensor(Rule):
     """A tensor in a plain attribute of a module is not moved by `Module.to()`.
 
     ## What it does
-    Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the
-    module's inputs, or copy it to their device on every call. Where a call keeps the moved tensor in the attribute,
-    it is a hint; so it is, for those who select the rule, for an argument of `__init__` that is annotated as a tensor
-    and kept so, in a class whose base is not seen and which looks like a module, and for an own `to()`, `cuda()` or
-    `cpu()` that keeps its arguments in the module, or passes them on there: a module that contains this one does not
-    call it.
+    Reports `self.mask = torch.ones(...)` in an `nn.Module` whose other methods combine `self.mask` with the module's
+    inputs, or copy it to their device on every call, and a distribution made of such tensors. Where a call keeps the
+    moved tensor in the attribute, it is a hint; so it is, for those who select the rule, for an argument of
+    `__init__` that is annotated as a tensor and kept so, in a class whose base is not seen and which looks like a
+    module, and for an own `to()`, `cuda()` or `cpu()` that keeps its arguments in the module, or passes them on
+    there: a module that contains this one does not call it.
 
     ## Why it matters
     `Module.to()`, `.cuda()` and `.half()` move parameters, buffers and submodules; a plain tensor stays on the CPU
@@ -79,6 +79,7 @@ class UnregisteredTensor(Rule):
 
     ## When it stays silent
     - The attribute never meets the module's inputs, or it is a parameter, a buffer or a module.
+    - A distribution is made of parameters or buffers, or of numbers, or its attributes are assigned by hand.
     - The tensor is 0-dim, is not on the CPU, or is assigned in `forward`, as a state or a cache.
     - The class moves the attribute itself, in its own `_apply`, `to` or `cuda`; only the first is always called.
     - The class is not an `nn.Module`, or is a LightningModule that sets it in a hook.
@@ -107,6 +108,8 @@ class UnregisteredTensor(Rule):
             yield _left_to_the_caller(site)
         if isinstance(site, Attribute) and site.kind == "given":
             yield _stays_with_the_maker(site)
+        if isinstance(site, Attribute) and site.kind == "distribution":
+            yield from _drawn_on_the_host(site)
         if not isinstance(site, Attribute) or site.kind != "tensor" or not site.uses:
             return
         if site.open:
@@ -226,6 +229,21 @@ def _stays_with_the_maker(site: Attribute) -> Report:
         steps=site.uses,
         help=_help(site),
         asked=True,
+    )
+
+
+def _drawn_on_the_host(site: Attribute) -> Iterable[Report]:
+    """A distribution stays where it was made, with its parameters: it is no part of the module, whatever they are."""
+    device = site.value.device
+    if site.moved or not site.uses or device.kind is not Kind.CPU or site.value.many is not True:
+        return
+    yield Report(
+        site.value.node,
+        f"`self.{site.name}` is no part of the module, and `{site.owner}.to()` does not move its parameters: "
+        "they stay on the CPU and meet the inputs there",
+        label="a distribution, which holds tensors",
+        steps=site.uses,
+        help="register its parameters as buffers, and make the distribution of them where it is used",
     )
 
 

@@ -119,6 +119,18 @@ def stray(finding: Finding, run: Run) -> str | None:
     return None if any(re.match(pattern, text) for pattern in expected) else text
 
 
+def left_with_it(finding: Finding, run: Run) -> str | None:
+    """What a distribution holds is on the CPU when it meets the accelerator."""
+    held = [
+        tensor for value in run.seen(run.node(finding)) for tensor in vars(getattr(value, "base_dist", value)).values()
+    ]
+    places = devices_of(held)
+    if places != {"cpu"}:
+        return f"it is on {places}"
+    text = run.failure.text if run.failure else "nothing was raised"
+    return None if any(re.match(pattern, text) for pattern in MISMATCHES) else text
+
+
 def passed_over(finding: Finding, run: Run) -> str | None:
     """The module was moved, and its own move was not called."""
     match = re.match(r"a module that contains this `(\w+)`", finding.message)
@@ -204,7 +216,10 @@ CLAIMS: dict[str, Claim | Unobservable] = {
         stray,
         watches=itself_or_receiver,
         causal=True,
-        others={"moves it without calling": Claim(passed_over, watches=itself)},
+        others={
+            "moves it without calling": Claim(passed_over, watches=itself),
+            "is no part of the module": Claim(left_with_it, watches=itself, ends="|".join(MISMATCHES)),
+        },
     ),
     "DVL114": Claim(managed, watches=itself, ends="|".join(MISMATCHES)),
     "DVL105": Claim(left_behind, absent=strangers),
