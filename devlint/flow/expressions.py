@@ -195,9 +195,7 @@ def operate(
 
 
 def _operate_other(left: Value, right: Value) -> Value:
-    tensors = [
-        value for value in (left, right) if isinstance(value, Opaque) and (value.hint == "tensor" or value.near.known)
-    ]
+    tensors = operations.reckoned_with(left, right)
     if tensors:
         return (
             replace(as_tensor(tensors[0]), many=None, certain=True)

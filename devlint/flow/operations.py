@@ -11,7 +11,18 @@ from devlint.device import Device, Kind, Role
 from devlint.flow import memory, names, shaped
 from devlint.flow.attributes import lives_with_inputs
 from devlint.flow.evidence import sent_later
-from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Value, as_tensor, placement, surely_tensor
+from devlint.flow.values import (
+    ARRAY,
+    UNKNOWN,
+    Batches,
+    Opaque,
+    Stateful,
+    Tensor,
+    Value,
+    as_tensor,
+    placement,
+    surely_tensor,
+)
 from devlint.immutable import replace
 from devlint.sites import Operand, Operation
 
@@ -35,6 +46,16 @@ def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[M
     made = memory.separate(blend(*(met[1] for met in tensors)))
     result = ranked(operator, made, [as_tensor(value) for _, value, _ in operands])
     return stranded(result) if clash else result
+
+
+def reckoned_with(*operands: Value) -> list[Opaque]:
+    """Those of two operands that are tensors, if the code is right: beside an array of NumPy, what is known to be one."""
+    array = any(isinstance(value, Stateful) and value.path == ARRAY for value in operands)
+    return [
+        value
+        for value in operands
+        if isinstance(value, Opaque) and (value.hint == "tensor" or (value.near.known and not array))
+    ]
 
 
 def written(met: Met) -> Met:
