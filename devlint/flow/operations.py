@@ -49,7 +49,7 @@ def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[M
 
 
 def reckoned_with(*operands: Value) -> list[Opaque]:
-    """Those of two operands that are tensors, if the code is right: beside an array of NumPy, what is known to be one."""
+    """Those of two operands that are tensors, if the code is right: beside an array, only what is known to be one."""
     array = any(isinstance(value, Stateful) and value.path == ARRAY for value in operands)
     return [
         value

@@ -225,3 +225,13 @@ def test_the_advice_names_no_device_that_an_index_meets_later(uses: str, device:
     )
     (finding,) = check(text)
     assert finding.help == f"create it there: `torch.arange(..., device={device})`"
+
+
+def test_a_device_is_called_what_the_code_calls_it_there() -> None:
+    (finding,) = check(
+        "import torch\n\nclass Grid:\n    def __init__(self, steps, device):\n"
+        "        self.steps = torch.ones(steps, device=device)\n\n    def made(self, n):\n"
+        "        d = self.steps.device\n        return torch.arange(n).to(d)\n"
+    )
+    assert finding.message.endswith("to be copied to `d`")
+    assert finding.help == "create it there: `torch.arange(..., device=d)`"

@@ -477,3 +477,10 @@ def test_what_is_asked_before_does_not_fail() -> None:
         "`task.cuda(self.device)` takes CUDA devices only, so that has to be asked first: "
         "`.to(self.device)` takes them all"
     )
+
+
+def test_a_tensor_that_goes_where_another_one_is_gets_its_device() -> None:
+    code = "import torch\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n    if x.is_cuda:\n        {0} = {0}.cuda()\n"
+    helps = [[found.help for found in check_source(code.format(name)) if found.code == "DVL601"] for name in "yx"]
+    assert helps[0] == ["use `.to(x.device)`"]
+    assert "x.device" not in str(helps[1])

@@ -12,7 +12,7 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import Report, Rule, SourceText
-from devlint.rules.blocks import function_at, way_to
+from devlint.rules.blocks import function_at, stores, way_to
 from devlint.sites import Site, Transfer
 from devlint.syntax import walk
 
@@ -97,7 +97,7 @@ class HardcodedCudaCall(Rule):
             return
         number = _number_of(site)
         # which of the GPUs it is says more than a device that happens to be at hand
-        device = "" if number else device_instead_of_cuda(self.source, site.node, site.scope)
+        device = "" if number else self._device(site)
         given, safe = _given_device(site)
         if given and _is_number(self.source, site.node, given):
             given = ""
@@ -119,6 +119,10 @@ class HardcodedCudaCall(Rule):
             help=_help(given or device, number),
             fix=self._fix(site, given or device, safe) if given or site.target_node is None else None,
         )
+
+    def _device(self, site: Transfer) -> str:
+        """What to say instead: the device of a tensor that was asked whether it is on CUDA, or one at hand."""
+        return _beside(self.source, site.node) or device_instead_of_cuda(self.source, site.node, site.scope)
 
     def _for_cuda_alone(self, site: Transfer) -> bool:
         """Whether code that runs where CUDA is has no need of others: it is about CUDA, or serves them elsewhere."""
@@ -148,6 +152,16 @@ class HardcodedCudaCall(Rule):
 def _is_there(site: Transfer) -> bool:
     """Whether without CUDA the code does not come here."""
     return site.scope.guarded or site.scope.required
+
+
+def _beside(source: SourceText, node: ast.AST) -> str:
+    """The device of another tensor, where the code moves there if that one is on CUDA: ``if x.is_cuda: y.cuda()``."""
+    for outer, inner in way_to(source, node):
+        asked = outer.test if isinstance(outer, ast.If) and inner in outer.body else None
+        if isinstance(asked, ast.Attribute) and asked.attr == "is_cuda" and isinstance(asked.value, ast.Name):
+            name = asked.value.id
+            return f"{name}.device" if name not in stores(outer) else ""
+    return ""
 
 
 def _places_what_is_loaded(source: SourceText, node: ast.AST) -> bool:

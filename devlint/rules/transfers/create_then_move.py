@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from devlint import traces
+from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import earlier_in_block, way_to
@@ -147,7 +148,9 @@ class CreateThenMove(Rule):
             return str(site.target)
         if _is_like_another(site):
             return f"the device of `{text}`"
-        return f"`{text}`" if text.endswith("device") else str(site.target)
+        # what a device is called elsewhere, such as in the constructor, says nothing here
+        said = site.target is not None and site.target.kind is Kind.SYMBOL and site.target.role is Role.DEVICE
+        return f"`{text}`" if text.endswith("device") or (said and site.plain) else str(site.target)
 
     def _spelled(self, site: Transfer) -> str:
         """The device that the move names, as it may be named where the tensor is created."""
@@ -155,7 +158,7 @@ class CreateThenMove(Rule):
         text = short(self.source.segment(node), "") if isinstance(node, (ast.Name, ast.Attribute)) else ""
         if text and _is_like_another(site):
             return f"{text}.device, dtype={text}.dtype"
-        return text if site.plain and text.endswith("device") else "..."
+        return text if site.plain and text else "..."
 
     def _seeded(self, made: Creation) -> bool:
         """Whether torch is seeded for what is drawn: on the CPU, the numbers are the same on every machine."""
