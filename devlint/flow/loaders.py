@@ -142,9 +142,16 @@ class Loaders:
         given = tuple(values)
         self.escape(given)
         if method in _MANAGERS:
-            for value in given:
-                for known in self._known(value.oids) if isinstance(value, Loader) else ():
+            self._manage(given)
+
+    def _manage(self, values: Iterable[Value]) -> None:
+        """A framework takes care of the loaders among values, and of one beside what it is to be trained with."""
+        for value in values:
+            if isinstance(value, Loader):
+                for known in self._known(value.oids):
                     known.managed = True
+            elif isinstance(value, Sequence) and not all(isinstance(item, Loader) for item in value.items or ()):
+                self._manage(value.items or ())
 
     def sites(self, samples: Samples) -> Iterator[Load]:
         """A site for each loader whose batches are the code's own business."""
