@@ -422,26 +422,3 @@ class Literal(Site):
     text: str
     role: str
     revised: bool = False
-
-
-_OF_TESTS = ("_test.py", "_tests.py")
-"""How the names of files of tests end."""
-_FOLDERS = frozenset({"test", "tests"})
-"""The folders in which tests, and what helps them, are kept."""
-
-
-def is_test_file(filename: str) -> bool:
-    """Whether a file is one of tests by its name: then the ``test`` of every :class:`Scope` in it holds."""
-    name = filename.replace("\\", "/").rpartition("/")[2]
-    return name == "conftest.py" or name.endswith(_OF_TESTS) or (name.endswith(".py") and name.startswith("test_"))
-
-
-def is_of_tests(filename: str) -> bool:
-    """Whether a file belongs to tests: it is one by its name, or helps those in its folder, or in one around it.
-
-    Of an absolute path only the last folder counts, since what is around it need not belong to the project.
-    """
-    path = filename.replace("\\", "/")
-    folders = path.split("/")[:-1]
-    around = folders if folders and folders[0] and path[1:2] != ":" else folders[-1:]
-    return not _FOLDERS.isdisjoint(around) or is_test_file(filename)

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from devlint.sites import Site, is_test_file
+from devlint.of_tests import is_test_file
+from devlint.sites import Site
 
 if TYPE_CHECKING:
     from devlint.flow.consulted import Project
@@ -22,6 +23,6 @@ def analyze(tree: ast.Module, text: str, filename: str = "", project: Project | 
     from devlint.flow import dissolving
     from devlint.flow.machine import Machine
 
-    machine = Machine(tree, text, is_test_file(filename), project)
+    machine = Machine(tree, text, is_test_file(filename, text), project)
     yield from machine.run()
     dissolving.machine(machine)

@@ -13,10 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
+from devlint.of_tests import is_of_tests
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import in_format
 from devlint.rules.comments import loses_comments
-from devlint.sites import is_of_tests
 
 if TYPE_CHECKING:
     from devlint.check.project import Surroundings
@@ -108,7 +108,8 @@ def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST
         help=report.help,
         fix=_applicable(source, report.fix),
         # what it costs in a test, or where else that could run, hardly matters to most
-        asked=report.asked or (severity is Severity.INFO and (is_of_tests(source.filename) or not rule.hints)),
+        asked=report.asked
+        or (severity is Severity.INFO and (is_of_tests(source.filename, source.text) or not rule.hints)),
     )
 
 

@@ -97,3 +97,13 @@ def test_hints_about_a_file_of_tests_are_for_those_who_ask(name: str) -> None:
 def test_hints_about_other_files_are_for_all() -> None:
     for name in ("sums.py", "contests/sums.py", "/of/somebody/tests/project/sums.py", "C:/tests/project/sums.py"):
         assert ("DVL203", "info") in told(OF_A_TEST, name=name)
+
+
+@pytest.mark.parametrize("line", ["from torch.autograd import Function, gradcheck", "import pytest"])
+def test_what_a_file_imports_may_say_that_it_is_one_of_tests(line: str) -> None:
+    """Seen beside the CUDA kernels of Deformable-DETR: `ops/test.py`, which looks at their gradients."""
+    text = "import torch\n{}\n\ndef same():\n    x = torch.rand(3, 3).cuda()\n    return (x - x).abs().max() < 1e-7\n"
+    assert {code for code, _ in told(text.format(""))} == {"DVL203", "DVL601"}
+    assert told(text.format(line)) == []
+    assert told(text.format(line), Selection(("DVL601",))) == [("DVL601", "info")]
+    assert told(text.format("import pytest_check")) == told(text.format(""))
