@@ -12,9 +12,17 @@ _NEED_CUDA = frozenset(
 """Libraries for the accelerators that `torch.cuda` stands for, by the names that are imported."""
 
 
-def needs_cuda(nodes: Iterable[ast.AST]) -> bool:
-    """Whether an import is among ``nodes`` without which the code does nothing, and with which it needs CUDA."""
-    return any(name.partition(".")[0] in _NEED_CUDA for node in nodes for name in _imported(node))
+_ALONE = _NEED_CUDA - {"triton"}
+"""Those that are written for nothing else: kernels of triton run on other accelerators, too, if the rest does."""
+
+
+def needs_cuda(nodes: Iterable[ast.AST], alone: bool = False) -> bool:
+    """Whether an import is among ``nodes`` without which the code does nothing, and with which it needs CUDA.
+
+    ``alone`` asks for those for which nothing but CUDA will ever do.
+    """
+    wanted = _ALONE if alone else _NEED_CUDA
+    return any(name.partition(".")[0] in wanted for node in nodes for name in _imported(node))
 
 
 def _imported(node: ast.AST) -> list[str]:

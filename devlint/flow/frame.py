@@ -233,8 +233,8 @@ class Frame:
 
     def _knows_cuda_alone(self) -> bool:
         """Whether what is imported needs CUDA, or what has been asked for does."""
-        imported = self.machine.index.dedicated or (self.info is not None and self.info.dedicated)
-        return imported or any(holds and key.endswith(_NCCL) for key, holds in self.state.facts.items())
+        asked = any(holds and key.endswith(_NCCL) for key, holds in self.state.facts.items())
+        return asked or self.machine.index.bound
 
     def devices(self) -> tuple[str, ...]:
         """The device expressions at hand, as many as anybody would choose from: names first, then what ``self`` has."""

@@ -307,6 +307,7 @@ class Index:
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
         self.dedicated = dedicated.needs_cuda(tree.body)
+        self.bound = self.dedicated and dedicated.needs_cuda(tree.body, alone=True)
         self._star = False
         self.star_modules: list[str] = []
         self.rebound = rebound(text)

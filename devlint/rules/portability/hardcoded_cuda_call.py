@@ -60,8 +60,8 @@ class HardcodedCudaCall(Rule):
     - Inside functions that are a `.cuda()` themselves, such as `cuda`, `to`, `_apply` or `move_to_cuda`.
     - Where the code runs only if CUDA is available, and the function speaks of other accelerators, too: of `torch.xpu`;
       or the function, class or file is about CUDA by its name, such as `cuda_solver.py`.
-    - The function, or the top level of the file, imports a library that needs CUDA itself, such as `tensorrt`; or the
-      code runs only if the backend is NCCL.
+    - The top level of the file imports a library that is for CUDA alone, such as `tensorrt`; or the code runs only if
+      the backend is NCCL.
     - The receiver is known to be something else than a tensor or a module.
     - It is an info only where the code runs only if CUDA is available, after a call that raises without CUDA, such as
       `torch.cuda.set_device(rank)`, and in tests; and of a module that is known to hold nothing, such as a loss without
