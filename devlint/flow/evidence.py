@@ -91,7 +91,8 @@ def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
     if forward and len(arguments.args) > 1:
         first = arguments.args[1]
         said = _container_said(first)
-        open_ = first.arg not in found and (not said or "Tensor" in said) and _is_read(info, first.arg)
+        open_ = first.arg not in found and (not said or "Tensor" in said) and not is_device_name(first.arg)
+        open_ = open_ and not _has_value(arguments, first.arg) and _is_read(info, first.arg)
         if open_ and not _is_container(info.nodes, first.arg):
             # of a batch of unknown size nobody names the samples
             found[first.arg] = "tensors" if said or _is_unpacked(info, first.arg) else "tensor"
@@ -148,6 +149,12 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
         found = {p.arg: d for p, d in zip(parameters[-len(arguments.defaults) :], arguments.defaults, strict=True)}
     found.update({p.arg: d for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None})
     return found
+
+
+def _has_value(arguments: ast.arguments, name: str) -> bool:
+    """Whether a parameter has a default that is something."""
+    default = defaults_of(arguments).get(name)
+    return default is not None and not (isinstance(default, ast.Constant) and default.value is None)
 
 
 def is_numbers(node: ast.expr | None) -> bool:

@@ -21,7 +21,7 @@ from devlint.check.notebooks.reading import read, written
 from devlint.check.notebooks.script import Script
 from devlint.config import OUTPUT_FORMATS
 from devlint.finding import Span
-from tests.notebooks import cell, notebook, sources
+from tests.notebooks import cell, document, notebook, sources
 from tests.test_cli import ROOT, run
 
 IMPORTS = "import torch\nfrom torch import nn"
@@ -67,6 +67,15 @@ class TestFindings:
         assert run(".").stdout == "No problems in 2 files.\n"
         named = run("r.ipynb")
         assert (named.exit_code, named.stderr) == (2, "error: r.ipynb: its cells are in julia, not in Python\n")
+
+    def test_a_version_or_a_language_that_is_not_said_is_what_it_is_everywhere(self) -> None:
+        said = document(IMPORTS, X, Y, MISMATCH)
+        spec = {"kernelspec": {"language": "python"}, "language_info": {"name": "plaintext"}}
+        for bare in ({"cells": said["cells"]}, {"cells": said["cells"], "metadata": spec}):
+            found = check_source(json.dumps(bare).encode(), "a.ipynb")
+            assert "DVL101" in [finding.code for finding in found]
+        spec["kernelspec"]["language"] = "julia"
+        assert read(json.dumps({"cells": [], "metadata": spec}).encode()).language == "julia"
 
     def test_a_cell_that_is_no_python_costs_only_itself(self) -> None:
         assert mismatches(IMPORTS, X, Y, "a = 1\nx = x.cuda(\n", MISMATCH) == [
@@ -380,6 +389,7 @@ class TestNarrowing:
             "1:1: DVL900 not a notebook: not valid JSON: Expecting value",
         ),
         (b"{}", "1:1: DVL900 not a notebook: it has no nbformat"),
+        (b'{"nbformat": "4", "cells": []}', "1:1: DVL900 not a notebook: it has no nbformat"),
         (b'{"nbformat": 4}', "1:1: DVL900 not a notebook: it has no cells"),
         (b'{"nbformat": 4, "cells": [1]}', "1:1: DVL900 not a notebook: a cell is no object"),
         (b'{"nbformat": 4, "cells": [{}]}', "1:1: DVL900 not a notebook: cell 1 has no source"),

@@ -235,3 +235,21 @@ def test_a_device_is_called_what_the_code_calls_it_there() -> None:
     )
     assert finding.message.endswith("to be copied to `d`")
     assert finding.help == "create it there: `torch.arange(..., device=d)`"
+
+
+@pytest.mark.parametrize("parameter", ["device", "device=choose()", "where=choose()", "device=None"])
+def test_what_a_module_is_told_about_devices_is_no_tensor(parameter: str) -> None:
+    text = f"""
+    import torch
+    from torch import nn
+
+    def choose(): return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    class Simple(nn.Module):
+        def forward(self, {parameter}):
+            return torch.ones(1).to({parameter.partition("=")[0]})
+    """
+    for finding in check(textwrap.dedent(text)):
+        assert finding.fix is not None
+        assert "device.device" not in apply(text, finding.fix.edits)
+        assert "the device of" not in finding.message

@@ -22,6 +22,8 @@ _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2
 _DECODER = JSONDecoder()
 _OLDEST = 4
 _PYTHON = frozenset({"python", "ipython", "python3"})
+_NO_LANGUAGE = "plaintext"
+"""What an editor writes of a language that it does not know."""
 
 
 class NotebookError(Exception):
@@ -164,7 +166,8 @@ class _Reader:
                 f"the notebook is of format {version}, and only 4 is read; "
                 "`jupyter nbconvert --to notebook --inplace` brings it up to date"
             )
-        if not isinstance(version, int) or cells is None:
+        # some tools leave the version out, and write cells as format 4 has them; the formats before it have none
+        if cells is None or not isinstance(found.get("nbformat", _OLDEST), int):
             raise NotebookError(f"not a notebook: it has no {'cells' if isinstance(version, int) else 'nbformat'}")
         return Notebook(raw, self._mark, cells, _language(found.get("metadata")))
 
@@ -254,7 +257,7 @@ def _language(metadata: object) -> str:
         return ""
     for table, key in (("language_info", "name"), ("kernelspec", "language")):
         held = metadata.get(table)
-        if isinstance(held, dict) and isinstance(held.get(key), str):
+        if isinstance(held, dict) and isinstance(held.get(key), str) and held[key] != _NO_LANGUAGE:
             return str(held[key]).lower()
     return ""
 
