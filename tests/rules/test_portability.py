@@ -447,29 +447,6 @@ def test_a_comparison_that_is_moved_is_quoted_with_its_brackets() -> None:
     assert judged(HardcodedCudaCall, source, site).message.startswith("`(x > 0).cuda()` fails")
 
 
-OWN_STATE = """
-import torch
-
-class Sampler:
-    def load(self, path):
-        self.load_state_dict(torch.load(path))
-
-    def load_state_dict(self, state):
-        self.count = state["count"].clone()
-"""
-
-
-def test_a_state_that_no_module_takes_may_be_wanted_where_it_was() -> None:
-    """Seen in TorchRL: what is no module copies its state to nowhere."""
-    (own,) = [found for found in check_source(OWN_STATE) if found.code == "DVL604"]
-    (module,) = check_source(OWN_STATE.replace("Sampler", "Net(torch.nn.Module)"))
-    assert own.fix is not None
-    assert own.fix.applicability is Applicability.UNSAFE
-    assert own.help == 'add `map_location="cpu"`'
-    assert module.fix is not None
-    assert module.fix.applicability is Applicability.SAFE
-
-
 def test_what_is_asked_before_does_not_fail() -> None:
     """Seen in torchdrug."""
     source, site = cuda("task.cuda(self.device)", device.symbol("f:self.device", "self.device"), guarded=True)

@@ -10,8 +10,7 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule, SourceText
-from devlint.rules.blocks import statement_of
-from devlint.rules.portability.restoring import only_restored
+from devlint.rules.portability.restoring import names_of, only_restored, replaces_moved, sampled
 from devlint.sites import ApiCall, Site
 
 # The functions, each with the position of map_location among its parameters.
@@ -63,8 +62,9 @@ class LoadWithoutMapLocation(Rule):
     ## Fix safety
     `map_location="cpu"` is safe where the result is only given to `load_state_dict`, which copies the values to
     wherever the parameters are (unless it is told to keep what it gets, `assign=True`). Elsewhere the fix is unsafe,
-    and names the device at hand if there is one, but for what is only saved again: what follows may count on the
-    tensors being on the GPU.
+    and names the device at hand if there is one, but for what is only saved again, or becomes a data set: what follows
+    may count on the tensors being on the GPU. So it may beside `load_state_dict`, if another item of the checkpoint
+    takes the place of a tensor that was moved there.
 
     ## References
     - [torch.load](https://docs.pytorch.org/docs/stable/generated/torch.load.html)
@@ -90,7 +90,8 @@ class LoadWithoutMapLocation(Rule):
         used = _uses(self.source, site.node)
         saved = bool(used) and all(name.rpartition(".")[2] == "save" for name in used)
         # what is only written to a file again had better not depend on the machine
-        device = "" if state or saved else device_at_hand(self.source, site.node, site.scope)
+        stays = saved or (state and not replaces_moved(self.source, site.node)) or sampled(self.source, site.node)
+        device = "" if stays else device_at_hand(self.source, site.node, site.scope)
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
         mild = site.purpose == "dataset" or site.function != "torch.load" or _from_here(self.source, site.node)
@@ -105,7 +106,7 @@ class LoadWithoutMapLocation(Rule):
             label="goes to the device that the file names",
             severity=Severity.INFO if mild or edits.in_test(self.source, site.scope) else None,
             help=f"add `map_location={place}`"
-            + (": `load_state_dict` copies the values to the parameters' device" if state else ""),
+            + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
             fix=None if nothing else self._fix(site, place, Applicability.SAFE if safe else Applicability.UNSAFE),
         )
 
@@ -121,9 +122,7 @@ class LoadWithoutMapLocation(Rule):
 
 def _uses(source: SourceText, node: ast.AST) -> set[str]:
     """What the function does with the result of a call: the methods that it calls, and what it hands it to."""
-    found = statement_of(source, node)
-    targets = found[0].targets if found is not None and isinstance(found[0], ast.Assign) else []
-    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    names = names_of(source, node)
 
     def is_it(part: ast.AST) -> bool:
         return part is node or (isinstance(part, ast.Name) and part.id in names)

@@ -7,14 +7,18 @@ import re
 from enum import Enum
 
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import Way, way_to
+from devlint.rules.blocks import Way, statement_of, way_to
 from devlint.rules.edits import around
+from devlint.rules.origins import made_of
+from devlint.syntax import walk
 
 _NUMBER = re.compile(
     r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
 )
 """Items of a checkpoint that hold no tensors."""
 _ASKING = frozenset({"len", "print", "isinstance", "type"})
+_MOVES = frozenset({"to", "cuda"})
+_DATA = re.compile(r"(?:Dataset|DataLoader)$")
 _LOGGING = frozenset({"debug", "info", "warning", "error"})
 
 
@@ -43,6 +47,39 @@ def only_restored(source: SourceText, call: ast.AST) -> bool:
             if isinstance(node, ast.Name) and node.id in fresh and isinstance(node.ctx, ast.Load)
         )
     return True
+
+
+def replaces_moved(source: SourceText, call: ast.AST) -> bool:
+    """Whether something in what ``call`` returns takes the place of a tensor that the function has moved."""
+    names, function = names_of(source, call), around(source, call)
+    placed: set[str] = set()
+    taken: set[str] = set()
+    for node in walk(function) if names else ():
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            value, target = node.value, node.targets[0].id
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+                placed.add(target)
+            elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name) and value.value.id in names:
+                taken.add(target)
+    return not placed.isdisjoint(taken)
+
+
+def sampled(source: SourceText, call: ast.AST) -> bool:
+    """Whether what ``call`` returns, or something in it, goes into a data set or its loader."""
+    names, function = names_of(source, call), around(source, call)
+    return any(
+        isinstance(node, ast.Call)
+        and _DATA.search(ast.unparse(node.func))
+        and any(not names.isdisjoint(made_of(given, function)) for given in node.args)
+        for node in (walk(function) if names else ())
+    )
+
+
+def names_of(source: SourceText, call: ast.AST) -> set[str]:
+    """The names that are given what a call returns."""
+    found = statement_of(source, call)
+    targets = found[0].targets if found is not None and isinstance(found[0], ast.Assign) else []
+    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _end(way: Way) -> tuple[_End, list[ast.expr]]:

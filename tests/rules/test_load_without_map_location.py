@@ -1,0 +1,63 @@
+"""Where DVL604 wants a checkpoint to go, and how safe that is."""
+
+from __future__ import annotations
+
+import pytest
+
+from devlint.check.engine import check_source
+from devlint.finding import Applicability
+
+OWN_STATE = """
+import torch
+
+class Sampler:
+    def load(self, path):
+        self.load_state_dict(torch.load(path))
+
+    def load_state_dict(self, state):
+        self.count = state["count"].clone()
+"""
+
+
+def test_a_state_that_no_module_takes_may_be_wanted_where_it_was() -> None:
+    """Seen in TorchRL: what is no module copies its state to nowhere."""
+    (own,) = [found for found in check_source(OWN_STATE) if found.code == "DVL604"]
+    (module,) = check_source(OWN_STATE.replace("Sampler", "Net(torch.nn.Module)"))
+    assert own.fix is not None
+    assert own.fix.applicability is Applicability.UNSAFE
+    assert own.help == 'add `map_location="cpu"`'
+    assert module.fix is not None
+    assert module.fix.applicability is Applicability.SAFE
+
+
+RESUMED = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+def save(net, path):
+    torch.save(net.state_dict(), path)
+
+def f(net, path, device):
+    points = torch.zeros(9, 2).to(device)
+    state = torch.load(path)
+    BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        # seen in torchdiffeq: what was moved is taken from the checkpoint as it comes
+        ("net.load_state_dict(state['net']); points = state['points']; net(points)", "device"),
+        ("net.load_state_dict(state['net']); net(points); return state['epoch']", '"cpu"'),
+        # seen in ogb: what workers read and a loader copies in batches has to stay on the host
+        ("rows, kinds = state['x'], state['y']; return TensorDataset(rows[1:], kinds[1:])", '"cpu"'),
+        ("return DataLoader(state)", '"cpu"'),
+        ("return net(state['x'])", "device"),
+    ],
+)
+def test_a_load_goes_where_it_is_used(body: str, place: str) -> None:
+    (found,) = [
+        found for found in check_source(RESUMED.replace("BODY", body.replace("; ", "\n    "))) if found.code == "DVL604"
+    ]
+    assert found.help.partition(":")[0] == f"add `map_location={place}`"
