@@ -34,6 +34,8 @@ CALLS: frozenset[str] = _OBJECTS | _CHOOSE | {_INIT, _BARRIER}
 """The functions that are looked at: those of ``torch.distributed`` and those that choose a process's device."""
 _SET_UP = re.compile(r"(?<!cuda\.)\b((?:get|set|set_?up|init|initialize|select|choose|prepare)_devices?)\(")
 """The name of a function which may well make the device that it returns the current one."""
+_ALONE = re.compile(r"""^[ \t]*(?:os\.)?environ\[["']WORLD_SIZE["']\] *= *["']1["']""", re.MULTILINE)
+"""Where a file says to itself how many processes there are: this one."""
 _ENTRY = re.compile(r"""^if\s+__name__\s*==|mp\.spawn\(|multiprocessing\.spawn\(""", re.MULTILINE)
 
 
@@ -82,8 +84,7 @@ class Groups:
                 # NCCL needs CUDA
                 frame.state.required = True
             name = backend.value if isinstance(backend, Const) and isinstance(backend.value, str) else ""
-            if call.argument(3, "world_size") != Const(1):
-                # a group of one has nobody to share a device with
+            if not self._is_alone(call):
                 self._made.setdefault(call.node, _Made(call.node, frame.scope(), name, frame.info))
         elif self._waits is None and not _names_device(call):
             self._waits = Step(call.node, "this uses the current device")
@@ -97,7 +98,8 @@ class Groups:
         if path == _INIT:
             backend = call.argument(0, "backend")
             nccl = isinstance(backend, Const) and str(backend.value).lower() == "nccl"
-            if order is None and nccl and not call.open and "device_id" not in call.keywords:
+            told = call.open or "device_id" in call.keywords
+            if order is None and nccl and not told and not self._is_alone(call):
                 self._order[root.info] = _Order(call.node)
         elif path in _CHOOSE:
             if order is not None and order.waits is not None and frame is root:
@@ -113,6 +115,11 @@ class Groups:
             met = Step(waits, "this uses the current device")
             late = Step(call.node, "the process chooses its device here")
             self._late.setdefault(waits, Group(order.node, frame.scope(), "nccl", None, met, True, late))
+
+    def _is_alone(self, call: Call) -> bool:
+        """Whether a group is one of a single process, which has nobody to share a device with."""
+        size = call.argument(3, "world_size")
+        return size == Const(1) or (size is None and not call.open and _ALONE.search(self._text) is not None)
 
     def ranked(self, frame: Frame, node: ast.AST, index: Value) -> None:
         """A device is named whose index differs from process to process."""
