@@ -204,7 +204,17 @@ def _cares(info: ClassInfo) -> bool:
     if any(info.method(name) is not None for name in _OWN_WAYS):
         return True
     called = (names.dotted(node.func) for node in info.calls)
-    return any(name.rpartition(".")[2] in _REGISTERS for name in called)
+    return any(name.rpartition(".")[2] in _REGISTERS for name in called) or any(map(_registers_for_another, info.calls))
+
+
+def _registers_for_another(call: ast.Call) -> bool:
+    """Whether a call gives another module than ``self`` a parameter or a buffer by name: those of modules in a list."""
+    method = call.func
+    return (
+        isinstance(method, ast.Attribute)
+        and method.attr in ("register_parameter", "register_buffer")
+        and not (isinstance(method.value, ast.Name) and method.value.id == "self")
+    )
 
 
 @functools.lru_cache(maxsize=1)

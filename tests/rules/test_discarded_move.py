@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from devlint import device
+from devlint.check.engine import check_source
 from devlint.check.source import Source
 from devlint.finding import Applicability
 from devlint.rules.base import Report
@@ -154,3 +155,26 @@ def test_what_is_no_part_of_a_module_can_be_assigned(loop: str) -> None:
     assert isinstance(source, Source)
     (report,) = judged(text.removesuffix("    f(p)\n"), target=None, loop=source.tree.body[0])
     assert report.help == "assign the result: `p = p.to(torch.half)`"
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        ("to", "move its data, which keeps the parameter or the buffer itself: `param.data = param.data.to(device)`"),
+        ("place", "move the module, which moves its parameters in place: `self.to(device)`"),
+    ],
+)
+def test_a_module_that_is_being_moved_is_not_asked_to_move_itself(method: str, told: str) -> None:
+    """Seen in torchrec, whose `to` moves what it has one by one."""
+    text = f"""
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def {method}(self, device):
+        for param in self.parameters():
+            param.to(device)
+        return self
+"""
+    (found,) = [found for found in check_source(text) if found.code == "DVL102"]
+    assert found.help == told
