@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Kind
 from devlint.flow import misuse, names
-from devlint.flow.evidence import is_device_name
+from devlint.flow.evidence import defaults_of, is_device_name
 from devlint.sites import Literal
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _is_meant(frame: Frame, node: ast.Constant) -> bool:
                 return True
         elif isinstance(outer, (ast.Tuple, ast.List, ast.Set)):
             made = [_spoken(part) for part in outer.elts if isinstance(part, ast.Call)]
-            if node in made and any(isinstance(part, ast.Constant) and part.value == "cpu" for part in made):
+            if node in made and any(map(_is_cpu, made)):
                 return True
     return False
 
@@ -94,6 +94,15 @@ def _makes(literal: ast.Constant, given: ast.expr) -> bool:
 def _spoken(made: ast.expr) -> ast.expr | None:
     """What a device is made of, as far as that can be seen: the first argument of a call."""
     return made.args[0] if isinstance(made, ast.Call) and made.args else None
+
+
+def _said(made: ast.expr) -> ast.expr | None:
+    """A device as it is written, or what one is made of."""
+    return made if isinstance(made, ast.Constant) else _spoken(made)
+
+
+def _is_cpu(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cpu"
 
 
 def _needs_cuda(frame: Frame, call: ast.Call) -> bool:
@@ -153,6 +162,10 @@ def _revised(frame: Frame, node: ast.Constant) -> bool:
 def _beside_cpu(frame: Frame, node: ast.Constant) -> bool:
     """Whether the other side of a branch gives the CPU to what is given an accelerator here: somebody can choose."""
     for branch in frame.inside:
+        if isinstance(branch, ast.IfExp):
+            sides = branch.body, branch.orelse
+            if any(_makes(node, side) for side in sides) and any(map(_is_cpu, map(_said, sides))):
+                return True
         if not isinstance(branch, ast.If) or not branch.lineno <= node.lineno <= (branch.end_lineno or 0):
             continue
         for side, rest in ((branch.body, branch.orelse), (branch.orelse, branch.body)):
@@ -167,17 +180,39 @@ def _is_default(frame: Frame, node: ast.Constant) -> bool:
     if frame.info is None:
         return False
     parameters = {parameter.arg for parameter in frame.info.parameters}
-    branches = (inner for inner in frame.info.nodes if isinstance(inner, ast.If))
-    return any(_for_none(branch.test) in parameters & _given(branch.body, node) for branch in branches)
+    optional = {name for name, value in defaults_of(frame.info.node.args).items() if _is_none(value)}
+    return any(
+        _for_none(inner.test) in parameters & _given(inner.body, node)
+        if isinstance(inner, ast.If)
+        else _lacking(inner, node) in optional
+        for inner in frame.info.nodes
+    )
+
+
+def _lacking(expression: ast.AST, literal: ast.Constant) -> str:
+    """The name that a literal stands in for where that is nothing, as in `name or literal`; empty where it is none."""
+    asked, instead = None, None
+    if isinstance(expression, ast.BoolOp) and isinstance(expression.op, ast.Or) and len(expression.values) == 2:
+        asked, instead = expression.values
+    elif isinstance(expression, ast.IfExp):
+        asked, instead = expression.test, expression.orelse
+        if _for_none(asked):
+            return _for_none(asked) if _makes(literal, expression.body) else ""
+        if isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.IsNot) and _is_none(asked.comparators[0]):
+            asked = asked.left
+    named = isinstance(asked, ast.Name) and instead is not None and _makes(literal, instead)
+    return asked.id if named and isinstance(asked, ast.Name) else ""
 
 
 def _for_none(test: ast.expr) -> str:
     """The name of which a test asks whether it is ``None``, empty where it asks anything else."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is) or len(test.ops) != 1:
         return ""
-    right = test.comparators[0]
-    nothing = isinstance(right, ast.Constant) and right.value is None
-    return test.left.id if nothing and isinstance(test.left, ast.Name) else ""
+    return test.left.id if _is_none(test.comparators[0]) and isinstance(test.left, ast.Name) else ""
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _flat(body: list[ast.stmt]) -> list[ast.stmt]:
