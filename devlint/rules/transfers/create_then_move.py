@@ -24,6 +24,7 @@ _DRAWS = re.compile(r"rand\w*|normal|bernoulli|multinomial|poisson")
 """Functions that draw random numbers."""
 _NAMED = re.compile(r"[A-Za-z_][\w.]*")
 _LACKED = re.compile(r"not hasattr\(self, '(\w+)'\)|\bself\.(\w+) is None|not in self\.(\w+)")
+_HAD = re.compile(r"(?<!not )\bhasattr\(self, '(\w+)'\)|\bself\.(\w+) is not None|(?<!not )\bin self\.(\w+)")
 _SEED = re.compile(r"^(?:torch\.)?(?:manual_seed|seed_everything|set_seed)$")
 
 
@@ -193,23 +194,23 @@ class CreateThenMove(Rule):
 
     def _kept(self, site: Transfer) -> bool:
         """Whether the copy is made on first use only: under a test for what it then becomes an attribute of `self`."""
-        return any(
-            isinstance(outer, ast.If)
-            and inner in outer.body
-            and any(_keeps(outer, name) for name in _lacked(outer.test))
-            for outer, inner in way_to(self.source, site.node)
-        )
+        for outer, inner in way_to(self.source, site.node):
+            if isinstance(outer, ast.If):
+                missing = inner in outer.body
+                names = _asked(_LACKED if missing else _HAD, outer.test)
+                if any(_keeps(outer.body if missing else outer.orelse, name) for name in names):
+                    return True
+        return False
 
 
-def _lacked(test: ast.expr) -> list[str]:
-    """The attributes of `self` that a condition asks for and finds missing."""
-    found = _LACKED.finditer(ast.unparse(test))
-    return [name for match in found for name in match.groups() if name]
+def _asked(pattern: re.Pattern[str], test: ast.expr) -> list[str]:
+    """The attributes of `self` that a condition asks for."""
+    return [name for match in pattern.finditer(ast.unparse(test)) for name in match.groups() if name]
 
 
-def _keeps(branch: ast.If, name: str) -> bool:
-    """Whether a branch gives `self` an attribute, or something in it."""
-    for node in (node for statement in branch.body for node in ast.walk(statement)):
+def _keeps(block: list[ast.stmt], name: str) -> bool:
+    """Whether a block gives `self` an attribute, or something in it."""
+    for node in (node for statement in block for node in ast.walk(statement)):
         if isinstance(node, ast.Call):
             named = any(isinstance(part, ast.Constant) and part.value == name for part in node.args)
         else:
