@@ -96,12 +96,13 @@ _MEMORY_COUNTERS = tuple(
     for module in ("", "memory.")
 )
 
+_HOW_BUILT = "it says how torch was built; whether it can be used, `torch.{}.is_available()`"
 _BUILT = tuple(
-    Api(f"torch.{old}", Kind.EXPRESSION, f"torch.backends.{new}()", (2, 0), deprecated=(2, 0), safe=True)
-    for old, new in (
-        ("has_cuda", "cuda.is_built"),
-        ("has_cudnn", "cudnn.is_available"),
-        ("has_mps", "mps.is_built"),
+    Api(f"torch.{old}", Kind.EXPRESSION, f"torch.backends.{new}()", (2, 0), deprecated=(2, 0), safe=True, note=note)
+    for old, new, note in (
+        ("has_cuda", "cuda.is_built", _HOW_BUILT.format("cuda")),
+        ("has_cudnn", "cudnn.is_available", ""),
+        ("has_mps", "mps.is_built", _HOW_BUILT.format("backends.mps")),
     )
 )
 

@@ -75,16 +75,30 @@ def test_fix(before: str, after: str) -> None:
 def test_the_help_says_which_torch_has_a_young_name_unless_that_is_known() -> None:
     text = "import torch\nscaler = torch.cuda.amp.GradScaler()\n"
     (finding,) = check_source(text)
-    assert finding.help == 'use `torch.amp.GradScaler("cuda")` (it is there since torch 2.3)'
+    assert finding.help == 'use `torch.amp.GradScaler("cuda")` (there since torch 2.3)'
     (finding,) = check_source(text, config=Config(target_torch=(2, 5)))
     assert finding.help == 'use `torch.amp.GradScaler("cuda")`'
     (finding,) = check_source("import torch\nmixed = torch.cuda.amp.autocast()\n")
     assert finding.help == 'use `torch.amp.autocast("cuda")`'
     code = "import torch\nmodel = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2), {})\n"
     (finding,) = told(code.format("broadcast_buffers=False"), "DVL703")
-    assert finding.help == "use `forward_sync_buffers` (it is there since torch 2.13)"
+    assert finding.help == "use `forward_sync_buffers` (there since torch 2.13)"
     (finding,) = told(code.format("broadcast_buffers=True"), "DVL703")
     assert finding.help == "leave `broadcast_buffers` out"
+
+
+def test_a_young_argument_is_young_too() -> None:
+    """Seen in torchrec."""
+    wrap = "torch.nn.parallel.DistributedDataParallel(net, broadcast_buffers=False)"
+    (finding,) = told(f"import torch\n{wrap}\n", "DVL703")
+    assert finding.help == "use `forward_sync_buffers` (there since torch 2.13)"
+
+
+def test_how_torch_was_built_is_not_whether_there_is_a_gpu() -> None:
+    """Seen in neuraloperator, which chooses a device by it."""
+    (finding,) = told("import torch\nif torch.has_cuda:\n    device = 'cuda'\n", "DVL703")
+    assert finding.message.endswith("it says how torch was built; whether it can be used, `torch.cuda.is_available()`")
+    assert finding.help == "use `torch.backends.cuda.is_built()` (there since torch 2.0)"
 
 
 def test_a_help_that_is_cut_short_still_names_the_device() -> None:

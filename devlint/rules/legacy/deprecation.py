@@ -46,7 +46,7 @@ def _needs(rule: Rule, row: Api) -> str:
     """The first torch that has the new name or argument, where somebody's may be older: nobody has said which."""
     gone = bool(row.argument) and row.kind is not Kind.ARGUMENT
     old = rule.target_torch is not None or gone or row.since < _YOUNG
-    return "" if old else f" (it is there since torch {row.since[0]}.{row.since[1]})"
+    return "" if old else f" (there since torch {row.since[0]}.{row.since[1]})"
 
 
 def _named_only(site: Mention, row: Api) -> str:
