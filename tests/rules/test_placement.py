@@ -376,3 +376,30 @@ class Table(nn.Module):
 """
     (finding,) = check(text, "DVL104")
     assert finding.related[0].label == "moved here"
+
+
+CODES = """
+import torch
+from torch import nn
+
+class Codes(nn.Module):
+    def __init__(self, values):
+        super().__init__()
+        self.register_buffer("values", values)
+
+    def _look_up(self, found):
+        mapped = found.clone()
+        for i in range(3):
+            row = self.values[i, :4]
+            mapped[..., i] = row[found[..., i].long()]
+        return mapped
+
+    def sample(self, n):
+        return self._look_up(torch.zeros(n, 3))
+"""
+
+
+def test_advice_names_nothing_that_only_another_function_knows() -> None:
+    """Seen in sbi."""
+    (found,) = [found for found in check_source(CODES) if found.code == "DVL103"]
+    assert found.help == "create it on the module's device, such as `next(self.parameters()).device`"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from devlint.device import Role
 from devlint.rules.placement.meeting import MODULE, Meeting, shown
 
 _WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
@@ -32,6 +33,9 @@ def can_be_told(factory: str, node: ast.AST | None) -> bool:
 
 def advice(meeting: Meeting, target: str) -> str:
     """What to do about the creation; ``target`` is the device expression to use, empty where none is at hand."""
+    if not target and meeting.other.device.role is Role.PLACE:
+        # what is there may have a name in another function only, and the module has one everywhere
+        return "create it on the module's device, such as `next(self.parameters()).device`"
     if not target:
         return f"create it on the device of {shown(meeting.other.text)}, handed over as an argument if need be"
     if placeable(meeting):
