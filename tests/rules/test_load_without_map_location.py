@@ -50,6 +50,8 @@ def f(net, path, device):
         # seen in torchdiffeq: what was moved is taken from the checkpoint as it comes
         ("net.load_state_dict(state['net']); points = state['points']; net(points)", "device"),
         ("net.load_state_dict(state['net']); net(points); return state['epoch']", '"cpu"'),
+        # seen in pytorch/examples: it is moved from there itself
+        ("net.load_state_dict(state['net']); points = state['points']; points = points.to(device)", '"cpu"'),
         # seen in ogb: what workers read and a loader copies in batches has to stay on the host
         ("rows, kinds = state['x'], state['y']; return TensorDataset(rows[1:], kinds[1:])", '"cpu"'),
         ("return DataLoader(state)", '"cpu"'),

@@ -50,18 +50,18 @@ def only_restored(source: SourceText, call: ast.AST) -> bool:
 
 
 def replaces_moved(source: SourceText, call: ast.AST) -> bool:
-    """Whether something in what ``call`` returns takes the place of a tensor that the function has moved."""
-    names, function = names_of(source, call), around(source, call)
-    placed: set[str] = set()
+    """Whether something in what ``call`` returns takes the place of a tensor that the function has moved before."""
+    names, function, row = names_of(source, call), around(source, call), int(getattr(call, "lineno", 0))
+    moved: dict[str, list[int]] = {}
     taken: set[str] = set()
     for node in walk(function) if names else ():
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             value, target = node.value, node.targets[0].id
             if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
-                placed.add(target)
+                moved.setdefault(target, []).append(node.lineno)
             elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name) and value.value.id in names:
                 taken.add(target)
-    return not placed.isdisjoint(taken)
+    return any(name in taken and max(rows) < row for name, rows in moved.items())
 
 
 def sampled(source: SourceText, call: ast.AST) -> bool:
