@@ -328,6 +328,9 @@ class Scale(nn.Module):
         'register it: `self.register_buffer("scale", torch.linspace(0, 1, width), persistent=False)`'
     )
     assert [place.span.row for place in finding.related] == [11]
+    long = text.replace("torch.linspace(0, 1, width)", "torch.linspace(0, 1, steps=width).log().clamp(min=-10, max=10)")
+    (finding,) = check(long, "DVL104")
+    assert finding.help == 'register it: `self.register_buffer("scale", ..., persistent=False)`'
 
 
 def test_what_is_switched_to_may_be_a_symbol() -> None:

@@ -322,7 +322,8 @@ def _help(site: Attribute, early: bool = False) -> str:
 
 def _value(site: Attribute) -> str:
     """The assigned expression, where it is short enough to be repeated."""
-    return shown(ast.unparse(site.value.node)).strip("`") if isinstance(site.value.node, ast.expr) else "..."
+    text = ast.unparse(site.value.node) if isinstance(site.value.node, ast.expr) else ""
+    return text if text and shown(text) == f"`{text}`" else "..."
 
 
 def _moved_text(node: ast.AST, name: str) -> str:
