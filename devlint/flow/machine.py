@@ -196,7 +196,7 @@ class Machine:
             return
         if claim:
             self.overheard.claim(site, frame)
-        alone = not claim and not isinstance(site, Selection | Unforwarded)
+        alone = not claim and not isinstance(site, (Selection, Unforwarded))
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
         self.steps.made(frame, site)
