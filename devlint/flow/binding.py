@@ -77,9 +77,17 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
         value = named_device(frame, name, value, node)
     if isinstance(value, DeviceValue) and value.device.kind is Kind.CHOICE and not value.device.text:
         value = replace(value, device=replace(value.device, text=name), source=None)
+    value = _called(value, name)
     if isinstance(value, DeviceValue):
         frame.machine.selections.note(frame, target, value)
     frame.state.env[name] = value
+
+
+def _called(value: Value, name: str) -> Value:
+    """A device which the code has just made of something unknown, by the name that it gives it."""
+    if not isinstance(value, DeviceValue) or value.origin != "made" or value.device.kind is not Kind.SYMBOL:
+        return value
+    return replace(value, device=replace(value.device, text=name)) if name and "(" in value.device.text else value
 
 
 def _unpack(frame: Frame, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
@@ -118,6 +126,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         value = replace(value, text=names.dotted(target) or target.attr)
     if isinstance(value, Const):
         value = named_device(frame, target.attr, value, node)
+    value = _called(value, names.dotted(target))
     mine = base.text == "self" if isinstance(base, Module) else isinstance(base, Instance) and base.cls.is_open
     if mine and frame.info is not None:
         value = _kept_by_module(frame, target, value, node)

@@ -86,3 +86,16 @@ def test_a_module_is_visited_for_nothing() -> None:
     )
     assert str(finding.severity) == "warning"
     assert finding.fix is not None
+
+
+@pytest.mark.parametrize("name", ["place", "steps.place"])
+def test_a_device_has_the_name_that_the_code_gives_it(name: str) -> None:
+    """Seen in torchdiffeq and ElegantRL: of what a device is made is too long to be read."""
+    finding = only(
+        f"""
+        {name} = torch.device("cuda:" + str(steps.gpu) if torch.cuda.is_available() else "cpu")
+        x = torch.log(steps.x.to({name})).to({name})
+        """
+    )
+    assert f"is already on `{name}`:" in finding.message
+    assert finding.related[0].label.endswith(f"moved to `{name}` here")
