@@ -96,7 +96,7 @@ _MEMORY_COUNTERS = tuple(
     for module in ("", "memory.")
 )
 
-_HOW_BUILT = "it says how torch was built; whether it can be used, `torch.{}.is_available()`"
+_HOW_BUILT = "it says how torch was built, and `torch.{}.is_available()` whether that can be used"
 _BUILT = tuple(
     Api(f"torch.{old}", Kind.EXPRESSION, f"torch.backends.{new}()", (2, 0), deprecated=(2, 0), safe=True, note=note)
     for old, new, note in (

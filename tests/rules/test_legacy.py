@@ -97,7 +97,7 @@ def test_a_young_argument_is_young_too() -> None:
 def test_how_torch_was_built_is_not_whether_there_is_a_gpu() -> None:
     """Seen in neuraloperator, which chooses a device by it."""
     (finding,) = told("import torch\nif torch.has_cuda:\n    device = 'cuda'\n", "DVL703")
-    assert finding.message.endswith("it says how torch was built; whether it can be used, `torch.cuda.is_available()`")
+    assert finding.message.endswith("and `torch.cuda.is_available()` whether that can be used")
     assert finding.help == "use `torch.backends.cuda.is_built()` (there since torch 2.0)"
 
 
