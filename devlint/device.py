@@ -212,8 +212,9 @@ class Device:
                 return next(side._sides() for side in (self.then, self.other) if side.kind is Kind.SYMBOL)
             if self.guard.startswith(LOOP):
                 return (*self.then._sides(), *self.other._sides())
-            if self.guard != AVAILABLE and AVAILABLE in self.guards():
-                return self.assume(AVAILABLE, True)._sides()
+            for guard in self.guards():
+                if guard != self.guard and (guard == AVAILABLE or (guard.startswith(WANTED) and without(guard))):
+                    return self.assume(guard, True)._sides()
         return (symbol(f"switch {self.guard}", self.text or str(self)),) if self.switched else self.leaves()
 
     def _follows_a_symbol(self) -> bool:
