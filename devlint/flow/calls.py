@@ -13,6 +13,7 @@ from devlint.flow import (
     containers,
     distributions,
     draws,
+    factories,
     growth,
     guards,
     host,
@@ -267,6 +268,29 @@ def _unknown(frame: Frame, call: Call) -> Value:
     return UNKNOWN
 
 
+def _getattr(frame: Frame, call: Call) -> Value:
+    """A name of something imported, looked up by its text: ``getattr(torch, "ones")``."""
+    if len(call.positional) != _PAIR or call.open or call.starred:
+        return UNKNOWN
+    base, asked = call.positional
+    if not isinstance(base, Named):
+        return UNKNOWN
+    if isinstance(asked, Const) and isinstance(asked.value, str):
+        return Named(names.canonical(f"{base.path}.{asked.value}"))
+    found = Named(names.canonical(f"{base.path}.{_default_text(frame, asked)}"))
+    # whatever else a caller names has to take the same arguments, and makes a tensor of them, too
+    return found if factories.is_plain(found.path) else UNKNOWN
+
+
+def _default_text(frame: Frame, value: Value) -> str:
+    """The string that an argument of this function is where the caller gives none."""
+    slots = frame.info.slots if frame.info is not None and isinstance(value, Opaque) else None
+    for slot in slots or ():
+        if isinstance(value, Opaque) and slot.unknown.key == value.key and isinstance(slot.constant, Const):
+            return str(slot.constant.value)
+    return ""
+
+
 def _hasattr(frame: Frame, call: Call) -> Value:
     return guards.flag_of(frame, call.node) or UNKNOWN
 
@@ -328,7 +352,7 @@ _BUILTINS: dict[str, Callable[[Frame, Call], Value]] = {
     "builtins.zip": _zip,
     "builtins.next": _next,
     "builtins.sum": _sum,
-    "builtins.getattr": _unknown,
+    "builtins.getattr": _getattr,
     "builtins.hasattr": _hasattr,
     "builtins.str": _str,
     "builtins.dict": _dict,

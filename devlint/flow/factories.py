@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow import names, repeats, table
+from devlint.flow import misuse, names, repeats, table
 from devlint.flow.values import (
     Batches,
     Const,
@@ -48,6 +48,12 @@ def is_legacy(path: str) -> bool:
     return module == "torch" and name in _LEGACY
 
 
+def is_plain(path: str) -> bool:
+    """Whether it is a function of torch that makes a tensor of numbers alone, such as a size."""
+    entry = table.function(path)
+    return entry is not None and entry.rule == "default_or_kwarg"
+
+
 def is_true(value: Value | None) -> bool:
     """Whether an argument is a literal `True`."""
     return isinstance(value, Const) and value.value is True
@@ -55,6 +61,7 @@ def is_true(value: Value | None) -> bool:
 
 def make(frame: Frame, call: Call, path: str, entry: table.Function | None, beside: Tensor | None = None) -> Tensor:
     """The tensor that a factory makes; ``beside`` is the tensor whose method it is, as in ``x.new_zeros(3)``."""
+    misuse.note_place(frame, call)
     rule = entry.rule if entry else "cpu"
     name = path.rpartition(".")[2]
     data = beside or _data_tensor(frame, call, rule)

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind
+from devlint.flow import names
 from devlint.flow.values import (
     Const,
     DeviceValue,
@@ -207,6 +208,21 @@ def note_legacy(frame: Frame, call: Call) -> None:
     place = named_place(value)
     if place is not None and any(leaf.kind in (Kind.ACCELERATOR, Kind.SYMBOL) for leaf in place.leaves()):
         _argument(frame, call, node, "device", "legacy", value)
+
+
+def note_place(frame: Frame, call: Call) -> None:
+    """A device among the values and sizes that a factory takes by position, which takes devices by name alone."""
+    # after a size in brackets nothing may follow, so that even a stranger's `.device` raises
+    sized = bool(call.nodes) and isinstance(call.nodes[0], (ast.Tuple, ast.List))
+    for position, (node, value) in enumerate(zip(call.nodes, call.positional, strict=False)):
+        told = sized and position and isinstance(node, ast.Attribute) and node.attr == "device"
+        if (isinstance(value, DeviceValue) and value.is_object) or (told and not _fills(call, position)):
+            _argument(frame, call, node, "device", "position", value)
+
+
+def _fills(call: Call, position: int) -> bool:
+    """Whether the argument is the number that ``full`` takes after the size."""
+    return position == 1 and names.dotted(call.node.func).rpartition(".")[2] in ("full", "new_full")
 
 
 def note_module_call(frame: Frame, call: Call, path: str) -> None:

@@ -22,6 +22,7 @@ _MESSAGES = {
     "index": "{given} is an index, which is -1 for a tensor on the CPU: this raises there",
     "object": "{given} is a `torch.device`: `device_type` takes a string, and raises",
     "legacy": "`{function}` makes tensors on the CPU only: it raises where {given} is an accelerator",
+    "position": "`{function}` takes a device by its name alone: {given} raises here",
     "unknown": "`{role}` takes no {given}: it raises",
     "second": "{given} is no dtype, which `.to` takes second: it raises",
     "cpu": "`.cuda` takes no {given}: it raises",
@@ -38,6 +39,7 @@ _HELP = {
     "index": "use `.device`",
     "object": "use its `.type`",
     "legacy": "use `torch.tensor(..., device=...)` for data, or `torch.empty(..., device=...)` for a size",
+    "position": "say what it is: `device=`",
     "unknown": 'leave it out, or use `.to("cpu", ...)`',
     "second": "say what it is: `non_blocking=`",
     "cpu": "use `.cpu()`, or `.to(...)`",
@@ -53,7 +55,7 @@ class InvalidDeviceValue(Rule):
     `"rocm"`), booleans (`x.cuda(True)`), `torch.device(None)`, `torch.cuda`, `torch.cuda.device(0)`, which is a context
     manager, and `x.get_device()`, which is -1 on the CPU. Also `torch.autocast(x.device)`, which wants
     `x.device.type`; `torch.FloatTensor(..., device=device)`, which takes the CPU only; `x.cpu(non_blocking=True)`;
-    `x.to(device, True)`; `x.cuda("cpu")`; `torch.load(..., map_location=0)`; and `torch.cuda("...")`.
+    `x.to(device, True)`; `torch.zeros(3, x.device)`; `x.cuda("cpu")`; `torch.load(..., map_location=0)`; and `torch.cuda("...")`.
 
     ## Why it matters
     All of them raise, often only on a machine with an accelerator, where nobody tests. An index beyond 127
@@ -86,7 +88,7 @@ class InvalidDeviceValue(Rule):
 
     ## Fix safety
     Safe: `x.get_device()` becomes `x.device`, a device for `device_type` gets `.type`, `True` for a device becomes
-    `non_blocking=True`, and what `.cpu()` does not take is left out. What a wrong name was meant to be is not guessed.
+    `non_blocking=True`, a device at the end of the arguments gets its name, and what `.cpu()` does not take is left out. What a wrong name was meant to be is not guessed.
 
     ## References
     - [torch.device](https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device)
@@ -123,7 +125,6 @@ class InvalidDeviceValue(Rule):
         return site.text if site.problem in ("name", "range") else self.source.segment(site.node)
 
     def _fix(self, site: DeviceArgument) -> Fix | None:
-        positional = site.node in site.call.args
         title, edit = "", None
         if site.problem == "index" and isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute):
             title, edit = (
@@ -132,9 +133,8 @@ class InvalidDeviceValue(Rule):
             )
         elif site.problem == "object" and isinstance(site.node, ast.Name | ast.Attribute | ast.Call):
             title, edit = "Use `.type`", self._after(site.node, ".type")
-        elif site.problem in ("bool", "second") and positional and site.role in (".cuda", ".to"):
-            title = "Say what it is: `non_blocking=`"
-            edit = self.replace(site.node, f"non_blocking={self.source.segment(site.node)}")
+        elif name := _lacking(site):
+            title, edit = f"Say what it is: `{name}=`", self.replace(site.node, f"{name}={self.source.segment(site.node)}")
         elif site.problem == "unknown" and len(site.call.args) + len(site.call.keywords) == 1:
             title, edit = "Leave the argument out", self.replace(site.call, f"{self.source.segment(site.call.func)}()")
         return None if edit is None else Fix(title, (edit,), Applicability.SAFE)
@@ -142,3 +142,11 @@ class InvalidDeviceValue(Rule):
     def _after(self, node: ast.AST, text: str) -> Edit:
         span = self.source.span(node)
         return Edit(Span(span.end_row, span.end_column, span.end_row, span.end_column), text)
+
+
+def _lacking(site: DeviceArgument) -> str:
+    """The name with which the argument would be right, empty where there is none."""
+    if site.problem in ("bool", "second") and site.node in site.call.args and site.role in (".cuda", ".to"):
+        return "non_blocking"
+    last = site.problem == "position" and site.node is site.call.args[-1]
+    return "device" if last and all(keyword.arg not in ("device", None) for keyword in site.call.keywords) else ""
