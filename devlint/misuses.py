@@ -31,8 +31,9 @@ class DeviceArgument(Site):
     ``problem`` is one of "name" (no device of torch is called so), "range" (the index is beyond what torch can count),
     "bool", "number", "none", "module" (such as ``torch.cuda``), "scope" (``torch.cuda.device(0)``), "index"
     (``x.get_device()``, which is -1 on the CPU), "object" (a ``torch.device`` where its type is taken), "legacy" (an
-    accelerator for a constructor of CPU tensors), "position" (a device that has to be named), "unknown" (the method has no such parameter), "second" (the
-    parameter there is another one), "cpu" (where only CUDA is taken) and "call" (``torch.cuda`` itself is called).
+    accelerator for a constructor of CPU tensors), "position" (a device that has to be named), "unknown" (the method has
+    no such parameter), "second" (the parameter there is another one), "cpu" (where only CUDA is taken) and "call"
+    (``torch.cuda`` itself is called).
     """
 
     call: ast.Call

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import ITEMS
-from devlint.flow import draws, factories, literals, memory, mentions, misuse, table, transfers
+from devlint.flow import draws, factories, literals, memory, mentions, misuse, starting, table, transfers
 from devlint.flow.evidence import TENSOR_ONLY
 from devlint.flow.indexing import item
 from devlint.flow.joining import items_of
@@ -85,7 +85,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry is None:
         return receiver if isinstance(receiver, Batches) else UNKNOWN
     if entry.rule in ("python", "numpy", "none"):
-        return Stateful(misuse.INDEX, node=call.node) if name == "get_device" else UNKNOWN
+        return _no_tensor(frame, call, receiver, node)
     if entry.rule == "like_input_or_kwarg":
         return factories.make(frame, call, f"torch.Tensor.{name}", entry, beside=tensor)
     if entry.rule == "cpu-pinned":
@@ -103,6 +103,13 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if clash and kind != "accumulator":
         result = stranded(result)
     return shaped(call, name, result, tensor)
+
+
+def _no_tensor(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
+    """The result of a method that returns no tensor."""
+    if node.attr == "backward":
+        starting.handed(frame, call, ".backward()", (node.value, receiver), 0, "gradient")
+    return Stateful(misuse.INDEX, node=call.node) if node.attr == "get_device" else UNKNOWN
 
 
 def _reacting(

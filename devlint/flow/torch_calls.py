@@ -20,6 +20,7 @@ from devlint.flow import (
     modules,
     operations,
     sharing,
+    starting,
     syncs,
     table,
     tensors,
@@ -347,6 +348,9 @@ def _variable(frame: Frame, call: Call, path: str) -> Value:
 
 def _gradients(frame: Frame, call: Call, path: str) -> Value:
     """A tuple with a gradient for each input, where that is."""
+    node, outputs = call.argument_node(0, "outputs"), call.argument(0, "outputs")
+    if node is not None and outputs is not None:
+        starting.handed(frame, call, path, (node, outputs), 2, "grad_outputs")
     inputs = call.argument(1, "inputs")
     several = inputs.items if isinstance(inputs, Sequence) else (inputs or UNKNOWN,)
     if not several or "allow_unused" in call.keywords or "materialize_grads" in call.keywords:

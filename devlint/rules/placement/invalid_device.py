@@ -55,7 +55,8 @@ class InvalidDeviceValue(Rule):
     `"rocm"`), booleans (`x.cuda(True)`), `torch.device(None)`, `torch.cuda`, `torch.cuda.device(0)`, which is a context
     manager, and `x.get_device()`, which is -1 on the CPU. Also `torch.autocast(x.device)`, which wants
     `x.device.type`; `torch.FloatTensor(..., device=device)`, which takes the CPU only; `x.cpu(non_blocking=True)`;
-    `x.to(device, True)`; `torch.zeros(3, x.device)`; `x.cuda("cpu")`; `torch.load(..., map_location=0)`; and `torch.cuda("...")`.
+    `x.to(device, True)`; `torch.zeros((2, 3), x.device)`; `x.cuda("cpu")`; `torch.load(..., map_location=0)`; and
+    `torch.cuda("...")`.
 
     ## Why it matters
     All of them raise, often only on a machine with an accelerator, where nobody tests. An index beyond 127
@@ -88,7 +89,8 @@ class InvalidDeviceValue(Rule):
 
     ## Fix safety
     Safe: `x.get_device()` becomes `x.device`, a device for `device_type` gets `.type`, `True` for a device becomes
-    `non_blocking=True`, a device at the end of the arguments gets its name, and what `.cpu()` does not take is left out. What a wrong name was meant to be is not guessed.
+    `non_blocking=True`, a device at the end of the arguments gets its name, and what `.cpu()` does not take is left
+    out. What a wrong name was meant to be is not guessed.
 
     ## References
     - [torch.device](https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device)
@@ -134,7 +136,8 @@ class InvalidDeviceValue(Rule):
         elif site.problem == "object" and isinstance(site.node, ast.Name | ast.Attribute | ast.Call):
             title, edit = "Use `.type`", self._after(site.node, ".type")
         elif name := _lacking(site):
-            title, edit = f"Say what it is: `{name}=`", self.replace(site.node, f"{name}={self.source.segment(site.node)}")
+            title = f"Say what it is: `{name}=`"
+            edit = self.replace(site.node, f"{name}={self.source.segment(site.node)}")
         elif site.problem == "unknown" and len(site.call.args) + len(site.call.keywords) == 1:
             title, edit = "Leave the argument out", self.replace(site.call, f"{self.source.segment(site.call.func)}()")
         return None if edit is None else Fix(title, (edit,), Applicability.SAFE)

@@ -21,6 +21,7 @@ MISMATCHES = (
     r"RuntimeError: Input type .* and weight type .* should be the same",
     r"RuntimeError: Input and hidden tensors are not at the same device",
     r"RuntimeError: expected self and mask to be on the same device",
+    r"RuntimeError: .*invalid gradient at index \d+ - expected device",
     GENERATORS,
 )
 NOT_FOR_NCCL = r"RuntimeError: No backend type associated with device type cpu"
