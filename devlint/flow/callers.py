@@ -51,7 +51,8 @@ class Callers:
         """``info`` is called in ``frame`` with these arguments: what a script tries out at its end says little."""
         self._times[info] = self._times.get(info, 0) + 1
         if frame.info is not None and not frame.machine.muted:
-            host = frozenset(name for name, value in arguments.items() if frame.state.bare or _is_host(value))
+            bare = frame.state.bare
+            host = frozenset(name for name, value in arguments.items() if bare or _is_host(value))
             self._on_the_host[info].append(host)
             self._left_out[info].append(frozenset(name for name, value in arguments.items() if is_none(value)))
 
