@@ -17,6 +17,7 @@ from devlint.flow import (
     misuse,
     names,
     operations,
+    reckoning,
     syncs,
     waits,
     whereabouts,
@@ -216,7 +217,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     if isinstance(node.op, ast.Sub):
         waits.elapsed(frame, left, right)
-    return operate(frame, node, node.left, left, node.right, right)
+    return reckoning.of_literals(node, left, right) or operate(frame, node, node.left, left, node.right, right)
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:

@@ -11,7 +11,7 @@ from devlint.flow import draws, factories, literals, memory, mentions, misuse, s
 from devlint.flow.evidence import TENSOR_ONLY
 from devlint.flow.indexing import item
 from devlint.flow.joining import items_of
-from devlint.flow.operations import blend, derived, is_tensor, meet, met_in_place, stranded, tied, written
+from devlint.flow.operations import Met, blend, derived, is_tensor, meet, met_in_place, stranded, tied, written
 from devlint.flow.values import (
     UNKNOWN,
     Batches,
@@ -118,10 +118,15 @@ def _reacting(
     """The operands of a method that have to be in one place."""
     if name == "copy_" and as_tensor(operands[0][1]).factory:
         return operands
-    reacts = [met for met in operands if met[2] == "self" or matters(frame, met, entry)]
+    reacts = checked([met for met in operands if met[2] == "self" or matters(frame, met, entry)], entry)
     if "self" in entry.rejects_cpu:
         return [written(reacts[0]), *reacts[1:]] if name.endswith("_") else reacts
     return [met for met in reacts if met[2] != "self" or not _may_be_on_cpu(frame, met[1])]
+
+
+def checked(operands: list[Met], entry: table.Function) -> list[Met]:
+    """The operands, without an exception for those of no dimension if the kernel makes none: `torch.clamp` does not."""
+    return [written(met) for met in operands] if entry.device_check == "ExactSame" else operands
 
 
 def _typed(tensor: Tensor, call: Call) -> Tensor:

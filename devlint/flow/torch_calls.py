@@ -132,9 +132,8 @@ def _tabled(frame: Frame, call: Call, path: str, entry: table.Function) -> Value
     clash = False
     if name != "ctc_loss":
         # ctc_loss moves its targets and lengths itself
-        clash = meet(
-            frame, call.node, path, _kind(path, name), [met for met in operands if tensors.matters(frame, met, entry)]
-        )
+        met = tensors.checked([met for met in operands if tensors.matters(frame, met, entry)], entry)
+        clash = meet(frame, call.node, path, _kind(path, name), met)
     definite = tensors.deciding(operands, entry)
     if not definite:
         # what goes first into an operation of torch is a tensor

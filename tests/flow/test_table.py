@@ -136,6 +136,8 @@ def test_scalars_on_the_cpu_pass_where_the_kernel_makes_an_exception_for_them() 
     assert known("torch.add").device_check == "NoCheck"
     assert not known("torch.mm").accepts_cpu_scalar
     assert known("torch.mm").device_check == "ExactSame"
+    # of several variants, those count that take another tensor, as a bound
+    assert known("torch.clamp").device_check == known("torch.Tensor.clamp_").device_check == "ExactSame"
 
 
 def test_arguments_that_must_be_on_the_cpu() -> None:

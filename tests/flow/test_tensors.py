@@ -153,9 +153,17 @@ SCRIPTS = {
             d * torch.ones(4).mean()
             d + torch.ones(4).max()
             d + torch.ones(4)[0]
-            d.clamp(torch.tensor(0.0))
+            d.maximum(torch.tensor(0.0))
             torch.where(d > 0, d, torch.tensor(0.0))
             d += torch.tensor(2.0)
+    """,
+    "what is reckoned in a loop has no value": """
+        def f(device):
+            d, n = torch.ones(4, device=device), 1
+            for _ in range(9):
+                n = n + 1
+                d = d * torch.full((n,), 2.0)[0]
+            return d + torch.full((2 * 2,), 1.0)  # raises
     """,
     "one element is not 0-dim": """
         def f(device):

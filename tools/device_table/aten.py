@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 import torchgen  # type: ignore[import-untyped]
 from torchgen.gen import parse_native_yaml  # type: ignore[import-untyped]
-from torchgen.model import DispatchKey  # type: ignore[import-untyped]
+from torchgen.model import DispatchKey, SchemaKind  # type: ignore[import-untyped]
 
 from tools.device_table.signatures import declared_parameters, schemas
 from tools.device_table.universe import aten_name
@@ -83,14 +83,20 @@ def _tags(name: str) -> set[str]:
 
 @cache
 def _device_checks() -> dict[str, set[str]]:
-    """The device checks of the CUDA kernels by operator, from the declarations that torch is built from."""
+    """The device checks of the CUDA kernels by operator, from the declarations that torch is built from.
+
+    The variants of an operator that take one tensor only, beside numbers, have nothing to check.
+    """
     folder = Path(torchgen.__file__).parent / "packaged/ATen/native"
     parsed = parse_native_yaml(str(folder / "native_functions.yaml"), str(folder / "tags.yaml"))
     by_name = {str(function.func.name): function for function in parsed.native_functions}
     kernels = parsed.backend_indices[DispatchKey.CUDA]
-    checks: dict[str, set[str]] = {}
+    checks: dict[str, dict[bool, set[str]]] = {}
     for function in parsed.native_functions:
         kernel_of = by_name[str(function.structured_delegate)] if function.structured_delegate else function
         if kernels.has_kernel(kernel_of):
-            checks.setdefault(str(function.func.name.name), set()).add(kernel_of.device_check.name)
-    return checks
+            tensors = [argument for argument in function.func.arguments.flat_non_out if argument.type.is_tensor_like()]
+            several = len(tensors) > 1 and function.func.kind() is not SchemaKind.out
+            known = checks.setdefault(str(function.func.name.name), {})
+            known.setdefault(several, set()).add(function.device_check.name)
+    return {name: known.get(True) or known[False] for name, known in checks.items()}

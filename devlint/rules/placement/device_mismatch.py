@@ -53,7 +53,8 @@ class DeviceMismatch(Rule):
     ```
 
     ## When it stays silent
-    - The CPU tensor is 0-dim (`x * torch.tensor(2.0)`), or its dimensions are not known.
+    - The CPU tensor is 0-dim (`x * torch.tensor(2.0)`; but not as a bound of `torch.clamp`), or its dimensions are not
+      known.
     - The operation takes a CPU tensor: an index into a tensor elsewhere, `copy_`, assignment to a slice,
       `expand_as`.
     - The module moves its inputs itself: `DataParallel`, DDP with `device_ids`, accelerate, `device_map`.

@@ -72,8 +72,8 @@ class ForwardFactory(Rule):
     ## When it stays silent
     - `device=` is given, or the tensor follows another one: `zeros_like`, `x.new_zeros`, `.to(x.device)`,
       `.type_as(x)`.
-    - The result is 0-dim, or used for its shape, as an index, on the CPU, or as `lengths` of
-      `pack_padded_sequence`.
+    - The result is 0-dim (and no bound of `torch.clamp`, which takes none from the CPU), or used for its shape, as an
+      index, on the CPU, or as `lengths` of `pack_padded_sequence`.
     - Results are collected on the CPU in a function that chose a device itself.
     - A default device is set: `torch.set_default_device`, `with torch.device(...)`.
     - The function moves its arguments to a device of its own; DVL101 tells about those that it forgot. The argument is
