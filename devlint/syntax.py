@@ -1,4 +1,4 @@
-"""Walking syntax trees and their texts, several times faster than :func:`ast.walk` does."""
+"""Syntax trees and their texts: walking them, several times faster than :func:`ast.walk` does, and what they say."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def _fields(kind: type) -> tuple[str, ...]:
     if fields is None:
         fields = _KNOWN[kind] = tuple(name for name in getattr(kind, "_fields", ()) if name not in _NO_CHILDREN)
     return fields
+
+
+def says_none(node: ast.AST | None) -> bool:
+    """Whether an expression is there and is ``None`` as it is written."""
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def walk(root: ast.AST) -> list[ast.AST]:

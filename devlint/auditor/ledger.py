@@ -73,9 +73,8 @@ def merged(parts: Iterable[Pending]) -> Pending:
     """The sum of several parts, none of which is changed."""
     whole: Pending = {}
     for part in parts:
-        if part:
-            for what, tally in list(part.items()):  # a list, as another thread may add to the part
-                whole.setdefault(what, Tally()).take(tally)
+        for what, tally in list(part.items()):  # a list, as another thread may add to the part
+            whole.setdefault(what, Tally()).take(tally)
     return whole
 
 

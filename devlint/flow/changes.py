@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from devlint.flow import names, nodes
 from devlint.flow.evidence import defaults_of, is_device_name
 from devlint.flow.values import Loader, Tensor, Value
+from devlint.syntax import says_none
 
 if TYPE_CHECKING:
     from devlint.flow.index import ClassInfo, FunctionInfo
@@ -50,6 +52,7 @@ def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:
     return info.is_module and isinstance(held, Tensor) and held.buffer and held.grad == "parameter"
 
 
+@functools.lru_cache(maxsize=1)
 def is_set_up_elsewhere(info: ClassInfo) -> bool:
     """Whether the methods ask for a device that the class gives to no object: then somebody else does, and more."""
     lineage = (info, *info.ancestors())
@@ -87,7 +90,7 @@ def places(methods: Iterable[FunctionInfo]) -> bool:
         if any(names.dotted(target).startswith("self.") for target in nodes.moved_in_place(method.of(ast.Assign))):
             return True
         defaults = defaults_of(method.node.args)
-        given = {parameter.arg for parameter in method.parameters if _is_none(defaults.get(parameter.arg))}
+        given = {parameter.arg for parameter in method.parameters if _is_left_out(defaults.get(parameter.arg))}
         if not method.initialises:
             continue
         if any(isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES for node in method.calls):
@@ -125,8 +128,8 @@ def _is_made(node: ast.expr | None) -> bool:
 
 def _is_passed(node: ast.expr, given: set[str]) -> bool:
     """Whether a device is what the caller passes, or none."""
-    return (isinstance(node, ast.Name) and node.id in given) or (isinstance(node, ast.Constant) and _is_none(node))
+    return (isinstance(node, ast.Name) and node.id in given) or says_none(node)
 
 
-def _is_none(default: ast.expr | None) -> bool:
-    return default is None or (isinstance(default, ast.Constant) and default.value is None)
+def _is_left_out(default: ast.expr | None) -> bool:
+    return default is None or says_none(default)

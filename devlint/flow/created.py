@@ -14,6 +14,7 @@ from devlint.flow.lookups import place, read
 from devlint.flow.values import Batches, Const, DeviceValue, Named, Opaque, Tensor, Value
 from devlint.immutable import replace
 from devlint.sites import Creation, Selection
+from devlint.syntax import says_none
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -384,7 +385,7 @@ def _counts(frame: Frame, made: ast.Call) -> bool:
 def _generator(frame: Frame, made: ast.Call) -> str:
     """What is known of the ``generator=`` of a creation: it is an optional "argument", or something "else"."""
     given = next((keyword.value for keyword in made.keywords if keyword.arg == "generator"), None)
-    if given is None or (isinstance(given, ast.Constant) and given.value is None):
+    if given is None or says_none(given):
         return ""
     value = frame.lookup(given.id) if isinstance(given, ast.Name) else None
     known = isinstance(value, Opaque) and value.role is Role.INPUT and value.optional

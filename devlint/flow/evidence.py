@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.flow import names, table
-from devlint.syntax import walk
+from devlint.syntax import says_none, walk
 
 if TYPE_CHECKING:
     from devlint.flow.index import FunctionInfo
@@ -154,7 +154,7 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
 def _has_value(arguments: ast.arguments, name: str) -> bool:
     """Whether a parameter has a default that is something."""
     default = defaults_of(arguments).get(name)
-    return default is not None and not (isinstance(default, ast.Constant) and default.value is None)
+    return default is not None and not says_none(default)
 
 
 def is_numbers(node: ast.expr | None) -> bool:

@@ -30,6 +30,7 @@ from devlint.flow.values import (
     surely_set,
 )
 from devlint.immutable import replace
+from devlint.syntax import says_none
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -183,7 +184,7 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
     if isinstance(left, ast.Call) and _AVAILABLE.search(frame.machine.index.resolve(names.dotted(left.func))):
         none = isinstance(right, ast.Constant) and right.value == 0 and isinstance(operator, (ast.Eq, ast.NotEq))
         return Flag(key, positive, -1 if none else 1)
-    if isinstance(right, ast.Constant) and right.value is None and isinstance(left, ast.Name):
+    if says_none(right) and isinstance(left, ast.Name):
         value = frame.lookup(left.id)
         if isinstance(value, Const):
             return Flag(str(value.value is None), positive)
@@ -238,7 +239,7 @@ def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
         return 0
     if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
         return 1
-    if isinstance(right, ast.Constant) and right.value is None:
+    if says_none(right):
         return -1
     number = ast.unparse(right)
     return -1 if number in ("-1", "0") else int(number.isdigit() and accelerated)
@@ -330,8 +331,7 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
         for part in test.values:
             refine(frame, part, holds)
     elif isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1:
-        comparator = test.comparators[0]
-        if isinstance(comparator, ast.Constant) and comparator.value is None:
+        if says_none(test.comparators[0]):
             _refine_none(frame, test.left.id, isinstance(test.ops[0], (ast.Is, ast.Eq)) is holds)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         if isinstance(test.ops[0], ast.Eq) is holds:

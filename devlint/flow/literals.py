@@ -11,6 +11,7 @@ from devlint.device import Kind
 from devlint.flow import misuse, names
 from devlint.flow.evidence import defaults_of, is_device_name
 from devlint.sites import Literal
+from devlint.syntax import says_none
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame
@@ -180,7 +181,7 @@ def _is_default(frame: Frame, node: ast.Constant) -> bool:
     if frame.info is None:
         return False
     parameters = {parameter.arg for parameter in frame.info.parameters}
-    optional = {name for name, value in defaults_of(frame.info.node.args).items() if _is_none(value)}
+    optional = {name for name, value in defaults_of(frame.info.node.args).items() if says_none(value)}
     return any(
         _for_none(inner.test) in parameters & _given(inner.body, node)
         if isinstance(inner, ast.If)
@@ -198,7 +199,7 @@ def _lacking(expression: ast.AST, literal: ast.Constant) -> str:
         asked, instead = expression.test, expression.orelse
         if _for_none(asked):
             return _for_none(asked) if _makes(literal, expression.body) else ""
-        if isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.IsNot) and _is_none(asked.comparators[0]):
+        if isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.IsNot) and says_none(asked.comparators[0]):
             asked = asked.left
     named = isinstance(asked, ast.Name) and instead is not None and _makes(literal, instead)
     return asked.id if named and isinstance(asked, ast.Name) else ""
@@ -208,11 +209,7 @@ def _for_none(test: ast.expr) -> str:
     """The name of which a test asks whether it is ``None``, empty where it asks anything else."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is) or len(test.ops) != 1:
         return ""
-    return test.left.id if _is_none(test.comparators[0]) and isinstance(test.left, ast.Name) else ""
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    return test.left.id if says_none(test.comparators[0]) and isinstance(test.left, ast.Name) else ""
 
 
 def _flat(body: list[ast.stmt]) -> list[ast.stmt]:

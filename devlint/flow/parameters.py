@@ -13,6 +13,7 @@ from devlint.flow.frame import Call, Frame
 from devlint.flow.index import FunctionInfo
 from devlint.flow.values import UNKNOWN, Const, Opaque, Tensor, Unknown, Value
 from devlint.immutable import replace
+from devlint.syntax import says_none
 
 
 @dataclass(slots=True)
@@ -121,5 +122,4 @@ def _unknown(info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -
     elif not hint and is_device_name(name):
         hint = "device"
     role = Role.DEVICE if hint == "device" else Role.INPUT
-    optional = isinstance(default, ast.Constant) and default.value is None
-    return Opaque(f"{info.qualname}:{name}", name, hint, role, parameter, optional=optional)
+    return Opaque(f"{info.qualname}:{name}", name, hint, role, parameter, optional=says_none(default))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import Way, function_at, way, way_to
-from devlint.syntax import walk
+from devlint.syntax import says_none, walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -116,7 +116,7 @@ def _said(test: ast.expr, holds: bool, parts: set[str]) -> bool | None:
 
 
 def _asks_for_none(node: ast.AST, parts: set[str]) -> bool:
-    if not isinstance(node, ast.Compare) or not _is_none(node.comparators[0]):
+    if not isinstance(node, ast.Compare) or not says_none(node.comparators[0]):
         return False
     return ast.unparse(node.left) in parts
 
@@ -125,11 +125,7 @@ def _asks_for_none(node: ast.AST, parts: set[str]) -> bool:
 def _perhaps_none(function: ast.AST) -> frozenset[str]:
     """What a function compares with None."""
     compared = (node for node in ast.walk(function) if isinstance(node, ast.Compare))
-    return frozenset(ast.unparse(node.left) for node in compared if _is_none(node.comparators[0]))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    return frozenset(ast.unparse(node.left) for node in compared if says_none(node.comparators[0]))
 
 
 def _holds(parent: ast.AST, child: ast.AST) -> bool:

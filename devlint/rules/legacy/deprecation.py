@@ -12,6 +12,7 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import statement_of
 from devlint.rules.imports import importing
 from devlint.sites import Mention
+from devlint.syntax import says_none
 from devlint.torch_api import Api, Kind, Topic
 
 if TYPE_CHECKING:
@@ -178,9 +179,7 @@ def _argument(site: Mention, row: Api) -> ast.expr | None:
 
 def _holds(row: Api, given: ast.expr | None) -> bool:
     """Whether a row speaks of an argument that is given so."""
-    if given is None:
-        return False
-    if isinstance(given, ast.Constant) and given.value is None:
+    if given is None or says_none(given):
         return False
     return not row.only or (isinstance(given, ast.Constant) and given.value in row.only)
 

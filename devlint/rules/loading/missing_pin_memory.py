@@ -15,7 +15,7 @@ from devlint.rules.blocks import way_to
 from devlint.rules.edits import around, code, parsed, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely
 from devlint.sites import Load, Site, Step, Transfer
-from devlint.syntax import walk
+from devlint.syntax import says_none, walk
 from devlint.traces import Traces
 
 _PIN_MEMORY_POSITION = 7
@@ -209,8 +209,7 @@ def _is_empty(site: Load) -> bool:
 
 
 def _streams(site: Load) -> bool:
-    whole = site.keywords.get("batch_size")
-    return isinstance(whole, ast.Constant) and whole.value is None
+    return says_none(site.keywords.get("batch_size"))
 
 
 def _pinnable(site: Load) -> bool:

@@ -12,6 +12,7 @@ from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.portability.restoring import names_of, only_restored, replaces_moved, sampled
 from devlint.sites import ApiCall, Site
+from devlint.syntax import says_none
 
 # The functions, each with the position of map_location among its parameters.
 _LOADERS = {"torch.load": 2, "torch.hub.load_state_dict_from_url": 3, "torch.utils.model_zoo.load_url": 3}
@@ -83,7 +84,7 @@ class LoadWithoutMapLocation(Rule):
         if not isinstance(site, ApiCall) or site.function not in _LOADERS or site.open or site.scope.guarded:
             return
         given = site.arguments.get("map_location")
-        nothing = isinstance(given, ast.Constant) and given.value is None
+        nothing = says_none(given)
         if site.positional >= _LOADERS[site.function] or (given is not None and not nothing):
             return
         state = site.purpose == "state dict"

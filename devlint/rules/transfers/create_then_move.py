@@ -210,7 +210,7 @@ def _asked(pattern: re.Pattern[str], test: ast.expr) -> list[str]:
 
 def _keeps(block: list[ast.stmt], name: str) -> bool:
     """Whether a block gives `self` an attribute, or something in it."""
-    for node in (node for statement in block for node in ast.walk(statement)):
+    for node in (node for statement in block for node in walk(statement)):
         if isinstance(node, ast.Call):
             named = any(isinstance(part, ast.Constant) and part.value == name for part in node.args)
         else:
