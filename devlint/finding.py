@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from devlint.traces import Evidence
+    from devlint.sites.proof import Evidence
 
 
 class Severity(enum.IntEnum):

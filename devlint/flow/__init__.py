@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.of_tests import is_test_file
-from devlint.sites import Site
+from devlint.sites.base import Site
 
 if TYPE_CHECKING:
     from devlint.flow.consulted import Project

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Device, Kind, Role
 from devlint.flow.values import Tensor, Value, as_tensor
-from devlint.sites import Attribute, Operand, Scope, Step
+from devlint.sites.base import Operand, Scope, Step
+from devlint.sites.placement import Attribute
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

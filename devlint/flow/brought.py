@@ -13,7 +13,8 @@ from devlint.device import Kind, Role
 from devlint.flow import nodes
 from devlint.flow.values import Value, as_tensor
 from devlint.immutable import replace
-from devlint.sites import LEADS, Forward, Operand, Operation, Step
+from devlint.sites.base import Operand, Step
+from devlint.sites.placement import LEADS, Forward, Operation
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -12,8 +12,8 @@ from devlint.device import UNKNOWN as NOWHERE
 from devlint.flow import growth
 from devlint.flow.evidence import annotated, may_be_none
 from devlint.flow.values import UNKNOWN, Function, Sequence, Tensor, Unknown, Value, is_none
-from devlint.placing import HostRead
-from devlint.sites import LEADS, Forward, Operand, Operation, Site
+from devlint.sites.base import Operand, Site
+from devlint.sites.placement import LEADS, Forward, HostRead, Operation
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from devlint.choosing import Alternative, Current, Numbered, Visible
 from devlint.device import AVAILABLE, Kind, parse
 from devlint.flow.values import Const, DeviceValue, Flag, Value, named_place
 from devlint.immutable import replace
-from devlint.sites import Site, Step
+from devlint.sites.base import Site, Step
+from devlint.sites.devices import Alternative, Current, Numbered, Visible
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -12,7 +12,8 @@ from devlint.device import Kind, Role
 from devlint.flow.operations import Met
 from devlint.flow.values import Module, Tensor, Value, as_tensor
 from devlint.flow.wrapping import WRAPPERS
-from devlint.sites import Forward, Operation, Step
+from devlint.sites.base import Step
+from devlint.sites.placement import Forward, Operation
 
 if TYPE_CHECKING:
     from devlint.device import Device

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from devlint.flow import nodes
 from devlint.immutable import replace
-from devlint.sites import ApiCall, Literal, Site, Transfer
+from devlint.sites.base import Site
+from devlint.sites.devices import ApiCall, Literal
+from devlint.sites.transfers import Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

@@ -27,7 +27,7 @@ from devlint.flow.values import (
     tensor_away,
 )
 from devlint.immutable import replace
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

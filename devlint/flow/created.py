@@ -13,7 +13,8 @@ from devlint.flow import factories, names, nodes, table
 from devlint.flow.lookups import place, read
 from devlint.flow.values import Batches, Const, DeviceValue, Named, Opaque, Tensor, Value
 from devlint.immutable import replace
-from devlint.sites import Creation, Selection
+from devlint.sites.base import Creation
+from devlint.sites.transfers import IndexCopy
 from devlint.syntax import says_none
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def selections(frame: Frame, node: ast.Subscript, tensor: Tensor, indexes: list[
         trail = _Trail(frame, made.node, None)
         if (trail.passes_on(part) or _moved_later(trail, node, part, node.slice)) and not _is_mask(trail, part):
             found.add(made.node)
-            frame.emit(Selection(part, frame.scope(), frame.operand(node.value, tensor), made))
+            frame.emit(IndexCopy(part, frame.scope(), frame.operand(node.value, tensor), made))
 
 
 def _is_away(frame: Frame, place: Device) -> bool:

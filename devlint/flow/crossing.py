@@ -25,7 +25,7 @@ from devlint.flow.values import (
     Value,
 )
 from devlint.immutable import replace
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 ELSEWHERE = "|"
 """How the keys begin that were given in another file."""

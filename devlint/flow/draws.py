@@ -9,8 +9,8 @@ from devlint.device import Device, Kind
 from devlint.flow.operations import blend, meet, stranded
 from devlint.flow.values import Const, DeviceValue, Named, Stateful, Tensor, Value, as_tensor, named_place
 from devlint.immutable import replace
-from devlint.loader_sites import Draw
-from devlint.sites import Step
+from devlint.sites.base import Step
+from devlint.sites.loaders import Draw
 
 if TYPE_CHECKING:
     import ast

@@ -24,7 +24,7 @@ from devlint.flow.values import (
     surely_tensor,
 )
 from devlint.immutable import replace
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -30,7 +30,8 @@ from devlint.flow.values import (
     as_tensor,
 )
 from devlint.immutable import replace
-from devlint.sites import Literal, Operand, Scope, Site, Step
+from devlint.sites.base import Operand, Scope, Site, Step
+from devlint.sites.devices import Literal
 
 _MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
 _MANY_DEVICES = 32

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from devlint.device import Device
 from devlint.flow import names
 from devlint.flow.values import Tensor
-from devlint.placing import LeafMove
-from devlint.sites import Step
+from devlint.sites.base import Step
+from devlint.sites.placement import LeafMove
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.flow import names, nodes
-from devlint.sites import Keep, Step
+from devlint.sites.base import Step
+from devlint.sites.costs import Keep
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from devlint.flow.values import Const, Value
 from devlint.flow.wrapping import CHOSEN, RANK
 from devlint.immutable import immutable, replace
-from devlint.sites import Group, Scope, Step
+from devlint.sites.base import Scope, Step
+from devlint.sites.distributed import Group
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

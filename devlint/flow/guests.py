@@ -35,7 +35,7 @@ from devlint.flow.values import (
     Unknown,
     Value,
 )
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 _TOUCHED = (Batches, Instance, Loader, Module, Sequence, Tensor)
 """What a function may change although nobody takes what it returns."""

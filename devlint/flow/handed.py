@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.flow import evidence, names, overrides, table
-from devlint.sites import Attribute, Operand, Scope, Step
+from devlint.sites.base import Operand, Scope, Step
+from devlint.sites.placement import Attribute
 
 if TYPE_CHECKING:
     from devlint.flow.index import ClassInfo, FunctionInfo, Index

@@ -12,8 +12,8 @@ from devlint.flow import fetching, table
 from devlint.flow.state import FED
 from devlint.flow.values import Batches, Const, Opaque, Sequence, Stateful, Tensor, Unknown, Value, as_tensor
 from devlint.immutable import replace
-from devlint.placing import HostRead
-from devlint.sites import Operand, Step
+from devlint.sites.base import Operand, Step
+from devlint.sites.placement import HostRead
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -27,7 +27,7 @@ from devlint.flow.values import (
     placement,
 )
 from devlint.immutable import replace
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 _MOST_KINDS = 4
 

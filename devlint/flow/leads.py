@@ -18,7 +18,8 @@ from devlint.flow.state import State
 from devlint.flow.transfers import MOVERS
 from devlint.flow.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
 from devlint.immutable import replace
-from devlint.sites import Operand, Operation
+from devlint.sites.base import Operand
+from devlint.sites.placement import Operation
 from devlint.syntax import makes_nothing
 
 if TYPE_CHECKING:

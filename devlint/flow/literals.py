@@ -10,7 +10,7 @@ from devlint import device
 from devlint.device import Kind
 from devlint.flow import misuse, names
 from devlint.flow.evidence import defaults_of, is_device_name
-from devlint.sites import Literal
+from devlint.sites.devices import Literal
 from devlint.syntax import says_none
 
 if TYPE_CHECKING:

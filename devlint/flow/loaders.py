@@ -30,7 +30,9 @@ from devlint.flow.values import (
     tensor_away,
 )
 from devlint.immutable import replace
-from devlint.sites import Load, Scope, Step, Transfer
+from devlint.sites.base import Scope, Step
+from devlint.sites.loaders import Load
+from devlint.sites.transfers import Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

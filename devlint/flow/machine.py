@@ -53,8 +53,10 @@ from devlint.flow.values import (
 from devlint.flow.waits import Queue
 from devlint.flow.watch import Watch
 from devlint.immutable import replace
-from devlint.placing import HostRead
-from devlint.sites import Forward, Operation, Selection, Site, Unforwarded
+from devlint.sites.base import Site
+from devlint.sites.distributed import Unforwarded
+from devlint.sites.placement import Forward, HostRead, Operation
+from devlint.sites.transfers import IndexCopy
 
 _DEEPEST_CALL = 4
 _LONGEST_INLINED = 120
@@ -196,7 +198,7 @@ class Machine:
             return
         if claim:
             self.overheard.claim(site, frame)
-        alone = not claim and not isinstance(site, (Selection, Unforwarded))
+        alone = not claim and not isinstance(site, (IndexCopy, Unforwarded))
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
         self.steps.made(frame, site)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
-from devlint.placing import ManagedMove
-from devlint.sites import Step
+from devlint.sites.base import Step
+from devlint.sites.placement import ManagedMove
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint import torch_api
 from devlint.flow import choosing, names, nodes
 from devlint.flow.values import Named
-from devlint.sites import Mention
+from devlint.sites.devices import Mention
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -22,7 +22,7 @@ from devlint.flow.values import (
     named_place,
     placement,
 )
-from devlint.misuses import DeviceArgument, DeviceTest
+from devlint.sites.devices import DeviceArgument, DeviceTest
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

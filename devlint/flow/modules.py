@@ -50,7 +50,8 @@ from devlint.flow.values import (
 )
 from devlint.flow.wrapping import WRAPPERS
 from devlint.immutable import replace
-from devlint.sites import Forward, Step
+from devlint.sites.base import Step
+from devlint.sites.placement import Forward
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -24,7 +24,8 @@ from devlint.flow.values import (
     surely_tensor,
 )
 from devlint.immutable import replace
-from devlint.sites import Operand, Operation
+from devlint.sites.base import Operand
+from devlint.sites.placement import Operation
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

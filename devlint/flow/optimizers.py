@@ -10,7 +10,8 @@ from devlint.device import UNKNOWN, Device, Kind
 from devlint.flow import names, nodes
 from devlint.flow.values import Module, Opaque, Stateful, Value, names_device
 from devlint.immutable import immutable, replace
-from devlint.sites import Optimize, Scope, Step
+from devlint.sites.base import Scope, Step
+from devlint.sites.distributed import Optimize
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -10,7 +10,7 @@ from devlint.flow import names, nodes
 from devlint.flow.operations import derive, returned
 from devlint.flow.values import UNKNOWN, Function, Module, Opaque, Sequence, Stateful, Tensor, Unknown, Value
 from devlint.immutable import replace
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from devlint.flow import names
-from devlint.misuses import Override
-from devlint.sites import Scope, Step
+from devlint.sites.base import Scope, Step
+from devlint.sites.devices import Override
 
 if TYPE_CHECKING:
     from devlint.flow.index import ClassInfo, FunctionInfo, Index

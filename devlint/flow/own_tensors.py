@@ -15,7 +15,8 @@ from devlint.device import Role
 from devlint.flow import names, table
 from devlint.flow.registering import is_plain
 from devlint.flow.values import Module, Tensor, Value
-from devlint.sites import Forward, Operation, Site
+from devlint.sites.base import Site
+from devlint.sites.placement import Forward, Operation
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

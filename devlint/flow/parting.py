@@ -14,7 +14,7 @@ from devlint.flow.state import State
 from devlint.flow.transfers import MOVERS
 from devlint.flow.values import Batches, Opaque, Tensor, Value, as_tensor
 from devlint.immutable import replace
-from devlint.sites import Operation
+from devlint.sites.placement import Operation
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

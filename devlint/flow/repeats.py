@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from devlint.device import Device, Kind, Role
 from devlint.flow import names, nodes, timing
 from devlint.flow.values import Const, Sequence, Tensor, Value
-from devlint.sites import Creation, Operand, Scope, Step, Upload
+from devlint.sites.base import Creation, Operand, Scope, Step
+from devlint.sites.transfers import Upload
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

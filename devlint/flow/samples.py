@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from devlint.device import Device, Kind, Role
 from devlint.flow.state import ARGUMENTS
 from devlint.flow.values import Const, Function, Instance, Mapping, Sequence, Stateful, Tensor, Value, placement
-from devlint.loader_sites import SampleWork, Worker
-from devlint.sites import Scope, Step
+from devlint.sites.base import Scope, Step
+from devlint.sites.loaders import SampleWork, Worker
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

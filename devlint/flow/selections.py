@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from devlint.flow import names, nodes, table
 from devlint.flow.values import DeviceValue
 from devlint.immutable import immutable
-from devlint.placing import Selection
-from devlint.sites import Scope, Step
+from devlint.sites.base import Scope, Step
+from devlint.sites.placement import UnusedDevice
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -56,7 +56,7 @@ class Selections:
             return
         self._chosen.setdefault((frame.info, target.id), _Chosen(target.id, target, frame.info, frame.scope(), value))
 
-    def sites(self) -> Iterator[Selection]:
+    def sites(self) -> Iterator[UnusedDevice]:
         """A site for each name that nobody reads, where something trains that nobody places."""
         for chosen in self._chosen.values():
             if self._placed:
@@ -69,7 +69,7 @@ class Selections:
             shown = {id(inner) for node in inside if _shows(node) for inner in nodes.walk(node)}
             if all(id(node) in shown for node in reads):
                 step = Step(reads[0], "only shown here") if reads else None
-                yield Selection(chosen.target, chosen.scope, chosen.name, chosen.value.device, works, step)
+                yield UnusedDevice(chosen.target, chosen.scope, chosen.name, chosen.value.device, works, step)
 
     @cached_property
     def _placed(self) -> bool:

@@ -10,7 +10,7 @@ from devlint.device import Device, Kind
 from devlint.flow import names, nodes
 from devlint.flow.lookups import DESCRIPTIONS
 from devlint.flow.values import Tensor, Value, as_tensor
-from devlint.sites import Operation
+from devlint.sites.placement import Operation
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from devlint.flow import nodes
 from devlint.flow.samples import in_memory
 from devlint.flow.values import Batches, Const, Instance, Sequence, Stateful, Value
-from devlint.loader_sites import Training
-from devlint.sites import Step
+from devlint.sites.base import Step
+from devlint.sites.loaders import Training
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

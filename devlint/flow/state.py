@@ -24,7 +24,7 @@ from devlint.flow.values import (
     Value,
 )
 from devlint.immutable import replace
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 CHILDREN = "@children"
 """The heap field that holds the modules which a container, or a wrapper, was made of."""

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from devlint.immutable import replace
-from devlint.sites import Site, Transfer
+from devlint.sites.base import Site
+from devlint.sites.transfers import Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

@@ -14,7 +14,8 @@ from devlint.flow.registering import is_empty
 from devlint.flow.state import CHILDREN, State
 from devlint.flow.values import Mapping, Module, Opaque, Sequence, Value
 from devlint.immutable import immutable
-from devlint.sites import Attribute, Operand, Scope
+from devlint.sites.base import Operand, Scope
+from devlint.sites.placement import Attribute
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

@@ -9,7 +9,8 @@ from devlint.device import Kind
 from devlint.flow import table, timing
 from devlint.flow.values import UNKNOWN, Batches, Opaque, Tensor, Unknown, Value, as_tensor, placement, surely_tensor
 from devlint.flow.waits import Moved
-from devlint.sites import Operand, Sync
+from devlint.sites.base import Operand
+from devlint.sites.costs import Sync
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame, Loop

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.flow import names, nodes
 from devlint.flow.memory import written
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

@@ -46,7 +46,8 @@ from devlint.flow.values import (
     surely_tensor,
 )
 from devlint.immutable import replace
-from devlint.sites import ApiCall, Step
+from devlint.sites.base import Step
+from devlint.sites.devices import ApiCall
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -42,7 +42,8 @@ from devlint.flow.values import (
     surely_tensor,
 )
 from devlint.immutable import immutable, replace
-from devlint.sites import Operand, Step, Transfer
+from devlint.sites.base import Operand, Step
+from devlint.sites.transfers import Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

@@ -14,7 +14,8 @@ from devlint.flow import names
 from devlint.flow.state import State
 from devlint.flow.transfers import MOVERS, is_dtype
 from devlint.flow.values import Opaque, Tensor, Unknown, Value
-from devlint.sites import Operand, Operation, Step
+from devlint.sites.base import Operand, Step
+from devlint.sites.placement import Operation
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

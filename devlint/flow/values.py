@@ -15,7 +15,7 @@ from devlint import device
 from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Device
 from devlint.immutable import immutable, replace
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame
@@ -74,7 +74,7 @@ class Opaque(Value):
 
 @immutable(frozen=True, slots=True)
 class Managed:
-    """Who places something instead of the code: ``kind`` as in :class:`devlint.placing.ManagedMove`, ``by`` where.
+    """Who places something instead of the code: ``kind`` as in ``sites.placement.ManagedMove``, ``by`` where.
 
     ``part`` says that it is no module.
     """

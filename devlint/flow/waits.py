@@ -10,7 +10,8 @@ from devlint import device
 from devlint.device import Role
 from devlint.flow.values import Const, Flag, Named, Value
 from devlint.immutable import immutable
-from devlint.sites import Operand, Step, Timing
+from devlint.sites.base import Operand, Step
+from devlint.sites.costs import Timing
 
 if TYPE_CHECKING:
     from devlint.device import Device

@@ -23,7 +23,7 @@ from devlint.flow.values import (
     placement,
 )
 from devlint.immutable import immutable
-from devlint.sites import Step
+from devlint.sites.base import Step
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Frame

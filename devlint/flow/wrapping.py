@@ -13,7 +13,8 @@ from devlint.flow import names
 from devlint.flow.state import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value, identity
 from devlint.immutable import replace
-from devlint.sites import Step, Unforwarded, Wrap
+from devlint.sites.base import Step
+from devlint.sites.distributed import Unforwarded, Wrap
 
 if TYPE_CHECKING:
     from devlint.flow.frame import Call, Frame

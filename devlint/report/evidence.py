@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from devlint.finding import Finding
-from devlint.traces import CONFIRMED, UNDECIDED, Evidence
+from devlint.sites.proof import CONFIRMED, UNDECIDED, Evidence
 
 
 def words(evidence: Evidence) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from devlint.finding import Finding, Severity, Span
 from devlint.report.base import Report, in_cells, one_line, plural
 from devlint.report.evidence import said
-from devlint.traces import VERDICTS
+from devlint.sites.proof import VERDICTS
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
 BLUE, BOLD = "1;34", "1"

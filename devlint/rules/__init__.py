@@ -21,7 +21,7 @@ from devlint.rules.comments import loses_comments
 if TYPE_CHECKING:
     from devlint.check.project import Surroundings
     from devlint.check.source import Source
-    from devlint.sites import Site, Step
+    from devlint.sites.base import Site, Step
 
 __all__ = ["Report", "Rule", "registry", "run", "verdicts"]
 

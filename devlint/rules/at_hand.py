@@ -14,7 +14,7 @@ from devlint.syntax import walk
 
 if TYPE_CHECKING:
     from devlint.rules.base import SourceText
-    from devlint.sites import Scope
+    from devlint.sites.base import Scope
 
 # A rank or an index is an accelerator's number, and of which kind the code does not say.
 _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)

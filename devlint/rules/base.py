@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
-from devlint.sites import Site, Step
-from devlint.traces import Traces
+from devlint.sites.base import Site, Step
+from devlint.sites.proof import Traces
 
 if TYPE_CHECKING:
     import libcst as cst

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from devlint.rules.base import SourceText
-    from devlint.sites import Scope
+    from devlint.sites.base import Scope
 
 _LONG = 40
 # The methods by which torch itself moves things, and helpers that carry the destination in their name.

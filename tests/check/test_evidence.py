@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from devlint import traces
 from devlint.auditor.judgement.evidence import _MEANING, Run
 from devlint.auditor.running import storage
 from devlint.cli import main
 from devlint.finding import Finding, Severity, Span
 from devlint.record import Event, Frame, Loader, Mismatch, Optimizer, Process, Record, Steps, Wrapper
 from devlint.rules import registry
+from devlint.sites import proof
 from tests.auditor.running import audit
 from tests.report import consumers
 
@@ -108,7 +108,7 @@ class TestARun:
         # DVL102 stands for its last one, in which the input came back
         assert evidence["DVL102"] == {
             "verdict": "contradicted",
-            "note": f"there was {traces.ONLY_IN_PLACE}",
+            "note": f"there was {proof.ONLY_IN_PLACE}",
             "measured": evidence["DVL102"]["measured"],
         }
 
@@ -117,7 +117,7 @@ class TestARun:
         assert "  = run: confirmed: 16 calls, 2 per step, 192 B per step\n" in text
         assert "  = run: confirmed: 1 call, 12 B\n" in text
         assert "  = run: not reached\n" in text
-        assert f"  = run: contradicted: there was {traces.ONLY_IN_PLACE}\n" in text
+        assert f"  = run: contradicted: there was {proof.ONLY_IN_PLACE}\n" in text
         assert "By run.json: 3 confirmed, 1 not reached, 1 contradicted.\n" in text
         assert "run:" not in check("train.py").stdout
 
@@ -128,7 +128,7 @@ class TestARun:
             "confirmed: 8 calls, 1 per step, 8 B per step, 7 repeated]",
             "confirmed: 1 call, 12 B]",
             "not reached]",
-            f"contradicted: there was {traces.ONLY_IN_PLACE}]",
+            f"contradicted: there was {proof.ONLY_IN_PLACE}]",
         ]
         # what a run cannot tell of is as it is without one
         plain = check("train.py", "--output-format", "concise").stdout
@@ -308,7 +308,7 @@ def test_another_place_in_the_line_is_not_meant() -> None:
     run = witness(process)
     finding = Finding("DVL102", "discarded-move", Severity.WARNING, "m", "/src/a.py", SPAN)
     (weighed,) = run.weigh([finding], {})
-    assert weighed.evidence == traces.Evidence("not reached")
+    assert weighed.evidence == proof.Evidence("not reached")
     # before Python 3.11 only the line is known
     line = Frame(file="/src/a.py", line=3, function="f")
     run._record = replace(run._record, processes=(replace(process, events=(copy(frame=line),)),), findings=())
@@ -329,8 +329,8 @@ def test_what_costs_most_comes_first() -> None:
 
 
 def test_the_data_of_the_rules_has_a_meaning() -> None:
-    known = {value for name, value in vars(traces).items() if name.isupper() and isinstance(value, str)}
-    known -= {*traces.VERDICTS}
+    known = {value for name, value in vars(proof).items() if name.isupper() and isinstance(value, str)}
+    known -= {*proof.VERDICTS}
     assert known == _MEANING.keys()
     for rule in registry().values():
         if rule.proof is not None:

@@ -24,7 +24,9 @@ from _pytest.mark import ParameterSet
 from devlint.device import Device
 from devlint.flow import analyze
 from devlint.rules.placement.meeting import meetings
-from devlint.sites import LEADS, Attribute, Forward, Operand, Operation, Site, Transfer
+from devlint.sites.base import Operand, Site
+from devlint.sites.placement import LEADS, Attribute, Forward, Operation
+from devlint.sites.transfers import Transfer
 
 ROOT = Path(__file__).resolve().parents[2]
 PRELUDE = "import torch; from torch import nn; import torch.nn.functional as F\n"

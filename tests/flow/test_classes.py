@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from devlint.sites import Attribute
+from devlint.sites.placement import Attribute
 from tests.flow.reading import assert_read, assert_runs, cases, needs_torch, sites
 
 SCRIPTS = {

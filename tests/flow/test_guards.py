@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from devlint.flow import analyze
-from devlint.sites import Transfer
+from devlint.sites.transfers import Transfer
 
 GUARDED = {
     "available": "if torch.cuda.is_available():\n    x.cuda()",

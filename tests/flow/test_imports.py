@@ -7,7 +7,11 @@ import ast
 import pytest
 
 from devlint.flow import analyze
-from devlint.sites import ApiCall, Forward, Load, Operation, Site, Wrap
+from devlint.sites.base import Site
+from devlint.sites.devices import ApiCall
+from devlint.sites.distributed import Wrap
+from devlint.sites.loaders import Load
+from devlint.sites.placement import Forward, Operation
 
 
 def found(text: str) -> list[Site]:

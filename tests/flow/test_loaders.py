@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from devlint.device import Kind
-from devlint.sites import Load, Transfer
+from devlint.sites.loaders import Load
+from devlint.sites.transfers import Transfer
 from tests.flow.reading import assert_read, assert_runs, cases, needs_torch, sites
 
 HEAD = """

@@ -9,7 +9,8 @@ import pytest
 
 from devlint.device import Kind
 from devlint.flow import analyze
-from devlint.sites import Operation, Transfer
+from devlint.sites.placement import Operation
+from devlint.sites.transfers import Transfer
 from tests.flow.reading import assert_read, assert_runs, cases, needs_torch, place, script, sites
 
 SCRIPTS = {

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from devlint import torch_api
-from devlint.sites import Mention
+from devlint.sites.devices import Mention
 from tests.flow import reading
 
 

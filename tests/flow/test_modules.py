@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from devlint.device import IMPLIED_CPU, Kind
-from devlint.sites import Forward, Transfer, Wrap
+from devlint.sites.distributed import Wrap
+from devlint.sites.placement import Forward
+from devlint.sites.transfers import Transfer
 from tests.flow.reading import assert_read, assert_runs, cases, claims, needs_torch, place, sites
 
 SCRIPTS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devlint.device import Kind
-from devlint.sites import Transfer
+from devlint.sites.transfers import Transfer
 from tests.flow.reading import sites
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devlint.device import CPU, IMPLIED_CPU, Device, accelerator
-from devlint.sites import Operation
+from devlint.sites.placement import Operation
 from tests.flow.reading import assert_read, assert_runs, cases, needs_torch, place, seen, sites
 
 SCRIPTS = {

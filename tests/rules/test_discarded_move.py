@@ -12,7 +12,8 @@ from devlint.check.source import Source
 from devlint.finding import Applicability
 from devlint.rules.base import Report
 from devlint.rules.placement.discarded_move import DiscardedMove
-from devlint.sites import Operand, Scope, Step, Transfer
+from devlint.sites.base import Operand, Scope, Step
+from devlint.sites.transfers import Transfer
 
 DEVICE = device.symbol("f:device", "device")
 

@@ -14,7 +14,9 @@ from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
 from devlint.finding import Applicability
 from devlint.rules.base import Report
 from devlint.rules.loading.missing_pin_memory import MissingPinMemory
-from devlint.sites import Load, Operand, Scope, Transfer
+from devlint.sites.base import Operand, Scope
+from devlint.sites.loaders import Load
+from devlint.sites.transfers import Transfer
 
 DEVICE = symbol("f:device", "device")
 LOOP = Scope(loop=ast.Pass())

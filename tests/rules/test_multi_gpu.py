@@ -16,7 +16,8 @@ from devlint.finding import Severity
 from devlint.flow.wrapping import OF_WRAPPERS
 from devlint.rules.base import Report
 from devlint.rules.multi_gpu.data_parallel import DataParallel
-from devlint.sites import Scope, Wrap
+from devlint.sites.base import Scope
+from devlint.sites.distributed import Wrap
 
 
 def judged(

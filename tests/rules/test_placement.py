@@ -26,7 +26,8 @@ from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.device_mismatch import DeviceMismatch
 from devlint.rules.placement.forward_factory import ForwardFactory
 from devlint.rules.placement.meeting import beside, meetings, shown
-from devlint.sites import Forward, Operand, Operation, Scope, Step
+from devlint.sites.base import Operand, Scope, Step
+from devlint.sites.placement import Forward, Operation
 
 DEVICE = symbol("f:device", "device")
 SWITCH = choice(AVAILABLE, accelerator("cuda"), CPU, "device")

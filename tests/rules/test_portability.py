@@ -18,7 +18,9 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.portability.hardcoded_cuda_call import HardcodedCudaCall
 from devlint.rules.portability.hardcoded_cuda_device import HardcodedCudaDevice
 from devlint.rules.portability.load_without_map_location import LoadWithoutMapLocation
-from devlint.sites import ApiCall, Literal, Operand, Scope, Site, Transfer
+from devlint.sites.base import Operand, Scope, Site
+from devlint.sites.devices import ApiCall, Literal
+from devlint.sites.transfers import Transfer
 
 CUDA = device.accelerator("cuda")
 SYMBOL = device.symbol("f:device", "device")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _MODULES = (
-    *("device", "sites", "choosing", "misuses", "loader_sites", "placing", "syntax"),
+    *("device", "syntax"),
     *("check/project", "check/modules", "check/suppress", "check/source", "check/definitions"),
 )
 
@@ -13,4 +13,5 @@ _MODULES = (
 def modules(root: Path) -> list[Path]:
     """The files of those modules, below the folder that holds the package ``devlint``."""
     package = root / "devlint"
-    return [*sorted((package / "flow").glob("*.py")), *(package / f"{name}.py" for name in _MODULES)]
+    folders = [path for part in ("flow", "sites") for path in (package / part).rglob("*.py")]
+    return [*sorted(folders), *(package / f"{name}.py" for name in _MODULES)]

@@ -9,19 +9,19 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from devlint import traces
 from devlint.auditor.judgement.judge import judge
 from devlint.auditor.judgement.observed.measure import Seen, measure
 from devlint.auditor.running import storage
 from devlint.check.source import decode, split_lines
 from devlint.config import Config, ConfigError, Selection, leads_out
 from devlint.finding import Finding, Span
-from devlint.measurement import ENOUGH_STEPS, Measurement
 from devlint.record import Event, Frame, Loader, Record
 from devlint.report.audit.table import Cost
 from devlint.report.shared import has_file
 from devlint.selection import rules
-from devlint.traces import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Evidence, Traces
+from devlint.sites import proof
+from devlint.sites.base import ENOUGH_STEPS, Measurement
+from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Evidence, Traces
 
 _CHANGED = "the file has changed since the run"
 _ELSEWHERE = "the run was of other files"
@@ -59,32 +59,32 @@ def _always_new(left: _Left) -> bool:
 
 
 _MEANING: Mapping[str, Callable[[_Left], object]] = {
-    traces.COPY: lambda left: left.copies(),
-    traces.UPLOAD: lambda left: left.copies(inward=True),
-    traces.ALWAYS_NEW: _always_new,
-    traces.REPEATED: lambda left: any(event.repeats for event in left.copies(inward=True)),
-    traces.FROM_PAGEABLE: lambda left: any(event.pinned is False for event in left.copies(inward=True)),
-    traces.WAITED_FOR_PINNED: lambda left: any(event.pinned and event.blocking for event in left.copies(inward=True)),
-    traces.DOWNLOAD: lambda left: left.copies(inward=False),
-    traces.READ_TOO_EARLY: lambda left: any(event.unwaited for event in left.copies(inward=False)),
-    traces.ONLY_IN_PLACE: lambda left: left.kinds("move") and not left.copies(),
-    traces.MOVE: lambda left: left.kinds("move"),
-    traces.PIN: lambda left: left.kinds("pin"),
-    traces.WAIT: lambda left: left.waits(),
-    traces.WAIT_IN_STEP: lambda left: any(event.phase == "train" for event in left.waits()),
-    traces.CALL: lambda left: left.kinds("call"),
-    traces.CALL_IN_STEP: lambda left: any(event.phase == "train" for event in left.kinds("call")),
-    traces.RAN: lambda left: left.events and not left.mismatches,
-    traces.MISMATCH: lambda left: left.mismatches,
-    traces.LOADER: lambda left: left.loaders,
-    traces.PINNED_BATCHES: lambda left: any(loader.pinned for loader in left.loaders),
-    traces.PAGEABLE_BATCHES: lambda left: any(seen.event.pinned is False for seen in left.batches),
-    traces.HOST_BATCHES: lambda left: any(loader.device == "cpu" for loader in left.loaders),
-    traces.WITHOUT_WORKERS: lambda left: any(loader.training and not loader.workers for loader in left.loaders),
-    traces.WITH_WORKERS: lambda left: left.loaders and all(loader.workers for loader in left.loaders),
-    traces.OPTIMIZER: lambda left: left.optimizers,
-    traces.STAYED: lambda left: any(one.stepped_on and one.stepped_on == one.made_on for one in left.optimizers),
-    traces.WRAPPER: lambda left: left.wrappers,
+    proof.COPY: lambda left: left.copies(),
+    proof.UPLOAD: lambda left: left.copies(inward=True),
+    proof.ALWAYS_NEW: _always_new,
+    proof.REPEATED: lambda left: any(event.repeats for event in left.copies(inward=True)),
+    proof.FROM_PAGEABLE: lambda left: any(event.pinned is False for event in left.copies(inward=True)),
+    proof.WAITED_FOR_PINNED: lambda left: any(event.pinned and event.blocking for event in left.copies(inward=True)),
+    proof.DOWNLOAD: lambda left: left.copies(inward=False),
+    proof.READ_TOO_EARLY: lambda left: any(event.unwaited for event in left.copies(inward=False)),
+    proof.ONLY_IN_PLACE: lambda left: left.kinds("move") and not left.copies(),
+    proof.MOVE: lambda left: left.kinds("move"),
+    proof.PIN: lambda left: left.kinds("pin"),
+    proof.WAIT: lambda left: left.waits(),
+    proof.WAIT_IN_STEP: lambda left: any(event.phase == "train" for event in left.waits()),
+    proof.CALL: lambda left: left.kinds("call"),
+    proof.CALL_IN_STEP: lambda left: any(event.phase == "train" for event in left.kinds("call")),
+    proof.RAN: lambda left: left.events and not left.mismatches,
+    proof.MISMATCH: lambda left: left.mismatches,
+    proof.LOADER: lambda left: left.loaders,
+    proof.PINNED_BATCHES: lambda left: any(loader.pinned for loader in left.loaders),
+    proof.PAGEABLE_BATCHES: lambda left: any(seen.event.pinned is False for seen in left.batches),
+    proof.HOST_BATCHES: lambda left: any(loader.device == "cpu" for loader in left.loaders),
+    proof.WITHOUT_WORKERS: lambda left: any(loader.training and not loader.workers for loader in left.loaders),
+    proof.WITH_WORKERS: lambda left: left.loaders and all(loader.workers for loader in left.loaders),
+    proof.OPTIMIZER: lambda left: left.optimizers,
+    proof.STAYED: lambda left: any(one.stepped_on and one.stepped_on == one.made_on for one in left.optimizers),
+    proof.WRAPPER: lambda left: left.wrappers,
 }
 
 

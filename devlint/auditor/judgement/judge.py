@@ -18,7 +18,7 @@ from devlint.record import Frame, Process, Record
 from devlint.report.json import as_object
 from devlint.rules import verdicts
 from devlint.selection import graded, ignored_in, selected
-from devlint.sites import Site
+from devlint.sites.base import Site
 
 _LONGEST = 12
 """More lines than this of one expression say no more than its first ones."""

@@ -16,7 +16,7 @@ from devlint.check.source import ParseFailure, Source, split_lines
 from devlint.flow.nodes import own
 from devlint.of_tests import is_test_file
 from devlint.record import Frame
-from devlint.sites import Scope
+from devlint.sites.base import Scope
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Loop = ast.For | ast.AsyncFor | ast.While

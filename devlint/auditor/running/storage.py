@@ -15,8 +15,8 @@ from typing import Literal
 
 from devlint.check.write import write as replace
 from devlint.files import content
-from devlint.measurement import Measurement
 from devlint.record import FORMAT, Record
+from devlint.sites.base import Measurement
 
 KEPT = 20
 """So many runs are kept for each user."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.legacy import deprecation
-from devlint.sites import Mention, Site
+from devlint.sites.base import Site
+from devlint.sites.devices import Mention
 from devlint.torch_api import Topic
 
 

@@ -11,7 +11,7 @@ from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import statement_of
 from devlint.rules.imports import importing
-from devlint.sites import Mention
+from devlint.sites.devices import Mention
 from devlint.syntax import says_none
 from devlint.torch_api import Api, Kind, Topic
 

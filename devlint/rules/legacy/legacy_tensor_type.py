@@ -13,7 +13,8 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import idle_statement, removal
 from devlint.rules.imports import importing
 from devlint.rules.legacy import deprecation
-from devlint.sites import Mention, Site
+from devlint.sites.base import Site
+from devlint.sites.devices import Mention
 from devlint.torch_api import Topic
 
 _CUDA_TYPE = re.compile(r"torch\.cuda\.(?:sparse\.)?(\w*)Tensor")

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from devlint.device import Kind, Role
 from devlint.finding import Severity
-from devlint.loader_sites import SampleWork, Worker
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import short
-from devlint.sites import Site, Step
+from devlint.sites.base import Site, Step
+from devlint.sites.loaders import SampleWork, Worker
 
 _BATCHED = frozenset({"collate_fn", "__getitems__", "__iter__"})
 """What handles a whole batch at once, or decides by itself how much it handles."""

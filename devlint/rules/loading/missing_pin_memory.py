@@ -7,16 +7,18 @@ import operator
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import way_to
 from devlint.rules.edits import around, code, parsed, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely
-from devlint.sites import Load, Site, Step, Transfer
+from devlint.sites import proof
+from devlint.sites.base import Site, Step
+from devlint.sites.loaders import Load
+from devlint.sites.proof import Traces
+from devlint.sites.transfers import Transfer
 from devlint.syntax import says_none, walk
-from devlint.traces import Traces
 
 _PIN_MEMORY_POSITION = 7
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -88,7 +90,7 @@ class MissingPinMemory(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Load,)
-    proof = Traces(left=(traces.LOADER,), confirm=(traces.PAGEABLE_BATCHES,), contradict=(traces.PINNED_BATCHES,))
+    proof = Traces(left=(proof.LOADER,), confirm=(proof.PAGEABLE_BATCHES,), contradict=(proof.PINNED_BATCHES,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.device import Device, Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import code, parsed, without_keyword
-from devlint.sites import Load, Site, Step
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site, Step
+from devlint.sites.loaders import Load
+from devlint.sites.proof import Traces
 
 
 class PinningAcceleratorTensors(Rule):
@@ -61,7 +62,7 @@ class PinningAcceleratorTensors(Rule):
     fixes = (Applicability.SAFE,)
     observed = True
     sites = (Load,)
-    proof = Traces(left=(traces.LOADER,), contradict=(traces.HOST_BATCHES,))
+    proof = Traces(left=(proof.LOADER,), contradict=(proof.HOST_BATCHES,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where pinning is asked for and the batches are elsewhere."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.finding import Applicability, Edit, Fix, Severity
-from devlint.loader_sites import Draw
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import code, parsed, with_keyword, without_keyword
 from devlint.rules.imports import importing
-from devlint.sites import Site
+from devlint.sites.base import Site
+from devlint.sites.loaders import Draw
 
 _NO_GENERATOR = frozenset({"torch.utils.data.distributed.DistributedSampler"})
 _MATCHING = "torch.Generator(device=torch.get_default_device())"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test
 from devlint.rules.transfers.pinned import reads_pinned
-from devlint.sites import Load, Site, Step
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site, Step
+from devlint.sites.loaders import Load
+from devlint.sites.proof import Traces
 
 
 class SynchronousLoader(Rule):
@@ -65,7 +66,7 @@ class SynchronousLoader(Rule):
     severity = Severity.INFO
     default = False
     sites = (Load,)
-    proof = Traces(left=(traces.LOADER,), confirm=(traces.WITHOUT_WORKERS,), contradict=(traces.WITH_WORKERS,))
+    proof = Traces(left=(proof.LOADER,), confirm=(proof.WITHOUT_WORKERS,), contradict=(proof.WITH_WORKERS,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where a loop trains with batches that were made in its own process."""

@@ -6,14 +6,15 @@ import ast
 import re
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.finding import Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import function_at, statement_of
-from devlint.sites import Site, Wrap
+from devlint.sites import proof
+from devlint.sites.base import Site
+from devlint.sites.distributed import Wrap
+from devlint.sites.proof import Traces
 from devlint.syntax import walk
-from devlint.traces import Traces
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
 _INFERS = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b")
@@ -73,7 +74,7 @@ class DataParallel(Rule):
     severity = Severity.WARNING
     observed = True
     sites = (Wrap,)
-    proof = Traces(left=(traces.WRAPPER,), confirm=(traces.WRAPPER,))
+    proof = Traces(left=(proof.WRAPPER,), confirm=(proof.WRAPPER,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report for every `DataParallel`, milder where it stands beside the better wrapper."""

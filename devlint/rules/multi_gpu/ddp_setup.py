@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at
-from devlint.sites import Group, Site, Step, Unforwarded, Wrap
+from devlint.sites import proof
+from devlint.sites.base import Site, Step
+from devlint.sites.distributed import Group, Unforwarded, Wrap
+from devlint.sites.proof import Traces
 from devlint.syntax import walk
-from devlint.traces import Traces
 
 _WRAPPER = "torch.nn.parallel.DistributedDataParallel"
 _LOOKS_ON = frozenset({"callable", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
@@ -91,7 +92,7 @@ class DdpSetup(Rule):
     severity = Severity.ERROR
     observed = True
     sites = (Wrap, Group, Unforwarded)
-    proof = Traces(left=(traces.WRAPPER,))
+    proof = Traces(left=(proof.WRAPPER,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """One report, about the gravest that is wrong."""

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from devlint.finding import Severity
-from devlint.loader_sites import Training
 from devlint.rules.base import Report, Rule
-from devlint.sites import Load, Site
+from devlint.sites.base import Site
+from devlint.sites.loaders import Load, Training
 
 
 class MissingDistributedSampler(Rule):

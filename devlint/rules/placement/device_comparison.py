@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
-from devlint.misuses import DeviceTest
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.imports import importing
-from devlint.sites import Site
+from devlint.sites.base import Site
+from devlint.sites.devices import DeviceTest
 
 _OUTCOMES = {"==": "False", "is": "False", "in": "False", "!=": "True", "is not": "True", "not in": "True"}
 _REASONS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
@@ -12,8 +11,10 @@ from devlint.rules.edits import as_written, receiver
 from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.meeting import ASKED, GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
 from devlint.rules.placement.mismatch_fix import fix
-from devlint.sites import Forward, Operand, Operation, Site, Step
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Operand, Site, Step
+from devlint.sites.placement import Forward, Operation
+from devlint.sites.proof import Traces
 
 
 class DeviceMismatch(Rule):
@@ -79,7 +80,7 @@ class DeviceMismatch(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Forward, Operation)
-    proof = Traces(confirm=(traces.MISMATCH,), contradict=(traces.RAN,))
+    proof = Traces(confirm=(proof.MISMATCH,), contradict=(proof.RAN,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """One report for the place, about the first operand that is somewhere else."""

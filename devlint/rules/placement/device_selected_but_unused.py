@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.finding import Severity
-from devlint.placing import Selection
 from devlint.rules.base import Report, Rule
-from devlint.sites import Site
+from devlint.sites.base import Site
+from devlint.sites.placement import UnusedDevice
 
 
 class DeviceSelectedButUnused(Rule):
@@ -61,11 +61,11 @@ class DeviceSelectedButUnused(Rule):
     code = "DVL113"
     name = "device-selected-but-unused"
     severity = Severity.WARNING
-    sites = (Selection,)
+    sites = (UnusedDevice,)
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report for each device that is chosen in vain."""
-        if not isinstance(site, Selection):
+        if not isinstance(site, UnusedDevice):
             return
         verb = "used" if site.shown is None else "more than printed"
         yield Report(

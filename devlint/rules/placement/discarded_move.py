@@ -6,12 +6,13 @@ import ast
 import re
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
-from devlint.sites import Site, Transfer
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site
+from devlint.sites.proof import Traces
+from devlint.sites.transfers import Transfer
 
 # A copy to the CPU waits for the device, the first copy to a device starts it: measuring code does both on purpose.
 _MEASURING = re.compile(r"bench|warm_?up|profil|timeit|timing|latency|throughput|synchroni[sz]e", re.IGNORECASE)
@@ -74,7 +75,7 @@ class DiscardedMove(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
-    proof = Traces(left=(traces.COPY, traces.MOVE), confirm=(traces.COPY,), contradict=(traces.ONLY_IN_PLACE,))
+    proof = Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where a tensor's new copy is thrown away."""

@@ -13,7 +13,8 @@ from devlint.rules.edits import as_written, code, parsed, with_keyword
 from devlint.rules.placement.creation import advice, can_be_told, placeable
 from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown
 from devlint.rules.standing import stands_at
-from devlint.sites import Forward, Operand, Operation, Site, Step
+from devlint.sites.base import Operand, Site, Step
+from devlint.sites.placement import Forward, Operation
 
 _MET = ("the result meets", "meets", "this raises when that is an accelerator")
 _WORDS = {

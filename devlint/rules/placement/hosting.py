@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
-from devlint.placing import HostRead
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import function_at, way_to
-from devlint.sites import Operand
+from devlint.sites.base import Operand
+from devlint.sites.placement import HostRead
 from devlint.syntax import walk
 
 NUMPY = "torch.Tensor.numpy"

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
-from devlint.misuses import DeviceArgument
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
-from devlint.sites import Site
+from devlint.sites.base import Site
+from devlint.sites.devices import DeviceArgument
 
 _MESSAGES = {
     "name": "{given} is no device of torch: this raises",

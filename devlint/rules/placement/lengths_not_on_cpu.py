@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
-from devlint.placing import HostRead
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.hosting import absence, fetched
 from devlint.rules.placement.meeting import shown
-from devlint.sites import Site
+from devlint.sites.base import Site
+from devlint.sites.placement import HostRead
 
 
 class LengthsNotOnCpu(Rule):

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from devlint.finding import Severity
-from devlint.placing import ManagedMove
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.meeting import shown
-from devlint.sites import Site
+from devlint.sites.base import Site
+from devlint.sites.placement import ManagedMove
 
 
 @dataclass(frozen=True, slots=True)

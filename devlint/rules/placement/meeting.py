@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from devlint.device import EACH, LOOP, RETURN, Device, Kind, Role
 from devlint.finding import Severity
 from devlint.immutable import replace
-from devlint.sites import LEADS, Forward, Operand, Operation, Scope
+from devlint.sites.base import Operand, Scope
+from devlint.sites.placement import LEADS, Forward, Operation
 from devlint.syntax import makes_nothing
 
 MODULE = "module"

@@ -13,7 +13,8 @@ from devlint.rules.edits import code, parsed, with_keyword
 from devlint.rules.placement.creation import takes_device
 from devlint.rules.placement.meeting import GENERATOR, MODULE, Meeting
 from devlint.rules.standing import stands_at
-from devlint.sites import Forward, Operand, Operation
+from devlint.sites.base import Operand
+from devlint.sites.placement import Forward, Operation
 
 _PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _LISTS = frozenset({"tensors"})

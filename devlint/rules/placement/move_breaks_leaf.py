@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
-from devlint.placing import LeafMove
 from devlint.rules import edits
 from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.meeting import shown
-from devlint.sites import Site
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site
+from devlint.sites.placement import LeafMove
+from devlint.sites.proof import Traces
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -75,7 +75,7 @@ class MoveBreaksLeaf(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     sites = (LeafMove,)
-    proof = Traces(left=(traces.COPY, traces.MOVE), confirm=(traces.COPY,), contradict=(traces.ONLY_IN_PLACE,))
+    proof = Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report for a move that leaves nobody with the leaf."""

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from devlint.device import Role
 from devlint.finding import Applicability, Fix, Severity
-from devlint.placing import HostRead
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.hosting import absence, fetched
 from devlint.rules.placement.meeting import shown
-from devlint.sites import Operand, Site
+from devlint.sites.base import Operand, Site
+from devlint.sites.placement import HostRead
 
 _METHOD = "torch.Tensor."
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.sites import Optimize, Site, Step
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site, Step
+from devlint.sites.distributed import Optimize
+from devlint.sites.proof import Traces
 
 
 class OptimizerBeforeMove(Rule):
@@ -63,7 +64,7 @@ class OptimizerBeforeMove(Rule):
     severity = Severity.WARNING
     observed = True
     sites = (Optimize,)
-    proof = Traces(left=(traces.OPTIMIZER,), contradict=(traces.STAYED,))
+    proof = Traces(left=(proof.OPTIMIZER,), contradict=(proof.STAYED,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where parameters left the device on which the optimizer got them."""

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
-from devlint.sites import Mention, Site
+from devlint.sites.base import Site
+from devlint.sites.devices import Mention
 
 _WRONG = {"test": "always true", "switch": "neither `True` nor `False`"}
 """What a function is not, by what is made of it."""

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Fix, Severity
 from devlint.flow.names import imported
 from devlint.rules.base import Report, Rule
-from devlint.sites import Attribute, Site
+from devlint.sites.base import Site
+from devlint.sites.placement import Attribute
 
 _CONTAINERS = {"container": "nn.ModuleList", "list": "nn.ModuleList", "tuple": "nn.ModuleList", "dict": "nn.ModuleDict"}
 

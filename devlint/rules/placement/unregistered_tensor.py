@@ -9,11 +9,12 @@ from functools import cached_property, lru_cache
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
-from devlint.misuses import Override
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at, statement_of
 from devlint.rules.placement.meeting import shown
-from devlint.sites import Attribute, Site, Step
+from devlint.sites.base import Site, Step
+from devlint.sites.devices import Override
+from devlint.sites.placement import Attribute
 
 _COMPLEX = re.compile(r"\.(?:polar|view_as_complex|complex(?:32|64|128)?|c(?:half|float|double)|fft\.\w+)\b")
 

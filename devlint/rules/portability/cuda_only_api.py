@@ -8,7 +8,8 @@ from devlint import torch_api
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.portability.rewriting import edits_for
-from devlint.sites import Mention, Site
+from devlint.sites.base import Site
+from devlint.sites.devices import Mention
 from devlint.torch_api import Api
 
 _SILENT = frozenset({"import", "comparison"})

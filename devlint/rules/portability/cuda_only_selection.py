@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.choosing import Alternative
 from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.imports import importing
-from devlint.sites import Site
+from devlint.sites.base import Site
+from devlint.sites.devices import Alternative
 
 _DEVICE = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
 _SINCE = (2, 7)

@@ -13,7 +13,8 @@ from devlint.rules import edits
 from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import function_at, stores, way_to
-from devlint.sites import Site, Transfer
+from devlint.sites.base import Site
+from devlint.sites.transfers import Transfer
 from devlint.syntax import walk
 
 if TYPE_CHECKING:

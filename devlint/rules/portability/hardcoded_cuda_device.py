@@ -9,7 +9,8 @@ from devlint.rules import edits
 from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import way
-from devlint.sites import Literal, Site
+from devlint.sites.base import Site
+from devlint.sites.devices import Literal
 
 _FAILS = "fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
 _LEAVES = "leaves MPS, XPU and other accelerators unused"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.choosing import Visible
 from devlint.finding import Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
-from devlint.sites import Site
+from devlint.sites.base import Site
+from devlint.sites.devices import Visible
 
 
 class VisibleDevicesTooLate(Rule):

@@ -11,7 +11,8 @@ from devlint.rules import edits
 from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.portability.restoring import names_of, only_restored, replaces_moved, sampled
-from devlint.sites import ApiCall, Site
+from devlint.sites.base import Site
+from devlint.sites.devices import ApiCall
 from devlint.syntax import says_none
 
 # The functions, each with the position of map_location among its parameters.

@@ -11,7 +11,7 @@ from devlint.rules.blocks import function_at, statement_of
 from devlint.rules.imports import importing
 from devlint.rules.portability.seeding import is_seeded, left_out
 from devlint.rules.standing import conditions
-from devlint.sites import Mention
+from devlint.sites.devices import Mention
 from devlint.torch_api import Api, Kind
 
 # What only CUDA has, or what is named after it: a condition that this hangs on must go on asking for CUDA.

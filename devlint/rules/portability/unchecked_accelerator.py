@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.choosing import Current
 from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.imports import importing
-from devlint.sites import Site
+from devlint.sites.base import Site
+from devlint.sites.devices import Current
 
 _CHECKED = "torch.accelerator.current_accelerator(check_available=True)"
 _BEFORE = "torch.accelerator.current_accelerator() if torch.accelerator.is_available()"

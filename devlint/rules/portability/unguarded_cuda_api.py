@@ -9,7 +9,8 @@ from devlint import torch_api
 from devlint.finding import Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
-from devlint.sites import Mention, Site
+from devlint.sites.base import Site
+from devlint.sites.devices import Mention
 
 _PINNING = "pin_memory"
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import idle_statement, removal
-from devlint.sites import ApiCall, Site
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site
+from devlint.sites.devices import ApiCall
+from devlint.sites.proof import Traces
 
 _COLLECTOR = "gc.collect"
 
@@ -71,7 +72,7 @@ class CacheFlush(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (ApiCall,)
-    proof = Traces(left=(traces.CALL,), confirm=(traces.CALL_IN_STEP,))
+    proof = Traces(left=(proof.CALL,), confirm=(proof.CALL_IN_STEP,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where every step makes the call."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test, short
-from devlint.sites import Site, Sync
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site
+from devlint.sites.costs import Sync
+from devlint.sites.proof import Traces
 
 _OWN = frozenset({"step", "update", "unscale_", "backward", "clip_grad_norm_"})
 """What torch itself waits in, for reasons of its own."""
@@ -95,7 +96,7 @@ class SyncInStepLoop(Rule):
     default = False
     observed = True
     sites = (Sync,)
-    proof = Traces(left=(traces.WAIT,), confirm=(traces.WAIT_IN_STEP,))
+    proof = Traces(left=(proof.WAIT,), confirm=(proof.WAIT_IN_STEP,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where each training step waits."""

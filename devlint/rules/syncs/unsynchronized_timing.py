@@ -8,7 +8,8 @@ from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import simple_statement_at
 from devlint.rules.imports import importing
-from devlint.sites import Site, Timing
+from devlint.sites.base import Site
+from devlint.sites.costs import Timing
 
 _SYNCHRONIZE = "torch.cuda.synchronize()"
 

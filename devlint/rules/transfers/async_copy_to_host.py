@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import code, parsed, short, without_keyword
-from devlint.sites import Site, Transfer
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site
+from devlint.sites.proof import Traces
+from devlint.sites.transfers import Transfer
 
 _FLAG = "non_blocking"
 
@@ -63,7 +64,7 @@ class AsyncCopyToHost(Rule):
     fixes = (Applicability.SAFE,)
     observed = True
     sites = (Transfer,)
-    proof = Traces(left=(traces.DOWNLOAD,), confirm=(traces.READ_TOO_EARLY,))
+    proof = Traces(left=(proof.DOWNLOAD,), confirm=(proof.READ_TOO_EARLY,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where a copy's result is read too early."""

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule, SourceText
@@ -22,8 +21,11 @@ from devlint.rules.transfers.pinned import (
     released_safely,
     root,
 )
-from devlint.sites import Load, Site, Step, Transfer
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site, Step
+from devlint.sites.loaders import Load
+from devlint.sites.proof import Traces
+from devlint.sites.transfers import Transfer
 
 _SETTABLE = frozenset({"accelerate", "transformers"})
 """Libraries which copy batches, by way of accelerate, and can be told not to wait."""
@@ -86,7 +88,7 @@ class BlockingPinnedCopy(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Transfer, Load)
-    proof = Traces(left=(traces.UPLOAD,), confirm=(traces.WAITED_FOR_PINNED,), contradict=(traces.FROM_PAGEABLE,))
+    proof = Traces(left=(proof.UPLOAD,), confirm=(proof.WAITED_FOR_PINNED,), contradict=(proof.FROM_PAGEABLE,))
 
     def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
         super().__init__(source, target_torch)

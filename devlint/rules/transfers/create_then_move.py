@@ -6,16 +6,17 @@ import ast
 import re
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import earlier_in_block, way_to
 from devlint.rules.edits import around, in_test, short
 from devlint.rules.transfers.creating import LEGACY, creating, creating_at, made_beside, reads_the_host
-from devlint.sites import Creation, Selection, Site, Step, Transfer
+from devlint.sites import proof
+from devlint.sites.base import Creation, Site, Step
+from devlint.sites.proof import Traces
+from devlint.sites.transfers import IndexCopy, Transfer
 from devlint.syntax import walk
-from devlint.traces import Traces
 
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""
@@ -89,12 +90,12 @@ class CreateThenMove(Rule):
     name = "create-then-move"
     severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
-    sites = (Transfer, Selection)
-    proof = Traces(left=(traces.UPLOAD, traces.MOVE), confirm=(traces.UPLOAD,), contradict=(traces.ONLY_IN_PLACE,))
+    sites = (Transfer, IndexCopy)
+    proof = Traces(left=(proof.UPLOAD, proof.MOVE), confirm=(proof.UPLOAD,), contradict=(proof.ONLY_IN_PLACE,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the host makes what only the device uses."""
-        if isinstance(site, Selection):
+        if isinstance(site, IndexCopy):
             yield self._selecting(site)
             return
         made = site.creation if isinstance(site, Transfer) else None
@@ -123,7 +124,7 @@ class CreateThenMove(Rule):
             fix=creating(self.source, site, made),
         )
 
-    def _selecting(self, site: Selection) -> Report:
+    def _selecting(self, site: IndexCopy) -> Report:
         """A hint at an index that torch copies to what is indexed."""
         made = site.creation
         together = _within(made.node, site.node)

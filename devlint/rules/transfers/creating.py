@@ -13,7 +13,8 @@ from devlint.rules.blocks import function_at, idle_statement, removal, stores, w
 from devlint.rules.edits import code, parsed, with_keyword
 from devlint.rules.standing import stands_at
 from devlint.rules.transfers.chains import without_last
-from devlint.sites import Creation, Transfer
+from devlint.sites.base import Creation
+from devlint.sites.transfers import Transfer
 
 _READS_THE_HOST = frozenset(
     {"tensor", "as_tensor", "asarray", "scalar_tensor", "from_numpy", "frombuffer", "from_file", "from_dlpack", "load"}

@@ -8,7 +8,8 @@ from devlint.finding import Applicability, Edit, Fix, Span
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import function_at
 from devlint.rules.transfers.creating import leave_out, told
-from devlint.sites import Creation, Transfer
+from devlint.sites.base import Creation
+from devlint.sites.transfers import Transfer
 
 
 def hoisting(source: SourceText, site: Transfer) -> Fix | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import short
 from devlint.rules.transfers.chains import without_last
 from devlint.rules.transfers.pinned import pins_inline
-from devlint.sites import Site, Transfer
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site
+from devlint.sites.proof import Traces
+from devlint.sites.transfers import Transfer
 
 
 class InlinePinMemory(Rule):
@@ -56,7 +57,7 @@ class InlinePinMemory(Rule):
     severity = Severity.INFO
     fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
-    proof = Traces(left=(traces.PIN,), confirm=(traces.PIN,))
+    proof = Traces(left=(proof.PIN,), confirm=(proof.PIN,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where the memory that is pinned serves one copy only."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.device import Kind
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.edits import in_test, short
 from devlint.rules.transfers.hoisting import created_before, hoisting, out_of_the_loop
-from devlint.sites import Attribute, Site, Step, Transfer, Upload
-from devlint.traces import Traces
+from devlint.sites import proof
+from devlint.sites.base import Site, Step
+from devlint.sites.placement import Attribute
+from devlint.sites.proof import Traces
+from devlint.sites.transfers import Transfer, Upload
 
 
 class InvariantTransfer(Rule):
@@ -70,7 +72,7 @@ class InvariantTransfer(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Transfer, Upload, Attribute)
-    proof = Traces(left=(traces.UPLOAD,), confirm=(traces.REPEATED,), contradict=(traces.ALWAYS_NEW,))
+    proof = Traces(left=(proof.UPLOAD,), confirm=(proof.REPEATED,), contradict=(proof.ALWAYS_NEW,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where every round, or every call, copies the same."""

@@ -10,7 +10,7 @@ from devlint.device import Device, Kind
 from devlint.finding import Edit
 from devlint.rules.base import Rule
 from devlint.rules.edits import around, code, parsed, with_keyword
-from devlint.sites import Transfer
+from devlint.sites.transfers import Transfer
 
 _READERS = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")
 _METHODS = frozenset({"to", "cuda", "copy_"})

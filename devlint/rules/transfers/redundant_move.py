@@ -6,16 +6,17 @@ import ast
 import re
 from collections.abc import Iterable
 
-from devlint import traces
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import function_at, idle_statement, removal
 from devlint.rules.edits import short
 from devlint.rules.transfers.chains import without_last
-from devlint.sites import Site, Transfer
+from devlint.sites import proof
+from devlint.sites.base import Site
+from devlint.sites.proof import Traces
+from devlint.sites.transfers import Transfer
 from devlint.syntax import walk
-from devlint.traces import Traces
 
 _PLACED = re.compile(r"\b(?:created|moved)\b")
 
@@ -78,7 +79,7 @@ class RedundantMove(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Transfer,)
-    proof = Traces(left=(traces.COPY, traces.MOVE), confirm=(traces.ONLY_IN_PLACE,), contradict=(traces.COPY,))
+    proof = Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.ONLY_IN_PLACE,), contradict=(proof.COPY,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """A report where receiver and target are the same device, and this function made them so."""

@@ -10,7 +10,10 @@ from devlint.auditor.judgement.locate import Locator
 from devlint.auditor.judgement.observed import syntax
 from devlint.auditor.judgement.observed.measure import Found, Seen, Spot, by_spot, common, library, measure, places
 from devlint.record import Record
-from devlint.sites import ApiCall, Operand, Sync, Transfer
+from devlint.sites.base import Operand
+from devlint.sites.costs import Sync
+from devlint.sites.devices import ApiCall
+from devlint.sites.transfers import Transfer
 
 
 def moves(record: Record, locator: Locator, seen: Iterable[Seen]) -> Iterator[Found]:

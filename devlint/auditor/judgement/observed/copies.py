@@ -11,9 +11,10 @@ from devlint.auditor.judgement.locate import Location, Locator
 from devlint.auditor.judgement.observed import syntax
 from devlint.auditor.judgement.observed.measure import Found, Seen, Spot, common, library, measure, places
 from devlint.device import Device
-from devlint.measurement import ENOUGH_STEPS, Measurement
 from devlint.record import Event, Frame, Loader, Process, Record
-from devlint.sites import Load, Operand, Step, Transfer
+from devlint.sites.base import ENOUGH_STEPS, Measurement, Operand, Step
+from devlint.sites.loaders import Load
+from devlint.sites.transfers import Transfer
 
 _LOADER = "DataLoader"
 _UNPINNABLE = "cannot pin"

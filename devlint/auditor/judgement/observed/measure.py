@@ -11,9 +11,8 @@ from devlint import device
 from devlint.auditor.judgement.locate import Location
 from devlint.device import CPU, UNKNOWN, Device, Kind
 from devlint.immutable import replace
-from devlint.measurement import Measurement
 from devlint.record import Event, Frame, Phase, Process, Record
-from devlint.sites import Site
+from devlint.sites.base import Measurement, Site
 
 _STEPS: tuple[Phase, ...] = ("train", "eval")
 _T = TypeVar("_T", bound=Hashable)

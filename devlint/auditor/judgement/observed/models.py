@@ -11,18 +11,11 @@ from devlint.auditor.judgement.locate import Location, Locator
 from devlint.auditor.judgement.observed import syntax
 from devlint.auditor.judgement.observed.measure import Found, Seen, common, measure, place, places, ranks
 from devlint.device import CPU, IMPLIED_CPU, Kind
-from devlint.measurement import Measurement
 from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, Stray, Wrapper
 from devlint.report.audit.processes import machine
-from devlint.sites import (
-    Attribute,
-    Forward,
-    Operand,
-    Operation,
-    Optimize,
-    Step,
-    Wrap,
-)
+from devlint.sites.base import Measurement, Operand, Step
+from devlint.sites.distributed import Optimize, Wrap
+from devlint.sites.placement import Attribute, Forward, Operation
 
 _NOTHING = Measurement(0)
 """What was seen happened no certain number of times."""

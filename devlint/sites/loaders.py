@@ -1,12 +1,40 @@
-"""The vocabulary of data loaders: what makes their samples, who draws their order, what trains with their batches."""
+"""Sites of data loaders: what makes their samples, who draws their order, what trains with their batches."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import field
 
 from devlint.device import Device
 from devlint.immutable import immutable
-from devlint.sites import Site, Step
+from devlint.sites.base import Site, Step
+from devlint.sites.transfers import Transfer
+
+
+@immutable(frozen=True, slots=True)
+class Load(Site):
+    """A data loader, and the places where its batches are put on a device.
+
+    ``keywords`` maps the keyword arguments to their nodes; ``open`` says that more arguments may come in through
+    ``**``.  ``batches`` is where the batches are made, ``escapes`` says that the loader leaves the code that can be
+    seen.  ``pinned`` says whether it pins them, ``workers`` how many processes make them, and
+    ``training`` what trains with them.  ``put`` is the place where a function of the file, which makes the samples or
+    the batches, returns tensors that it has put on ``batches``.  ``anywhere`` says that the samples are tensors, or a
+    list of some, of which nothing tells that they are on the host.
+    """
+
+    loader: str
+    keywords: dict[str, ast.AST] = field(hash=False)
+    open: bool
+    batches: Device
+    moves: tuple[Transfer, ...]
+    custom_batches: bool = False
+    escapes: bool = False
+    pinned: bool | None = None
+    workers: int | None = None
+    training: Training | None = None
+    put: Step | None = None
+    anywhere: bool = False
 
 
 @immutable(frozen=True, slots=True)

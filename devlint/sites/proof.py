@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devlint.measurement import Measurement
+from devlint.sites.base import Measurement
 
 COPY = "a copy between host and device"
 UPLOAD = "a copy to the device"

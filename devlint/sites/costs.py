@@ -1,0 +1,47 @@
+"""Sites where the host waits for the device, or where memory is held for longer than needed."""
+
+from __future__ import annotations
+
+from devlint.immutable import immutable
+from devlint.sites.base import Operand, Site, Step
+
+
+@immutable(frozen=True, slots=True)
+class Sync(Site):
+    """A place where the host waits for the device: ``.item()``, ``bool(t)``, ``nonzero``, ``synchronize``.
+
+    ``region`` says how often: "train" and "eval" in every training or evaluation step, "element" for every part of
+    such a step, "loop" in every round of some other loop, "forward" in every call of a module, "check" in every call of
+    a function that raises or goes on, as the values are; empty where that is not known.
+    """
+
+    spelled: str
+    value: Operand | None = None
+    region: str = ""
+
+
+@immutable(frozen=True, slots=True)
+class Timing(Site):
+    """A time between two readings of a clock, the first at ``started``.
+
+    ``work`` is what the device was given in between and nothing had waited for at the second reading.
+    """
+
+    started: Step
+    work: Step
+
+
+@immutable(frozen=True, slots=True)
+class Keep(Site):
+    """A loss that is kept, with the graph behind it, from one round of a loop to the next.
+
+    ``node`` is the part of the loss in what is kept, ``value`` its name, ``holder`` what keeps it (since ``began``) and
+    ``kind`` how: "sum" or "list".  ``backward`` is where the round has done with the graph, ``emptied`` where some
+    rounds let go of what they and those before them have kept.
+    """
+
+    value: str
+    holder: str
+    kind: str
+    backward: Step
+    emptied: Step | None = None

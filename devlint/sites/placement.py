@@ -1,0 +1,138 @@
+"""Sites where tensors and modules have to be on one device, or are placed by somebody else."""
+
+from __future__ import annotations
+
+import ast
+
+from devlint.device import UNKNOWN, Device
+from devlint.immutable import immutable
+from devlint.sites.base import Operand, Site, Step
+
+
+@immutable(frozen=True, slots=True)
+class Forward(Site):
+    """A call of a module with tensors."""
+
+    module: str
+    device: Device
+    story: tuple[Step, ...]
+    inputs: tuple[Operand, ...]
+
+
+LEADS = frozenset({"alternative", "collective", "together", "row", "parted", "half", "unplaced", "shaped"})
+"""The kinds of operations that clash only later: a tensor in the wrong place, and what speaks against it."""
+
+
+@immutable(frozen=True, slots=True)
+class Operation(Site):
+    """An operation that needs its operands on one device.
+
+    ``kind``: "operands", "loss target", "index", "assignment" (by a tensor index); "accumulator": a write into a part,
+    which copies between devices without raising; "alternative": the first operand on one path, the second on the other;
+    "together": both go into one call that cannot be followed; "row": both are kept in one row of a list; "parted": a
+    branch moves the second and leaves the first, another does it the other way round; "half": the second is moved on
+    one path, the first takes its place on the other as it is; "unplaced": the first, which nobody placed, is an input
+    of the second, a model that was; "shaped": the first was made in the shape of the second; "generator": numbers are
+    drawn with the first where the second is; "brought": a function of another file made the first, and brings it
+    together with the second, which it is given.  ``sent`` says that the result is moved at once to where no operand is
+    known to be.
+    """
+
+    operator: str
+    kind: str
+    operands: tuple[Operand, ...]
+    sent: bool = False
+
+
+@immutable(frozen=True, slots=True)
+class Attribute(Site):
+    """A tensor or a module kept in a plain attribute of a module, which ``Module.to()`` does not move.
+
+    ``kind`` is "tensor", "distribution" or "module", ``container`` the type that holds it ("list", "tuple", "dict"),
+    empty where it stands alone.  ``uses`` are the places where it meets the module's inputs or is moved to them;
+    ``kept`` says that some use assigns the moved tensor back to the attribute.  ``registered`` says that its
+    parameters are known to the module, or to an optimizer, in some other way; ``beside`` is where the module is.
+    ``open``: unknown bases; ``follows`` says of such a class that it does as modules do: ``__init__`` calls that of
+    the bases, and a method puts the attribute where a tensor is that it is given.  ``copies`` are the calls that copy
+    it to where the inputs are, each with the name of the method.
+    """
+
+    owner: str
+    name: str
+    value: Operand
+    uses: tuple[Step, ...]
+    moved: bool = False
+    kept: bool = False
+    kind: str = "tensor"
+    container: str = ""
+    registered: bool = False
+    beside: Device = UNKNOWN
+    open: bool = False
+    follows: bool = False
+    copies: tuple[tuple[ast.AST, str], ...] = ()
+
+
+@immutable(frozen=True, slots=True)
+class HostRead(Site):
+    """Tensors handed to something that takes none but the CPU's, and which may well be elsewhere.
+
+    ``reader`` is what takes them, by its canonical name: ``numpy.asarray``, ``torch.Tensor.numpy``.  ``kind`` is
+    "array" where it makes an array of them, "lengths" where it wants to be told the lengths of sequences, "one kind"
+    where it makes an array of one that was copied to the host from one kind of accelerator, and only then.
+    ``several`` says that they are items of a list which is handed over as a whole.  ``computed`` says that the code has
+    computed them, and not only been given them; ``beside`` is where the sequences are of which these are the lengths.
+    """
+
+    reader: str
+    kind: str
+    values: tuple[Operand, ...]
+    several: bool = False
+    computed: bool = False
+    beside: Device = UNKNOWN
+
+
+@immutable(frozen=True, slots=True)
+class LeafMove(Site):
+    """A move of a tensor that collects gradients, whose result takes its place: it is no leaf any more.
+
+    ``spelled`` is the method, ``target`` where it goes (``None``: to another dtype).  ``gradient`` is where the
+    gradient of the result is wanted, ``attribute`` says that the result is kept in an attribute; ``named`` that the
+    leaf had a name before, which the result takes over.
+    """
+
+    spelled: str
+    value: Operand
+    target: Device | None
+    gradient: Step | None = None
+    attribute: bool = False
+    named: bool = False
+
+
+@immutable(frozen=True, slots=True)
+class ManagedMove(Site):
+    """A move of something that a library places by itself.
+
+    ``manager`` says what places it: "device map", "mapped pipeline", "8-bit", "prepared" (by accelerate), "offloaded",
+    "sequentially offloaded", "offloaded later", "Lightning", or "Lightning's own" where the move goes to the trainer's
+    own device; ``by`` is where that was asked for.  ``part`` says that it is no module, but a batch, or a new tensor.
+    """
+
+    spelled: str
+    value: Operand
+    target: Device
+    manager: str
+    by: Step
+    part: bool = False
+
+
+@immutable(frozen=True, slots=True)
+class UnusedDevice(Site):
+    """A device that is chosen and given a name which nobody reads, in code that places nothing in any other way.
+
+    ``works`` is where that code trains, or loads its batches; ``shown`` where the name is printed, and no more.
+    """
+
+    name: str
+    device: Device
+    works: Step
+    shown: Step | None = None
