@@ -1,6 +1,6 @@
 """Derive devlint's table of torch functions and modules from the installed torch.
 
-    python -m tools.make_device_table            write devlint/flow/torch_table.json
+    python -m tools.make_device_table            write devlint/flow/catalog/data/torch_table.json
     python -m tools.make_device_table OUT        write it elsewhere
     python -m tools.make_device_table --check    write nothing; fail if the committed table says anything else
 
@@ -20,7 +20,7 @@ from typing import Any
 from tools.device_table.build import build
 from tools.device_table.render import render
 
-COMMITTED = Path(__file__).resolve().parent.parent / "devlint" / "flow" / "torch_table.json"
+COMMITTED = Path(__file__).resolve().parent.parent / "devlint" / "flow" / "catalog" / "data" / "torch_table.json"
 _SHOWN_LINES = 40
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from devlint.flow.consulted import is_worth_reading
-from devlint.flow.triggers import each, says_where, spoken_of
+from devlint.flow.program.project import is_worth_reading
+from devlint.flow.program.relevance import each, says_where, spoken_of
 
 _STAR = re.compile(r"[\s\\]*\*")
 """What brings names into a file that its text does not have."""

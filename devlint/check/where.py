@@ -15,7 +15,7 @@ from devlint.finding import Place, Span
 
 if TYPE_CHECKING:
     from devlint.check.project import Surroundings
-    from devlint.flow.watch import Known, Watch, Watched
+    from devlint.flow.engine.queries import Known, Watch, Watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ def where(
 
 
 def _watched(source: Source, nodes: list[Watched], project: Surroundings | None) -> Watch:
-    from devlint.flow.watch import Watch
-    from devlint.flow.watching import watched
+    from devlint.flow.engine.queries import Watch
+    from devlint.flow.engine.value_log import watched
 
     if not nodes or "torch" not in source.text:
         return Watch(())

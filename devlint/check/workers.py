@@ -57,7 +57,7 @@ def _load() -> None:
     import devlint.check.context
     import devlint.check.project
     import devlint.check.suppress
-    import devlint.flow.machine  # noqa: F401  # what it imports is the interpreter
+    import devlint.flow.engine.engine  # noqa: F401  # what it imports is the interpreter
     from devlint.selection import rules
 
     rules()

@@ -10,7 +10,7 @@ from devlint.of_tests import is_test_file
 from devlint.sites.base import Site
 
 if TYPE_CHECKING:
-    from devlint.flow.consulted import Project
+    from devlint.flow.program.project import Project
 
 
 def analyze(tree: ast.Module, text: str, filename: str = "", project: Project | None = None) -> Iterator[Site]:
@@ -20,9 +20,9 @@ def analyze(tree: ast.Module, text: str, filename: str = "", project: Project | 
     """
     if "torch" not in text:
         return
-    from devlint.flow import dissolving
-    from devlint.flow.machine import Machine
+    from devlint.flow.engine.engine import Machine
+    from devlint.flow.program import teardown
 
     machine = Machine(tree, text, is_test_file(filename, text), project)
     yield from machine.run()
-    dissolving.machine(machine)
+    teardown.machine(machine)

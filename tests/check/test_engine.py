@@ -216,7 +216,7 @@ def test_what_all_processes_need_is_loaded_once(tree) -> None:
             from devlint.check.discover import Target
             from devlint.check.engine import Outcome, check_target
             from devlint.config import Config
-            heavy = {"devlint.rules.placement", "devlint.flow.machine", "devlint.check.suppress"}
+            heavy = {"devlint.rules.placement", "devlint.flow.engine.engine", "devlint.check.suppress"}
             def new(target):
                 before = set(sys.modules)
                 check_target(target)

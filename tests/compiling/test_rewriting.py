@@ -421,8 +421,8 @@ def nested(depth: int, last: object = None) -> object:
 
 
 def test_what_nests_too_deeply_is_an_error_and_not_the_end() -> None:
-    _, compiled = both(DEEP, "devlint/flow/expressions.py")
-    assert "evaluate_unguarded_(node, frame)" in rewrite(DEEP, "devlint/flow/expressions.py")
+    _, compiled = both(DEEP, "devlint/flow/evaluation/expressions.py")
+    assert "evaluate_unguarded_(node, frame)" in rewrite(DEEP, "devlint/flow/evaluation/expressions.py")
     evaluate, depth = compiled["evaluate"], compiled["DEPTH_"]
     assert evaluate(nested(100)) == 100
     with pytest.raises(ValueError, match="no number"):
@@ -443,4 +443,4 @@ def test_what_nests_too_deeply_is_an_error_and_not_the_end() -> None:
 
 def test_a_function_to_guard_that_is_gone_stops_the_build() -> None:
     with pytest.raises(ValueError, match="evaluate"):
-        rewrite("def other() -> None:\n    pass\n", "devlint/flow/expressions.py")
+        rewrite("def other() -> None:\n    pass\n", "devlint/flow/evaluation/expressions.py")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from devlint.flow import table
-from devlint.flow.evidence import NUMBERS_TOO
+from devlint.flow.catalog import torch_table
+from devlint.flow.program.type_hints import NUMBERS_TOO
 
 _BESIDES: tuple[tuple[Any, ...], ...] = (
     (), (0,), (torch.ones(3, 4),), (0, 1), ((0, 1),), (torch.ones(3, 4) > 0,), (0, torch.tensor([0, 1])),
@@ -35,8 +35,8 @@ def _accepts(function: Callable[..., object], given: object) -> bool:
 
 
 def _taking_an_input() -> list[str]:
-    names = [name for name in table.function_names() if not name.startswith("torch.Tensor.")]
-    entries = [entry for name in sorted(names) if (entry := table.function(name)) is not None]
+    names = [name for name in torch_table.function_names() if not name.startswith("torch.Tensor.")]
+    entries = [entry for name in sorted(names) if (entry := torch_table.function(name)) is not None]
     return [entry.name for entry in entries if entry.parameters[:1] == ("input",)]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.flow import names, nodes
+from devlint.flow.syntax import names, nodes
 
 FLOW = Path(__file__).resolve().parents[2] / "devlint" / "flow"
 

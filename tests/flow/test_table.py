@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from devlint.flow import table
-from devlint.flow.table import Function, Module
+from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.torch_table import Function, Module
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TABLE = ROOT / "devlint" / "flow" / "torch_table.json"
+TABLE = ROOT / "devlint" / "flow" / "catalog" / "data" / "torch_table.json"
 
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 
@@ -37,13 +37,13 @@ def run_python(code: str) -> Any:
 
 
 def known(name: str) -> Function:
-    function = table.function(name)
+    function = torch_table.function(name)
     assert function is not None, f"{name} is not in the table"
     return function
 
 
 def known_module(name: str) -> Module:
-    module = table.module(name)
+    module = torch_table.module(name)
     assert module is not None, f"{name} is not in the table"
     return module
 
@@ -126,7 +126,7 @@ def test_which_arguments_accept_a_cpu_tensor() -> None:
 
 
 def test_accepting_and_rejecting_exclude_each_other() -> None:
-    for name in table.function_names():
+    for name in torch_table.function_names():
         function = known(name)
         assert not function.rejects_cpu & (function.accepts_cpu | function.must_be_cpu), name
 
@@ -166,10 +166,10 @@ def test_positions_are_matched_to_names() -> None:
 
 
 def test_methods_and_unknown_names() -> None:
-    assert table.method("add_") is table.function("torch.Tensor.add_")
-    assert table.method("no_such_method") is None
-    assert table.function("torch.no_such_function") is None
-    assert table.module("torch.nn.NoSuchModule") is None
+    assert torch_table.method("add_") is torch_table.function("torch.Tensor.add_")
+    assert torch_table.method("no_such_method") is None
+    assert torch_table.function("torch.no_such_function") is None
+    assert torch_table.module("torch.nn.NoSuchModule") is None
 
 
 def test_modules() -> None:
@@ -180,11 +180,11 @@ def test_modules() -> None:
     assert known_module("torch.nn.BatchNorm2d").has_buffers
     assert known_module("torch.nn.ReLU") == Module("torch.nn.ReLU")
     # What a container holds is up to the user.
-    assert table.module("torch.nn.Sequential") is None
+    assert torch_table.module("torch.nn.Sequential") is None
 
 
 def test_losses_that_keep_a_tensor_as_buffer() -> None:
-    keeping = {name.rsplit(".", 1)[1]: known_module(name).buffer_arguments for name in table.module_names()}
+    keeping = {name.rsplit(".", 1)[1]: known_module(name).buffer_arguments for name in torch_table.module_names()}
     weight = frozenset({"weight"})
     assert {name: arguments for name, arguments in keeping.items() if arguments} == {
         "BCELoss": weight,
@@ -214,7 +214,7 @@ def test_one_function_is_one_line_and_all_is_small() -> None:
     text = TABLE.read_text(encoding="utf-8")
     assert len(text) < 150_000
     lines = text.splitlines()
-    for name in table.function_names():
+    for name in torch_table.function_names():
         assert sum(line.startswith(f'"{name}":{{') for line in lines if name in line) == 1
     assert [line for line in lines if line.startswith('"torch.')] == sorted(
         (line for line in lines if line.startswith('"torch.')), key=_function_first
@@ -224,7 +224,7 @@ def test_one_function_is_one_line_and_all_is_small() -> None:
 def _function_first(line: str) -> tuple[bool, str]:
     """Functions come before modules, each by name."""
     name = line.split('"')[1]
-    return name in table.module_names(), name
+    return name in torch_table.module_names(), name
 
 
 # --- Whether it fits the installed torch ----------------------------------------------------------------------------
@@ -243,17 +243,17 @@ def test_no_drift_from_the_installed_torch() -> None:
             """)
         )
     except RuntimeError as error:
-        if installed == table.torch_version():
+        if installed == torch_table.torch_version():
             raise
         warnings.warn(f"torch {installed} cannot be listed: {error}", TableDriftWarning, stacklevel=1)
         return
-    new, gone = sorted(names - table.function_names()), sorted(table.function_names() - names)
+    new, gone = sorted(names - torch_table.function_names()), sorted(torch_table.function_names() - names)
     message = (
-        f"torch_table.json was derived from torch {table.torch_version()}, torch {installed} is installed: "
+        f"torch_table.json was derived from torch {torch_table.torch_version()}, torch {installed} is installed: "
         f"{len(new)} functions are new {new[:10]}, {len(gone)} are gone {gone[:10]}. "
         "Run `python -m tools.make_device_table` and look at the difference."
     )
-    if installed == table.torch_version():
+    if installed == torch_table.torch_version():
         assert not new, message
         assert not gone, message
     elif new or gone:
@@ -286,9 +286,9 @@ RUNS = {
 @pytest.fixture(scope="module")
 def seen() -> dict[str, str]:
     if run_python("import json, torch; print(json.dumps(torch.__version__))").partition("+")[0] != (
-        table.torch_version()
+        torch_table.torch_version()
     ):
-        pytest.skip(f"the table was derived from torch {table.torch_version()}")
+        pytest.skip(f"the table was derived from torch {torch_table.torch_version()}")
     result: dict[str, str] = run_python(f"""
         import json, numpy, torch
         from tools.device_table import fake

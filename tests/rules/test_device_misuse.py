@@ -7,7 +7,7 @@ import pytest
 from devlint.check.engine import check_source
 from devlint.config import Config
 from devlint.finding import Applicability, Finding
-from devlint.flow.misuse import wrong_text
+from devlint.flow.observers.portability.device_misuse import wrong_text
 from devlint.selection import Selection
 from tests.flow.reading import needs_torch
 from tests.test_fixtures import apply

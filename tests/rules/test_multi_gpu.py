@@ -13,7 +13,7 @@ from devlint.check.engine import check_source
 from devlint.check.source import Source
 from devlint.config import Config, Selection
 from devlint.finding import Severity
-from devlint.flow.wrapping import OF_WRAPPERS
+from devlint.flow.models.nn.parallel import OF_WRAPPERS
 from devlint.rules.base import Report
 from devlint.rules.multi_gpu.data_parallel import DataParallel
 from devlint.sites.base import Scope

@@ -4,7 +4,7 @@
     python -m tests.simulator.sweep --part 8    every eighth operation
 
 Results and gradients have to equal the host's, and an argument left on the host has to be refused where CUDA refuses
-it.  What CUDA refuses is taken from the table of the static wing (`devlint/flow/torch_table.json`), which was made in
+it.  What CUDA refuses is taken from the table of the static wing (`devlint/flow/catalog/data/torch_table.json`), made
 another way.  Prints one line for each difference and a summary as JSON.
 """
 
@@ -31,7 +31,7 @@ DEVICE = torch.device(backend.NAME, 0)
 NOT_DENSE = re.compile(r"sparse|quantized|nested|jagged|_c10d|to_mkldnn")
 """Operations on what the simulated device does not have."""
 
-TABLE = Path(__file__).resolve().parents[2] / "devlint" / "flow" / "torch_table.json"
+TABLE = Path(__file__).resolve().parents[2] / "devlint" / "flow" / "catalog" / "data" / "torch_table.json"
 
 DIFFERENT = {
     "tensor_split": "the sample's indices have to stay on the host, as on CUDA",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 
-GUARDED = {"devlint/flow/expressions.py": ("evaluate",), "devlint/flow/statements.py": ("run_body",)}
+GUARDED = {
+    "devlint/flow/evaluation/expressions.py": ("evaluate",),
+    "devlint/flow/evaluation/statements.py": ("run_body",),
+}
 """The functions through which the interpreter comes to what is inside of an expression or a statement."""
 _FEW = 1000
 _DEPTH = """

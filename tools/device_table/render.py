@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-# What a reader of the table takes for granted where nothing is said: see devlint/flow/table.py.
+# What a reader of the table takes for granted where nothing is said: see devlint/flow/catalog/torch_table.py.
 _DEFAULTS: dict[str, object] = {"rule": "same_as_input", "device_check": "composite"}
 
 

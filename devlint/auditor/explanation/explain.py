@@ -21,7 +21,7 @@ from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper, o
 from devlint.auditor.frames import Frames
 from devlint.auditor.modules.held import Held, home
 from devlint.auditor.recorder.transfers import describe
-from devlint.flow.names import spelled
+from devlint.flow.syntax.names import spelled
 from devlint.record import Mismatch, Party
 
 Role = Literal["input", "parameter", "buffer", "attribute", "variable"]

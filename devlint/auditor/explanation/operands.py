@@ -13,7 +13,7 @@ from torch import nn
 from devlint.auditor.explanation.lookup import MISSING, dotted, look_up
 from devlint.auditor.explanation.tensors import device_of, is_scalar, leaves
 from devlint.auditor.modules.held import home
-from devlint.flow import table
+from devlint.flow.catalog import torch_table
 
 _MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "type_as", "type", "numpy", "item", "tolist"})
 _SKIPPED = frozenset({"device", "dtype", "map_location"})
@@ -176,7 +176,7 @@ def _target(call: ast.Call, function: ast.Attribute, frame: types.FrameType) -> 
 def _placed(call: ast.Call, frame: types.FrameType) -> str:
     """The device that a function of torch is told to make a tensor on, empty if it is not told or does not make one."""
     name = dotted(call.func, frame)
-    entry = table.function(name) if name.startswith("torch") else None
+    entry = torch_table.function(name) if name.startswith("torch") else None
     if entry is None or entry.rule not in _MAKERS:
         return ""
     return next((_device(keyword.value, frame) for keyword in call.keywords if keyword.arg == "device"), "")
@@ -199,7 +199,7 @@ def factory(node: ast.AST, frame: types.FrameType) -> str:
     if not isinstance(node, ast.Call):
         return ""
     name = dotted(node.func, frame)
-    entry = table.function(name) if name.startswith("torch") else None
+    entry = torch_table.function(name) if name.startswith("torch") else None
     if entry is None or any(keyword.arg in ("device", None) for keyword in node.keywords):
         return ""
     if entry.rule == "data_or_default" and node.args:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from devlint.check.source import ParseFailure, Source, split_lines
-from devlint.flow.nodes import own
+from devlint.flow.syntax.nodes import own
 from devlint.of_tests import is_test_file
 from devlint.record import Frame
 from devlint.sites.base import Scope

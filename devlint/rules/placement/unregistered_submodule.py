@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
-from devlint.flow.names import imported
+from devlint.flow.syntax.names import imported
 from devlint.rules.base import Report, Rule
 from devlint.sites.base import Site
 from devlint.sites.placement import Attribute

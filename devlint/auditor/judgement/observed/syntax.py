@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from devlint.auditor.judgement.locate import Location
-from devlint.flow.names import dotted
-from devlint.flow.transfers import MOVERS
+from devlint.flow.models.torch.moves import MOVERS
+from devlint.flow.syntax.names import dotted
 from devlint.rules.blocks import statement_of
 
 COPIERS = MOVERS | {"copy_"}

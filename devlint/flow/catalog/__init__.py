@@ -1,0 +1,1 @@
+"""Library knowledge as data: what torch and other libraries do with devices, and how it is read."""

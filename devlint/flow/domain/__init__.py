@@ -1,0 +1,1 @@
+"""The abstract domain: values, the heap, path conditions, and how two states join."""

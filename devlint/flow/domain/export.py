@@ -1,0 +1,122 @@
+"""Values that come from another file: what of them still means something here.
+
+A tensor keeps its device and its story, but not the place where it was made: that is not this file's to mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devlint import device
+from devlint.device import AVAILABLE, Device, Kind, Role
+from devlint.flow.domain.state import HeapKey
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    DeviceValue,
+    Flag,
+    Mapping,
+    Named,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+)
+from devlint.immutable import replace
+from devlint.sites.base import Step
+
+ELSEWHERE = "|"
+"""How the keys begin that were given in another file."""
+
+
+def scrubbed(value: Value) -> Value:
+    """A value of another file without the place where it was made."""
+    if isinstance(value, Tensor):
+        return _without_origin(value)
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(scrubbed(item) for item in value.items)
+        return replace(value, items=items, head=(), item=scrubbed(value.item))
+    if isinstance(value, Mapping):
+        return Mapping(tuple((key, scrubbed(held)) for key, held in value.items), scrubbed(value.other))
+    if isinstance(value, Stateful) and value.tensors:
+        return replace(value, tensors=tuple(scrubbed(held) for held in value.tensors))
+    return value
+
+
+def _without_origin(tensor: Tensor) -> Tensor:
+    if tensor.factory_node is None and tensor.attribute is None and tensor.kept is None and not tensor.blended:
+        return tensor
+    return replace(tensor, factory="", factory_node=None, blended=(), attribute=None, attribute_of=None, kept=None)
+
+
+def scrubbed_heap(heap: dict[HeapKey, object]) -> dict[HeapKey, object]:
+    """What another file left on the heap, in the same way."""
+    return {key: scrubbed(held) if isinstance(held, Value) else held for key, held in heap.items()}
+
+
+def named_in(place: Device, spelled: str) -> Device:
+    """A device that another file names, under the name that it has here."""
+    named = place.kind is Kind.CHOICE or (place.kind is Kind.SYMBOL and place.role is Role.DEVICE)
+    return replace(place, text=spelled) if named else place
+
+
+def arrived(value: Value, given: Iterable[Value], step: Step) -> Value:
+    """What a call of another file's function returned; ``step`` says that it did."""
+    kept = {id(held) for held in given}
+    places = {held.device for held in given if isinstance(held, (Tensor, DeviceValue, Batches))}
+    return _Arrival(kept, places, step).take(value)
+
+
+class _Arrival:
+    """One value, with all that is in it, on its way."""
+
+    def __init__(self, kept: set[int], places: set[Device], step: Step) -> None:
+        self._kept = kept
+        self._places = places
+        self._step = step
+
+    def take(self, value: Value) -> Value:
+        """The value as it is known here."""
+        if id(value) in self._kept:
+            return value
+        if isinstance(value, Tensor):
+            story = (self._step, *value.story) if value.story else ()
+            return replace(
+                _without_origin(value), device=self._place(value.device), near=self._place(value.near), story=story
+            )
+        if isinstance(value, Batches):
+            return replace(value, device=self._place(value.device), parts=())
+        if isinstance(value, Sequence):
+            items = None if value.items is None else tuple(self.take(item) for item in value.items)
+            return replace(value, items=items, head=(), item=self.take(value.item))
+        if isinstance(value, Mapping):
+            return Mapping(tuple((key, self.take(held)) for key, held in value.items), self.take(value.other))
+        return self._plain(value)
+
+    def _plain(self, value: Value) -> Value:
+        if isinstance(value, DeviceValue):
+            place = self._place(value.device)
+            return replace(value, device=place, source=None) if place.known else UNKNOWN
+        if isinstance(value, Const):
+            named = device.parse(value.value) if isinstance(value.value, str) else None
+            return DeviceValue(named, self._step.node, origin="text") if named is not None else UNKNOWN
+        if isinstance(value, Opaque):
+            return value if ELSEWHERE not in value.key or value.hint == "number" else UNKNOWN
+        if isinstance(value, Flag):
+            return value if value.accelerated else UNKNOWN
+        if isinstance(value, Named):
+            return UNKNOWN if value.path.startswith(".") else value
+        return scrubbed(value)
+
+    def _place(self, place: Device) -> Device:
+        """A device, unless it is one that only the other file can name; its name there means nothing here."""
+        if place in self._places:
+            return place
+        if any(ELSEWHERE in leaf.symbol and leaf.role is not Role.PLACE for leaf in place.leaves()):
+            return device.UNKNOWN
+        if any(guard != AVAILABLE for guard in place.guards()):
+            # on which of its paths the other file goes is not known here
+            return device.UNKNOWN
+        return replace(place, text="") if place.kind is Kind.CHOICE else place

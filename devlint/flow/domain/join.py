@@ -1,0 +1,257 @@
+"""What a value is where two paths meet, and what any one item is of a list that was filled from several sources."""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+from devlint import device
+from devlint.device import ITEMS, Device, Kind
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    DeviceValue,
+    Loader,
+    Mapping,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+    is_host,
+    placement,
+)
+from devlint.immutable import replace
+from devlint.sites.base import Step
+
+_MOST_KINDS = 4
+
+
+def join(first: Value, second: Value, guard: str) -> Value:
+    """What a name is after a branch: ``first`` where ``guard`` held, else ``second``."""
+    if first is second or first == second:
+        return first
+    if isinstance(first, (Tensor, Opaque)) and isinstance(second, (Tensor, Opaque)):
+        return _join_values(first, second, guard)
+    for one, two in ((first, second), (second, first)):
+        if isinstance(one, Tensor) and isinstance(two, Batches) and two.certain and two.part:
+            return _join_values(as_tensor(first), as_tensor(second), guard)
+        if isinstance(one, Sequence) and isinstance(two, Opaque) and one.items and two.role is device.Role.INPUT:
+            return _join_parts(one, two, guard)
+        sampler = isinstance(one, Stateful) and one.path.endswith("Sampler")
+        if (sampler or isinstance(one, (Sequence, Loader))) and isinstance(two, Const) and two.value is None:
+            return one
+        if isinstance(one, Tensor) and is_host(two):
+            return replace(one, optional=True)
+        if isinstance(one, Module) and one.wraps is not None and (one.wraps is two or one.wraps == two):
+            return replace(one, spread=True, perhaps=(*one.perhaps, guard))
+        if isinstance(one, Named) and guard != ITEMS and (is_host(two) or isinstance(two, Unknown)):
+            # a module that may fail to be imported is there where it is used
+            return one
+    one_place, two_place = placement(first), placement(second)
+    if one_place is not None and two_place is not None:
+        origins = {_origin(first), _origin(second)}
+        origin = origins.pop() if len(origins) == 1 else ""
+        return DeviceValue(device.choice(guard, one_place, two_place), getattr(first, "node", None), origin=origin)
+    return _join_containers(first, second, guard)
+
+
+def _join_containers(first: Value, second: Value, guard: str) -> Value:
+    """Two containers of one kind."""
+    if isinstance(first, Sequence) and isinstance(second, Sequence):
+        # of two lists comes one of which it is not known which it is
+        return replace(_join_sequences(first, second, guard), oid=first.oid if first.oid == second.oid else 0)
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        joined = _join_mappings(first, second, guard)
+        return replace(joined, oid=first.oid) if isinstance(joined, Mapping) and first.oid == second.oid else joined
+    return _join_loaded(first, second, guard)
+
+
+def _join_loaded(first: Value, second: Value, guard: str) -> Value:
+    """One of several loaders, or a batch of one of them."""
+    if isinstance(first, Batches) and isinstance(second, Batches):
+        loaders = tuple(dict.fromkeys((*first.loaders, *second.loaders)))
+        place = device.choice(guard, first.device, second.device)
+        return Batches(loaders, place, first.certain and second.certain, first.part or second.part)
+    if isinstance(first, Loader) and isinstance(second, Loader):
+        place = device.choice(guard, first.batches, second.batches)
+        return Loader(tuple(dict.fromkeys((*first.oids, *second.oids))), place, first.certain and second.certain)
+    return UNKNOWN
+
+
+def _origin(value: Value) -> str:
+    """What is known of the type of a value that names a device."""
+    if isinstance(value, DeviceValue):
+        return value.origin
+    return "text" if isinstance(value, Const) else ""
+
+
+def _join_values(first: Tensor | Opaque, second: Tensor | Opaque, guard: str) -> Value:
+    """A tensor or argument on both paths."""
+    if isinstance(first, Opaque) and isinstance(second, Opaque):
+        if placement(first) is not None and placement(second) is not None:
+            return DeviceValue(
+                device.choice(guard, placement(first) or device.UNKNOWN, placement(second) or device.UNKNOWN)
+            )
+        if first.role is second.role is device.Role.INPUT:
+            hint = first.hint if first.hint == second.hint else ""
+            derived = first.derived or second.derived
+            key = first.key if first.key == second.key else f"{first.key}|{second.key}"
+            return replace(first, key=key, hint=hint, derived=derived, computed=first.computed and second.computed)
+        return UNKNOWN
+    joined = _join_tensors(as_tensor(first), as_tensor(second), guard)
+    # an argument of which nothing is known may be None as well
+    argument = first if isinstance(first, Opaque) else second
+    optional = isinstance(argument, Opaque) and (argument.optional or argument.hint != "tensor")
+    return replace(joined, optional=joined.optional or optional)
+
+
+def _join_parts(known: Sequence, argument: Opaque, guard: str) -> Sequence:
+    """A tuple on one path, an argument on the other: each place holds the one or a part of the other."""
+    items = tuple(
+        join(item, replace(argument, key=f"{argument.key}[{place}]", text=f"{argument.text}[{place}]", hint=""), guard)
+        for place, item in enumerate(known.items or ())
+    )
+    return replace(known, items=items, item=UNKNOWN)
+
+
+def _join_sequences(first: Sequence, second: Sequence, guard: str) -> Sequence:
+    if first.items is not None and second.items is not None and len(first.items) == len(second.items):
+        pairs = zip(first.items, second.items, strict=True)
+        items = tuple(join(one, two, guard) for one, two in pairs)
+        return replace(first, items=items, item=join(first.item, second.item, guard))
+    head = tuple(join(one, two, guard) for one, two in zip(first.first(), second.first(), strict=False))
+    return Sequence(None, _join_items(first, second, guard), first.mutable, head=head)
+
+
+def _join_items(first: Sequence, second: Sequence, guard: str) -> Value:
+    """What any one item is of the one list or of the other."""
+    grown = guard.startswith(device.LOOP) or any(
+        isinstance(held.item, Tensor) and held.item.device.guard == ITEMS for held in (first, second)
+    )
+    branched = first.items and second.items and not guard.startswith(device.LOOP)
+    if (grown and not branched) or first.items == () or second.items == ():
+        return gather(first, second)
+    return join(first.item, second.item, guard)
+
+
+def _join_mappings(first: Mapping, second: Mapping, guard: str) -> Value:
+    """Two dicts with the same literal keys; one that is empty says nothing of what is put into it."""
+    if [key for key, _ in first.items] != [key for key, _ in second.items]:
+        return _join_entries(first, second, guard)
+    pairs = zip(first.items, second.items, strict=True)
+    items = tuple((key, join(one, two, guard)) for (key, one), (_, two) in pairs)
+    if first.items or first.other is not UNKNOWN is not second.other:
+        return Mapping(items, join(first.other, second.other, guard))
+    return Mapping((), second.other if first.other is UNKNOWN else first.other)
+
+
+def _join_entries(first: Mapping, second: Mapping, guard: str) -> Value:
+    """Two dicts of which nothing is known but what is in them."""
+    held = []
+    for mapping in (first, second):
+        values = [value for _, value in mapping.items] + ([] if mapping.other is UNKNOWN else [mapping.other])
+        if not values:
+            return UNKNOWN
+        held.append(functools.reduce(add_item, values))
+    one, two = held
+    every = add_item(one, two) if guard.startswith(device.LOOP) else join(one, two, guard)
+    return UNKNOWN if every is UNKNOWN else Mapping((), every)
+
+
+def gather(first: Sequence, second: Sequence) -> Value:
+    """What any one item is of a list that was filled as ``first`` and as ``second``."""
+    # an empty list says nothing about what is put into it
+    if second.items == () or first.items == ():
+        return first.item if second.items == () else second.item
+    return add_item(first.item, second.item)
+
+
+def add_item(known: Value, added: Value) -> Value:
+    """What any one item is of a list of ``known`` things, when ``added`` is put into it."""
+    if isinstance(known, Tensor) and isinstance(added, Tensor):
+        if known.device.kind is added.device.kind is Kind.CPU or added.device in _among(known.device):
+            return known
+        if known.device in _among(added.device):
+            return added
+        if known.device.guard == ITEMS:
+            return replace(_join_tensors(known, added, ITEMS), device=_all(known.device, added.device))
+    return join(known, added, ITEMS)
+
+
+def items_of(place: Device) -> tuple[Device, ...]:
+    """Where the items of a list are, that holds several kinds."""
+    if place.guard != ITEMS or place.then is None or place.other is None:
+        return (place,)
+    return (*items_of(place.then), *items_of(place.other))
+
+
+def _among(place: Device) -> tuple[Device, ...]:
+    """The places that a list is known to have an item in, or to have had one in some round."""
+    return place.leaves() if place.guard.startswith(device.LOOP) else items_of(place)
+
+
+def _all(place: Device, added: Device) -> Device:
+    """The places of a list's items, and those of others."""
+    for more in items_of(added):
+        kinds = items_of(place)
+        if more in kinds or (more.kind is Kind.CPU and any(kind.kind is Kind.CPU for kind in kinds)):
+            continue
+        if not more.known or len(kinds) >= _MOST_KINDS:
+            return device.UNKNOWN
+        place = Device(Kind.CHOICE, guard=ITEMS, then=place, other=more)
+    return place
+
+
+def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
+    moved = first if first.story else second
+    fresh = first if first.factory else second if second.factory else None
+    known = first.attribute or second.attribute
+    number = _number(first, second)
+    return Tensor(
+        device=first.device if first.device == second.device else device.choice(guard, first.device, second.device),
+        many=first.many if first.many == second.many else None if number else (first.many or second.many),
+        rank=first.rank if first.rank == second.rank else None,
+        certain=first.certain or second.certain,
+        story=first.story if first.story == second.story else _stories(moved.story, second.story),
+        factory=fresh.factory if fresh else "",
+        factory_node=fresh.factory_node if fresh else None,
+        alternatives=_alternatives(first, second),
+        attribute=known,
+        attribute_of=first.attribute_of or second.attribute_of,
+        batch=first.batch or second.batch,
+        buffer=first.buffer or second.buffer,
+        optional=first.optional or second.optional,
+        derived=first.derived or second.derived,
+        grad=first.grad if first.grad == second.grad else "graph",
+        near=first.near if first.near == second.near else device.UNKNOWN,
+        number=number,
+        kept=first.kept if second.kept else None,
+        pinned=first.pinned if second.pinned else None,
+        apart=first.apart or second.apart,
+    )
+
+
+def _number(first: Tensor, second: Tensor) -> bool:
+    """Whether a tensor surely has no dimensions on one of two paths, and may have some on the other."""
+    return first.number or second.number or (first.many != second.many and False in (first.many, second.many))
+
+
+def _alternatives(first: Tensor, second: Tensor) -> tuple[ast.AST, ...]:
+    """The creations on other paths than the one that is told."""
+    told = first.factory_node or second.factory_node
+    found = (*first.alternatives, *second.alternatives, second.factory_node)
+    return tuple(dict.fromkeys(node for node in found if node is not None and node is not told))
+
+
+_LONGEST_STORY = 8
+
+
+def _stories(first: tuple[Step, ...], second: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Both stories, as far as a reader would follow them."""
+    return tuple(dict.fromkeys((*first, *second)))[:_LONGEST_STORY]

@@ -1,0 +1,297 @@
+"""What is true at a point of the program: what names hold, what objects hold, which conditions are known."""
+
+from __future__ import annotations
+
+import operator
+import re
+
+from devlint import device
+from devlint.device import AVAILABLE, Device
+from devlint.flow.domain.join import join
+from devlint.flow.domain.values import (
+    CONTAINERS,
+    PLACED,
+    UNKNOWN,
+    Batches,
+    Const,
+    DeviceValue,
+    Flag,
+    Mapping,
+    Module,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+)
+from devlint.immutable import replace
+from devlint.sites.base import Step
+
+CHILDREN = "@children"
+"""The heap field that holds the modules which a container, or a wrapper, was made of."""
+CONTENT = "@content"
+"""The heap field that holds what is in a list or dict now."""
+DEVICE = "@device"
+"""The heap field that holds a module's device."""
+_MOST_FACTS = 128
+ARGUMENTS = "@arguments"
+"""The heap field that holds what an object of a class of the file was made of."""
+TOLD = "@told"
+"""The heap field that holds the call by which an object of a class of the project was made."""
+CHANGED = "@changed"
+"""The heap field that says that a method of a module may have given it parts that are somewhere else."""
+REGISTERED = "@registered "
+"""Begins the heap field that says that a module's attribute of that name is a parameter or a buffer, if yet none."""
+ANY = "?"
+"""The name in it of an attribute whose name cannot be told."""
+FED = "@fed"
+"""The heap field that holds where the module is that an argument, by its key, has gone into."""
+STORY = "@story"
+"""The heap field that holds how a module came to its device."""
+WRAPPED = "@wrapped"
+"""The heap field that holds the site where a module was wrapped for several devices."""
+
+HeapKey = tuple[object, str]
+Wholes = dict[tuple[str, bool], set[str]]
+"""The conjunctions that need a condition to hold (``True``) or to fail (``False``), by their keys."""
+
+
+class State:
+    """Names, heap and known conditions; ``dead`` after a return or raise."""
+
+    __slots__ = ("accelerated", "dead", "env", "facts", "heap", "hosted", "required", "touched", "wholes")
+
+    def __init__(
+        self,
+        env: dict[str, Value],
+        heap: dict[HeapKey, object] | None = None,
+        facts: dict[str, bool] | None = None,
+        accelerated: bool = False,
+        wholes: Wholes | None = None,
+    ) -> None:
+        self.env = env
+        self.heap: dict[HeapKey, object] = {} if heap is None else heap
+        self.facts: dict[str, bool] = {} if facts is None else facts
+        self.accelerated = accelerated
+        # shared by all states of a run: what a condition is made of never changes
+        self.wholes: Wholes = {} if wholes is None else wholes
+        # a condition holds which says that nothing is on an accelerator
+        self.hosted = False
+        self.dead = False
+        # whether what comes here has made a call that raises without CUDA
+        self.required = False
+        # where what comes here first used CUDA
+        self.touched: Step | None = None
+
+    def copy(self) -> State:
+        """An independent state that starts from the same facts."""
+        twin = State(self.env.copy(), self.heap.copy(), self.facts.copy(), self.accelerated, self.wholes)
+        twin.hosted = self.hosted
+        twin.dead, twin.required, twin.touched = self.dead, self.required, self.touched
+        return twin
+
+    def become(self, other: State) -> None:
+        """Take over everything from ``other``."""
+        self.env, self.heap, self.facts = other.env, other.heap, other.facts
+        self.accelerated, self.hosted, self.dead = other.accelerated, other.hosted, other.dead
+        self.required, self.touched = other.required, other.touched
+
+    def assume(self, flag: Flag, truth: bool) -> None:
+        """Continue where ``flag`` is ``truth``: devices that hang on it are settled."""
+        key_value = truth == flag.positive
+        if self.facts.get(flag.key) is (not key_value):
+            return
+        self.facts[flag.key] = key_value
+        if len(self.facts) > _MOST_FACTS:
+            # of hundreds of ways out that were not taken, the first ones are forgotten
+            del self.facts[next(iter(self.facts))]
+        if (flag.accelerated > 0 and key_value) or (flag.accelerated < 0 and not key_value):
+            self.accelerated = True
+        elif flag.accelerated in (1, -1):
+            self.hosted = True
+        if key_value:
+            for part in flag.parts:
+                self.assume(part, True)
+        for whole in self.wholes.get((flag.key, not key_value), ()):
+            # a conjunction fails with any of its parts
+            self.facts[whole] = False
+
+    @property
+    def bare(self) -> bool:
+        """Whether a known condition says that everything is on the CPU here."""
+        return any(not holds and device.without(guard) for guard, holds in self.facts.items())
+
+    def forget(self, value: Value) -> None:
+        """A name is bound to another object of the same description: nothing is kept of the one before."""
+        if not isinstance(value, Opaque):
+            return
+        key = value.key
+        stale = [place for place in self.heap if type(place[0]) is str and place[0].startswith(key)]
+        for place in stale:
+            if len(place[0]) == len(key) or place[0][len(key)] in ".[":  # type: ignore[arg-type, index]  # a str, seen above
+                del self.heap[place]
+
+    def seen(self, value: Value) -> Value:
+        """``value`` as the known conditions leave it."""
+        kind = type(value)
+        if kind in CONTAINERS:
+            return self.content(value)
+        if kind in PLACED and value.device.kind is device.Kind.CHOICE:  # type: ignore[attr-defined]  # all of these have one
+            for guard, truth in self.facts.items():
+                value = settle(value, guard, truth)
+        return value
+
+    def content(self, value: Value) -> Value:
+        """A list or dict with what is in it now."""
+        if isinstance(value, (Sequence, Mapping)) and value.oid:
+            held = self.heap.get((value.oid, CONTENT), value)
+            if isinstance(held, (Sequence, Mapping)):
+                return held if held.oid == value.oid else replace(held, oid=value.oid)
+            return held if isinstance(held, Value) else value
+        return value
+
+    def filled(self, listed: Sequence) -> Sequence:
+        """A list whose items are where those of the known conditions leave them that are the same in every round."""
+        item = listed.item
+        if isinstance(item, Tensor) and item.device.kind is device.Kind.CHOICE:
+            for guard, truth in self.facts.items():
+                item = item if _VARIES.search(guard) else settle(item, guard, truth)
+        return listed if item is listed.item else replace(listed, item=item)
+
+    def settled(self, place: Device) -> Device:
+        """``place`` as the known conditions leave it."""
+        for guard, truth in self.facts.items():
+            if place.kind is not device.Kind.CHOICE:
+                break
+            place = place.assume(guard, truth)
+        return place
+
+
+_VARIES = re.compile(r"[@#]|:\d+:\d+")
+"""In the key of a condition: something that was bound, or computed, on the way."""
+
+
+def settle(value: Value, guard: str, truth: bool) -> Value:
+    """The value where the condition ``guard`` is known."""
+    if isinstance(value, (Tensor, DeviceValue, Batches)):
+        place = value.device.assume(guard, truth)
+        if place is value.device:
+            return value
+        if isinstance(value, Tensor) and value.factory and not any(leaf.implied for leaf in place.leaves()):
+            return replace(value, device=place, factory="", factory_node=None)
+        return replace(value, device=place)
+    return value
+
+
+def merge(then: State, other: State, guard: str) -> State:
+    """The state after a branch on ``guard``."""
+    if then.dead:
+        return other
+    if other.dead:
+        return then
+    merged = State(
+        then.env, then.heap, {key: value for key, value in then.facts.items() if other.facts.get(key) is value}
+    )
+    merged.accelerated = then.accelerated and other.accelerated
+    merged.hosted = then.hosted and other.hosted
+    merged.required = then.required and other.required
+    merged.touched = then.touched if other.touched is not None else None
+    merged.wholes = then.wholes
+    env = merged.env
+    for name, value in other.env.items():
+        mine = env.get(name)
+        if mine is None:
+            # bound on one path only: where it is used, that path was taken
+            env[name] = value
+        elif mine is not value:
+            alike = _alike(then.heap, other.heap, mine, value)
+            env[name] = join(then.content(mine), other.content(value), guard) if alike is None else alike
+    if not _identical(merged.heap, other.heap):
+        _join_heaps(merged, other.heap, guard)
+    return merged
+
+
+def _identical(first: dict[HeapKey, object], second: dict[HeapKey, object]) -> bool:
+    """Whether two copies of a heap were left alone."""
+    alike = len(first) == len(second) and all(map(operator.is_, first.values(), second.values()))
+    return alike and all(map(operator.is_, first, second))
+
+
+def _join_heaps(merged: State, other: dict[HeapKey, object], guard: str) -> None:
+    heap = merged.heap
+    fresh: list[HeapKey] = []
+    for place, held in other.items():
+        kept = heap.get(place)
+        if kept is None:
+            fresh.append(place)
+        elif kept is not held:
+            if isinstance(kept, Sequence) and isinstance(held, Sequence):
+                kept, held = merged.filled(kept), merged.filled(held)
+            heap[place] = _alike(heap, other, kept, held) or _join_held(kept, held, guard)
+    for place in heap.keys() - other.keys():
+        heap[place] = _half_known(place, heap[place])
+    for place in fresh:
+        heap[place] = _half_known(place, other[place])
+
+
+def rejoin(first: State, second: State, label: str) -> State:
+    """The state where two paths meet that parted further up: what differs hangs on the condition that parted them."""
+    for guard, truth in first.facts.items():
+        if second.facts.get(guard) is (not truth):
+            return merge(first, second, guard) if truth else merge(second, first, guard)
+    return merge(first, second, label)
+
+
+def made_since(heap: dict[HeapKey, object], *values: object) -> bool:
+    """Whether no module among some values is there already."""
+    return not any(isinstance(value, Module) and (value.oid, DEVICE) in heap for value in values)
+
+
+def _alike(heap: dict[HeapKey, object], other: dict[HeapKey, object], one: object, two: object) -> Module | None:
+    """One for two modules, unless either is there on the other path, too: what moves the one would move the other."""
+    return either(heap, other, one, two) if made_since(other, one) and made_since(heap, two) else None
+
+
+def either(heap: dict[HeapKey, object], other: dict[HeapKey, object], one: object, two: object) -> Module | None:
+    """Two modules of one class in one place, each made on a path of its own: one is as good as the other."""
+    if not isinstance(one, Module) or not isinstance(two, Module) or one.wraps or two.wraps or one.oid == two.oid:
+        return None
+    kind = one.path, one.cls, one.has_state, one.spread, one.item
+    place = heap.get((one.oid, DEVICE))
+    gone = (one.oid, CHANGED) in heap or (two.oid, CHANGED) in other
+    if kind != (two.path, two.cls, two.has_state, two.spread, two.item) or gone or place is None:
+        return None
+    if other.get((two.oid, DEVICE)) != place:
+        return None
+    mine, its = heap.get((one.oid, CHILDREN)), other.get((two.oid, CHILDREN))
+    if isinstance(mine, tuple) and isinstance(its, tuple):
+        heap[(one.oid, CHILDREN)] = tuple(child for child in mine if child in its)
+        for child in {*mine} ^ {*its}:
+            # it goes along on one path only
+            for side in (heap, other):
+                if (child.oid, DEVICE) in side:
+                    side[(child.oid, DEVICE)] = device.UNKNOWN
+    return replace(one, empty=one.empty and two.empty)
+
+
+def _half_known(place: HeapKey, held: object) -> object:
+    """What one path knows: of an object that only it made, everything; of one that was there before, nothing."""
+    return device.UNKNOWN if isinstance(held, Device) and isinstance(place[0], str) else held
+
+
+def _join_held(first: object, second: object, guard: str) -> object:
+    if isinstance(first, Device) and isinstance(second, Device):
+        return device.choice(guard, first, second)
+    if isinstance(first, Value) and isinstance(second, Value):
+        for one, two in ((first, second), (second, first)):
+            if isinstance(one, Module) and isinstance(two, Const) and two.value is None:
+                # an attribute that may be ``None`` is what it may be else, where it is called
+                return one
+        return join(first, second, guard)
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return tuple(dict.fromkeys((*first, *second)))
+    return UNKNOWN
+
+
+def availability(positive: bool = True) -> Flag:
+    """The condition that an accelerator is available."""
+    return Flag(AVAILABLE, positive, accelerated=1)

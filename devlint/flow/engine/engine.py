@@ -1,0 +1,442 @@
+"""The machine: runs a file's definitions on what is known of their values, and collects the sites they make.
+
+The top level runs first, as Python would run it.  Then every definition that mentions something device-related is run
+on its own, with arguments of which only the identity is known; methods see what ``__init__`` left in ``self``.  Calls
+within the file are entered.  Nothing is imported and nothing is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from devlint import device
+from devlint.device import Role
+from devlint.flow.core.frame import Call, Frame, at_hand, is_device
+from devlint.flow.domain.export import scrubbed_heap
+from devlint.flow.domain.state import DEVICE, HeapKey, State
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Const,
+    Function,
+    Instance,
+    Loader,
+    Module,
+    Named,
+    Tensor,
+    Value,
+    may_be_away,
+    with_module,
+)
+from devlint.flow.domain.widening import Rounds
+from devlint.flow.engine.queries import Watch
+from devlint.flow.evaluation import conditions, expressions, statements
+from devlint.flow.interprocedural import arguments, exits
+from devlint.flow.interprocedural.deferred_claims import Callers, is_despite, outcome
+from devlint.flow.interprocedural.guarded_callers import Confined
+from devlint.flow.interprocedural.imports import Family, Imports
+from devlint.flow.interprocedural.probing import Overheard
+from devlint.flow.interprocedural.step_callers import Steps
+from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.loaders import Loaders
+from devlint.flow.models.nn.process_groups import Groups
+from devlint.flow.models.torch import rng
+from devlint.flow.models.torch.distributions import is_kept
+from devlint.flow.models.torch.distributions import is_one as is_distribution
+from devlint.flow.models.torch.optim import Optimizers
+from devlint.flow.observers.costs.device_queue import Queue
+from devlint.flow.observers.placement import constructor_tensors
+from devlint.flow.observers.placement.unregistered_modules import Submodules
+from devlint.flow.observers.placement.unregistered_tensors import Attributes
+from devlint.flow.observers.portability import api_mentions
+from devlint.flow.observers.portability.gpu_selection import Choosing
+from devlint.flow.observers.portability.unused_devices import Selections
+from devlint.flow.program import overrides
+from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
+from devlint.flow.program.mutations import is_set_up_elsewhere, survives
+from devlint.flow.program.project import Project, changes_default
+from devlint.flow.syntax import names
+from devlint.flow.syntax.def_use import Lookups, inherits_deeply
+from devlint.immutable import replace
+from devlint.sites.base import Site
+from devlint.sites.distributed import Unforwarded
+from devlint.sites.placement import Forward, HostRead, Operation
+from devlint.sites.transfers import IndexCopy
+
+_DEEPEST_CALL = 4
+_LONGEST_INLINED = 120
+
+
+class Machine:
+    """One file being interpreted."""
+
+    watch: Watch | None = None
+
+    def __init__(self, tree: ast.Module, text: str, test: bool = False, project: Project | None = None) -> None:
+        self._adopt(Index(tree, text), tree, text, test)
+        self.profiled = api_mentions.profiled(text)
+        self.imports: Imports | None = None
+        self.loaders = Loaders(text)
+        self.samples = Samples(text)
+        self.groups = Groups(text)
+        self.attributes = Attributes()
+        self.submodules = Submodules()
+        self.optimizers = Optimizers()
+        self.steps = Steps(self.index)
+        self.confined = Confined(tree)
+        self.selections = Selections(self.index, text)
+        self.choosing = Choosing(text)
+        self.queue = Queue()
+        self.callers = Callers()
+        self.overheard = Overheard()
+        if project is not None:
+            self.imports = Imports(self, project.filename, project, Family(self, project))
+            self.index.elsewhere = self.imports.class_behind
+            self.index.trigger_calls(self.imports.worth_calling(text))
+
+    def _adopt(self, index: Index, tree: ast.Module, text: str, test: bool) -> None:
+        """Take a file, and know what its text says at once."""
+        self.index = index
+        self.tree = tree
+        self.lookups = Lookups(tree)
+        self.sites: list[Site] = []
+        self.text_of_file = text
+        self.muted = 0
+        self.foreign = names.are_of_another_library(index.imports.values())
+        self.test = test
+        self.default_device: object = None
+        self.shims: set[str] = set()
+        self._spelled: dict[ast.AST, str] = {}
+        self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
+        """What :func:`asking.keep` knows of tests."""
+        self._rounds: dict[ast.AST, Rounds] = {}
+        self.bound: set[str] = set()
+        """The keys of what names were bound to; of any other, no heap can have anything yet."""
+        self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
+        self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
+        self._global_devices: list[str] | None = None
+        self._pending: list[tuple[FunctionInfo, tuple[Frame, ...]]] = []
+        # what the top level has when it calls a function, of which it calls no more later
+        self._worlds: dict[FunctionInfo, dict[str, Value]] = {}
+        self.finished = False
+        self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
+        self.kept = [self._top]
+        """The frames that are known to what is defined in them."""
+
+    @cached_property
+    def renames(self) -> bool:
+        """Whether the file gives a name of its own to a device."""
+        return self.index.mentions("rename_privateuse1_backend")
+
+    @cached_property
+    def default_changed(self) -> bool:
+        """Whether the file changes where tensors are made that nobody asks to be anywhere."""
+        return changes_default(self.text_of_file)
+
+    @property
+    def globals(self) -> dict[str, Value]:
+        """The names of the top level, as they are where it has come to."""
+        return self._top.state.env
+
+    def run(self) -> Iterator[Site]:
+        """Interpret the file; every site once it is complete."""
+        frame = self._top
+        # without CUDA a script that needs such a library does not come past its imports
+        frame.state.accelerated = self.index.dedicated
+        statements.run_body(frame, self.tree.body)
+        self.finished = True
+        self._global_devices = self.global_devices()
+        self.default_device = rng.left(frame)
+        for info in list(self.index.classes.values()):
+            self._run_class(info)
+        for function in list(self.index.functions.values()):
+            if function.owner is None and function.triggered:
+                self._run_alone(function)
+        while self._pending:
+            function, closure = self._pending.pop()
+            self._run_alone(function, closure)
+        for site in (*self.sites, *self.callers.sites()):
+            yield self.confined.told(id(site), self.steps.told(site))
+        yield from self.loaders.sites(self.samples)
+        yield from self.samples.sites(self.index)
+        for seen in (self.groups, self.attributes, self.submodules, self.optimizers, self.selections, self.choosing):
+            yield from seen.sites()
+        yield from overrides.sites(self.index)
+        yield from constructor_tensors.sites(self.index)
+
+    def home(self, index: Index) -> Machine:
+        """The machine of the file of a definition."""
+        return self if index is self.index or self.imports is None else self.imports.family.of(index)
+
+    def global_value(self, name: str) -> Value | None:
+        """What a name of the top level holds, ``None`` where it has no such name."""
+        return self.globals.get(name)
+
+    def is_worth(self, info: FunctionInfo) -> bool:
+        """Whether a function can say anything of where something is."""
+        return True
+
+    def behind(self, named: Named, spelled: str) -> Value:
+        """What an imported name means, if another file of the project says so, else the name itself."""
+        return named if self.imports is None else self.imports.value(named, spelled)
+
+    def replaced(self, path: str) -> None:
+        """Something is assigned to a name of a module."""
+        if self.imports is not None:
+            self.imports.forget(path)
+
+    def rounds(self, loop: ast.AST) -> Rounds:
+        """What the text of a loop says."""
+        found = self._rounds.get(loop)
+        if found is None:
+            found = self._rounds[loop] = Rounds(loop)
+        return found
+
+    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
+        """The value of an expression in a frame."""
+        return expressions.evaluate(frame, node)
+
+    def record(self, site: Site, frame: Frame) -> None:
+        """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""
+        claim = isinstance(site, (Operation, Forward, HostRead))
+        if claim and frame.state.bare and not is_despite(site, frame.state):
+            return
+        if claim:
+            self.overheard.claim(site, frame)
+        alone = not claim and not isinstance(site, (IndexCopy, Unforwarded))
+        if self.muted or (frame.inlined and alone) or (frame.silent and claim):
+            return
+        self.steps.made(frame, site)
+        self.confined.made(frame, site)
+        if not self.callers.holds_back(site, frame):
+            self.sites.append(site)
+
+    def overhear(self, frame: Frame, info: ClassInfo, call: Call) -> list[Operation | Forward]:
+        """What ``forward`` of a class would claim if it was called so; nothing if it is not followed."""
+        method = info.method("forward")
+        home = self if method is None else self.home(method.index)
+        if method is None or home.refuses(frame, method):
+            return []
+        outer = frame.state.heap
+        frame.state.heap = {**outer, **self.class_heap(info)}
+        before = self.overheard.begin()
+        self.muted += 1
+        home.run_call(frame, Function(method, (), self.self_value(info)), call)
+        self.muted -= 1
+        frame.state.heap = outer
+        return self.overheard.end(before)
+
+    def text(self, node: ast.AST) -> str:
+        """The code of a node on one line, short enough for a message."""
+        text = self._spelled.get(node)
+        if text is None:
+            text = self._spelled[node] = names.spelled(node)
+        return text
+
+    def spoken_of(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
+        """The code names a function, to call it or to hand it on."""
+        self.choosing.start(frame, info)
+        self.confined.used(frame, node, info)
+
+    def later(self, info: FunctionInfo, closure: tuple[Frame, ...], triggered: bool) -> None:
+        """Run a nested function on its own once the functions around it are done."""
+        if triggered and not self.muted and all(info is not known for known, _ in self._pending):
+            self._pending.append((info, closure))
+
+    # -- classes -----------------------------------------------------------------------------------------------------
+
+    def _run_class(self, info: ClassInfo) -> None:
+        called = {name for name, method in info.methods.items() if method in self._worlds}
+        if not called and not self.index.triggered(info.node) and not self._inherits(info):
+            return
+        init = info.methods.get("__init__")
+        if init is not None and init.triggered:
+            self.class_heap(info)
+        kept = self._followed(info)
+        for name, method in info.methods.items():
+            if name != "__init__" and (
+                method.triggered
+                or name in called
+                or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)
+            ):
+                self._run_alone(method)
+
+    def _inherits(self, info: ClassInfo) -> bool:
+        """Whether a base of the file keeps tensors that the class has to move."""
+        known = self.attributes.any and info.is_module
+        return known and any(self.attributes.names(base.name) for base in info.ancestors())
+
+    def _followed(self, info: ClassInfo) -> list[str]:
+        """The attributes of ``self`` which are worth a method's interpretation, although it mentions no device."""
+        if info.is_module:
+            lineage = (info, *info.ancestors()) if self.attributes.any else ()
+            return [name for known in lineage for name in self.attributes.names(known.name)]
+        heap = self._class_heaps.get(info, {})
+        return [
+            key[1] for key, held in heap.items() if key[0] == info.oid and isinstance(held, (Tensor, Module, Loader))
+        ]
+
+    def self_value(self, info: ClassInfo) -> Value:
+        """``self`` in the methods of a class: one object, whoever made it."""
+        oid = info.oid
+        return Module(oid, cls=info, text="self", has_state=True) if info.is_module else Instance(oid, info)
+
+    def class_heap(self, info: ClassInfo) -> dict[HeapKey, object]:
+        """What ``__init__`` leaves in ``self``, as any method finds it later."""
+        home = self.home(info.index)
+        if home is not self:
+            return home.class_heap(info)
+        known = self._class_heaps.get(info)
+        if known is not None:
+            return known
+        heap = self._class_heaps[info] = {}
+        for parent in () if inherits_deeply(info) else info.parents():
+            inherited = self.class_heap(parent)
+            if parent.index is not self.index:
+                inherited = scrubbed_heap(inherited)
+            source, target = parent.oid, info.oid
+            heap.update({((target, key[1]) if key[0] == source else key): value for key, value in inherited.items()})
+        init = info.methods.get("__init__")
+        if init is not None and self.is_worth(init):
+            frame = self._frame(init, State({}, dict(heap)), (), inlined=False)
+            statements.run_body(frame, init.node.body)
+            after = exits.after(frame)
+            self.submodules.settle(info, info.oid, after)
+            heap.update(self._settle_self(info, after))
+        self._class_heaps[info] = heap
+        return heap
+
+    def _settle_self(self, info: ClassInfo, state: State) -> dict[HeapKey, object]:
+        """The heap after ``__init__``, as methods see it: moved with the module, unknown where they change it."""
+        oid = info.oid
+        place = device.symbol(info.place, "self", Role.PLACE)
+        heap = dict(state.heap)
+        if info.is_module:
+            # whatever __init__ made moves with the module
+            heap.update({key: place for key in state.heap if key[1] == DEVICE})
+        if info.is_open:
+            # perhaps a module, whose attributes move with it: nothing is known of where they are
+            heap.update({key: device.UNKNOWN for key in state.heap if key[1] == DEVICE})
+        for key, held in state.heap.items():
+            if key[0] != oid or not isinstance(held, Value):
+                continue
+            change = info.changed.get(key[1], "")
+            # of a distribution that was not seen to be kept, nothing says where its parameters are by then
+            stale = info.is_module and is_distribution(held) and not is_kept(held)
+            if stale or (change in ("assigned", "filled") and not survives(info, key[1], held, change)):
+                del heap[key]
+                continue
+            if info.is_module:
+                heap[key] = with_module(held, place)
+            elif info.is_open and isinstance(held, Tensor):
+                heap[key] = replace(held, device=device.UNKNOWN, factory="", factory_node=None, story=())
+            elif isinstance(held, Module) and (change == "moved" or is_set_up_elsewhere(info)):
+                heap[(held.oid, DEVICE)] = device.UNKNOWN
+        return heap
+
+    def device_attributes(self, info: ClassInfo) -> list[str]:
+        """The attributes of ``self`` that hold a device, unless it is the CPU."""
+        heap = self._class_heaps.get(info, {})
+        known = self._device_attributes.get(info)
+        if known is None or known[0] != len(heap):  # it is filled when ``__init__`` has run
+            oid = info.oid
+            found = [key[1] for key, held in heap.items() if key[0] == oid and may_be_away(held)]
+            known = self._device_attributes[info] = len(heap), found
+        return known[1]
+
+    def global_devices(self) -> list[str]:
+        """The names of the top level that hold a device."""
+        if self._global_devices is not None:
+            return self._global_devices
+        return [name for name, value in at_hand(self.globals) if is_device(value)]
+
+    # -- functions ---------------------------------------------------------------------------------------------------
+
+    def _run_alone(self, info: FunctionInfo, closure: tuple[Frame, ...] = ()) -> None:
+        """Interpret a function with arguments of which nothing but the identity is known."""
+        if info.owner is not None and info.name == "__init__":
+            self.class_heap(info.owner)
+            return
+        heap = dict(self.class_heap(info.owner)) if info.owner else {}
+        frame = self._frame(info, State({}, heap), closure, inlined=False)
+        # whoever calls it has given the device something to do
+        self.queue.unseen(frame, info.node)
+        frame.world = self._worlds.get(info)
+        statements.run_body(frame, info.node.body)
+
+    def _frame(
+        self, info: FunctionInfo, state: State, closure: tuple[Frame, ...], inlined: bool, call: Call | None = None,
+        bound: Value | None = None, caller: Frame | None = None,
+    ) -> Frame:  # fmt: skip
+        frame = Frame(self, state, info, info.owner, closure, inlined, caller)
+        frame.world = caller.world if caller is not None and caller.machine is self else None
+        state.accelerated = info.guarded or (caller is not None and caller.state.accelerated)
+        frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
+        conditions.decorate(frame, info)
+        self._bind(frame, info, call, bound)
+        return frame
+
+    def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
+        """Give the parameters their values."""
+        arguments.bind(frame, info, call, bound)
+
+    def _on_the_host(self, info: FunctionInfo) -> bool:
+        """Whether a function works before anything was moved: it makes batches, or sets up a module."""
+        if info.name in self.index.host_functions or info.owner is None:
+            return info.name in self.index.host_functions
+        if info.owner.is_dataset or info.owner.is_collator or info.initialises:
+            return True
+        callers = info.owner.callers.get(info.name, ()) if info.private else ()
+        return bool(callers) and all(caller.name in self.index.host_functions for caller in callers)
+
+    def enter(self, frame: Frame, function: Function, call: Call) -> Value:
+        """The result of calling a function of the project; what it says beyond mismatches, it says when run alone."""
+        home = self.home(function.info.index)
+        if home is self:
+            result = self.run_call(frame, function, call)
+            return outcome(frame, function, call, result)
+        from devlint.flow.engine.foreign_files import enter
+
+        return enter(home, frame, function, call)
+
+    def refuses(self, frame: Frame, info: FunctionInfo) -> bool:
+        """Whether a call is not worth being followed, or leads back to where it came from."""
+        depth = 0
+        outer: Frame | None = frame
+        while outer is not None:
+            if outer.info is info:
+                return True
+            depth, outer = depth + 1, outer.caller
+        return self.exceeds(info, depth) or info.is_generator
+
+    def exceeds(self, info: FunctionInfo, depth: int) -> bool:
+        """Whether a function is too long, called too often, or too deep down."""
+        long = (info.node.end_lineno or 0) - info.node.lineno > _LONGEST_INLINED and depth > 1
+        return depth > _DEEPEST_CALL or long or self.callers.exhausted(info)
+
+    def run_call(self, frame: Frame, function: Function, call: Call) -> Value:
+        """The result of calling a function of this file."""
+        info = function.info
+        self.steps.called(frame, info)
+        if self.refuses(frame, info):
+            self.loaders.escape(call.values())
+            self.callers.escape(call.values())
+            return UNKNOWN
+        heap = frame.state.heap
+        state = State({}, dict(heap), dict(frame.state.facts), wholes=frame.state.wholes)
+        if info.owner is not None and isinstance(function.bound, (Module, Instance)):
+            for key, held in self.class_heap(info.owner).items():
+                state.heap.setdefault(key, held)
+        inner = self._frame(info, state, function.closure, True, call, function.bound, frame)
+        self.callers.called(frame, info, inner.state.env)
+        inner.default_device = frame.default_device
+        inner.loops = list(frame.loops)
+        if not self.finished:
+            self._worlds[info] = dict(self.globals)
+        statements.run_body(inner, info.node.body)
+        left = exits.after(inner)
+        frame.state.heap = left.heap
+        if isinstance(info.node, ast.AsyncFunctionDef) or not inner.returns:
+            return Const(None) if not inner.returns else UNKNOWN
+        return exits.returned(inner)

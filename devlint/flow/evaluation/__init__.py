@@ -1,0 +1,1 @@
+"""The evaluator: statements, expressions and calls, by the kind of node."""

@@ -1,0 +1,209 @@
+"""Assignment: names, attributes and items take values."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Kind
+from devlint.flow.domain.state import ANY, REGISTERED
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Const,
+    DeviceValue,
+    Instance,
+    Loader,
+    Mapping,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+)
+from devlint.flow.models.nn import parallel
+from devlint.flow.models.torch import distributions
+from devlint.flow.observers.portability import device_literals
+from devlint.flow.program import overrides
+from devlint.flow.program.type_hints import is_device_name
+from devlint.flow.syntax import names
+from devlint.flow.transfer import composition
+from devlint.flow.transfer.indexing import assign_item
+from devlint.flow.transfer.iteration import part_of
+from devlint.flow.transfer.retargeting import retarget
+from devlint.immutable import replace
+from devlint.sites.base import Step
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+
+
+def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
+    """Bind a target of an assignment."""
+    if isinstance(value, Loader) and value.wrapped:
+        # who gives it a name may have prepared it in other ways
+        value = UNKNOWN
+    if isinstance(target, ast.Name):
+        _bind_name(frame, target, value, node)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(frame, target.elts, value, node)
+    elif isinstance(target, ast.Attribute):
+        assign_attribute(frame, target, value, node)
+    elif isinstance(target, ast.Subscript):
+        frame.machine.submodules.put(frame, target.value, value, node)
+        assign_item(frame, target, value, node)
+    elif isinstance(target, ast.Starred):
+        bind(frame, target.value, value if isinstance(value, Sequence) else Sequence(None, UNKNOWN), node)
+    if frame.machine.watch is not None and isinstance(target, (ast.Name, ast.Attribute)):
+        held = frame.lookup(target.id) if isinstance(target, ast.Name) else None
+        frame.machine.watch.note(frame, target, value if held is None else held)
+
+
+def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> None:
+    name = target.id
+    hint = frame.info.hints.get(name, "") if frame.info else ""
+    if isinstance(value, Unknown):
+        hint = "device" if is_device_name(name) else hint
+        value = Opaque(
+            f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target
+        )
+        bound = frame.machine.bound
+        if value.key in bound:
+            frame.state.forget(value)
+        bound.add(value.key)
+    elif isinstance(value, Opaque) and not value.hint and (hint or value.near.known or value.managed):
+        value = replace(value, hint=hint, text=name)
+    elif isinstance(value, Const):
+        value = named_device(frame, name, value, node)
+    if isinstance(value, DeviceValue) and value.device.kind is Kind.CHOICE and not value.device.text:
+        value = replace(value, device=replace(value.device, text=name), source=None)
+    value = _called(value, name)
+    if isinstance(value, DeviceValue):
+        frame.machine.selections.note(frame, target, value)
+    frame.state.env[name] = value
+
+
+def _called(value: Value, name: str) -> Value:
+    """A device which the code has just made of something unknown, by the name that it gives it."""
+    if not isinstance(value, DeviceValue) or value.origin != "made" or value.device.kind is not Kind.SYMBOL:
+        return value
+    return replace(value, device=replace(value.device, text=name)) if name and "(" in value.device.text else value
+
+
+def _unpack(frame: Frame, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
+    star = next((at for at, target in enumerate(targets) if isinstance(target, ast.Starred)), None)
+    if star is not None and isinstance(value, Sequence) and value.items is not None:
+        rest = len(targets) - star - 1
+        if len(value.items) >= star + rest:
+            middle = value.items[star : len(value.items) - rest]
+            ends = value.items[len(value.items) - rest :]
+            value = Sequence((*value.items[:star], Sequence(middle, UNKNOWN, True), *ends))
+    nodes = node.elts if isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == len(targets) else None
+    if isinstance(value, Sequence) and value.items is not None and len(value.items) == len(targets):
+        parts: list[Value] = list(value.items)
+    else:
+        parts = [part_of(value, position) for position in range(len(targets))]
+    for position, target in enumerate(targets):
+        bind(frame, target, parts[position], nodes[position] if nodes else target)
+
+
+def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> None:
+    """``base.attr = value``."""
+    base = frame.evaluate(target.value)
+    if isinstance(base, Named):
+        frame.machine.replaced(f"{base.path}.{target.attr}")
+    retarget(frame, base, target.attr, value)
+    key: object | None = (
+        base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
+    )
+    if key is None:
+        composition.exchange(frame, target.value, base, _as_part(target, base, value))
+        return
+    if isinstance(value, Unknown):
+        hint = "device" if is_device_name(target.attr) else ""
+        value = Opaque(f"{key}.{target.attr}@{target.lineno}", names.dotted(target) or target.attr, hint, node=target)
+    if isinstance(value, Opaque) and value.managed:
+        value = replace(value, text=names.dotted(target) or target.attr)
+    if isinstance(value, Const):
+        value = named_device(frame, target.attr, value, node)
+    value = _called(value, names.dotted(target))
+    mine = base.text == "self" if isinstance(base, Module) else isinstance(base, Instance) and base.cls.is_open
+    if mine and frame.info is not None:
+        value = _kept_by_module(frame, target, value, node)
+    if isinstance(value, Tensor) and isinstance(base, Instance) and value.device.kind is Kind.CPU:
+        value = _kept_by_object(frame, target, value, node)
+    if isinstance(value, (Sequence, Mapping)) and isinstance(base, Module) and base.text == "self":
+        frame.machine.submodules.declare(frame, target.attr, value, node)
+    elif isinstance(base, Module) and base.text == "self":
+        frame.machine.submodules.given(frame, target.attr, node)
+    if isinstance(value, Loader) and isinstance(base, Instance):
+        frame.machine.loaders.escape((value,))
+    if isinstance(base, Module) and base.wraps is not None:
+        parallel.attach(frame, base, target)
+    composition.exchange(frame, target.value, base, _as_part(target, base, value))
+    frame.state.heap[(key, target.attr)] = value
+
+
+def _as_part(target: ast.Attribute, base: Value, value: Value) -> Value:
+    """What ``base`` is given, as a part of what holds it: the data of a parameter is one, be it known or not."""
+    if target.attr != "data" or (isinstance(base, (Module, Instance)) and not isinstance(value, Tensor)):
+        return value
+    return replace(as_tensor(value), buffer=True)
+
+
+def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
+    """A string that is given the name of a device is one."""
+    place = device.parse(value.value) if isinstance(value.value, str) and isinstance(node, ast.Constant) else None
+    # the name of a type, as in `device_type = "cuda"`, places nothing
+    named = is_device_name(name) and not name.lower().endswith("type")
+    if place is None or not isinstance(value.value, str) or not named:
+        return value
+    device_literals.literal(frame, node, "variable")
+    return DeviceValue(place, node, origin="text")
+
+
+def _kept_by_object(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:
+    """A tensor that an object which is no module keeps from its construction on."""
+    if frame.info is None or frame.info.name != "__init__" or frame.owner is None or frame.owner.is_open:
+        return value
+    built = names.dotted(target.value) == "self" and value.device.implied
+    return replace(value, kept=Step(node, f"`self.{target.attr}` is kept here, on the CPU")) if built else value
+
+
+def _kept_by_module(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> Value:
+    """What a module keeps as an attribute."""
+    if isinstance(value, Tensor):
+        return _kept_tensor(frame, target, value, node)
+    is_one = isinstance(value, Stateful) and distributions.is_one(value)
+    return _kept_distribution(frame, target, value, node) if is_one and isinstance(value, Stateful) else value
+
+
+def _kept_distribution(frame: Frame, target: ast.Attribute, value: Stateful, node: ast.AST) -> Stateful:
+    """A distribution that a module keeps: it is made of new tensors, and not of parameters, which it may hold."""
+    held = as_tensor(value.tensors[0])
+    given_others = re.search(rf"self\.{target.attr}\.\w+\s*=[^=]", frame.machine.text_of_file) is not None
+    if frame.owner is None or frame.owner.is_open or held.factory_node is None or given_others:
+        return value
+    return replace(value, tensors=(_kept_tensor(frame, target, held, node, "distribution"),))
+
+
+def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST, kind: str = "tensor") -> Tensor:
+    """A tensor that a module keeps: a parameter or buffer moves with it, anything else stays behind."""
+    if value.buffer or frame.info is None or frame.owner is None or not isinstance(node, ast.expr):
+        return value
+    own = frame.owner.oid
+    held = frame.state.heap.get((own, target.attr))
+    registered = any((own, f"{REGISTERED}{name}") in frame.state.heap for name in (target.attr, ANY))
+    if registered or overrides.takes_along(frame.owner, target.attr) or (isinstance(held, Tensor) and held.buffer):
+        return replace(value, buffer=True)
+    if frame.info.name != "__init__" or value.attribute is not None:
+        return value
+    step = Step(node, f"`self.{target.attr}` is kept here, unregistered")
+    kept = replace(value, attribute=step, attribute_of=(frame.owner.key, target.attr))
+    frame.machine.attributes.declare(frame, node, kept, target.attr, kind)
+    return kept

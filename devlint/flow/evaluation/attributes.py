@@ -1,0 +1,190 @@
+"""Attributes: what ``base.name`` is, for each kind of base."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind, Role
+from devlint.flow.catalog import torch_table
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Batches,
+    DeviceValue,
+    Function,
+    Instance,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    as_tensor,
+)
+from devlint.flow.evaluation import device_conditions
+from devlint.flow.interprocedural.instantiation import told_device
+from devlint.flow.models.nn import parallel
+from devlint.flow.models.torch import distributions
+from devlint.flow.observers.portability import api_mentions
+from devlint.flow.program.type_hints import is_device_name
+from devlint.flow.syntax import names
+from devlint.flow.transfer.placement import in_graph
+from devlint.immutable import replace
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+    from devlint.flow.program.index import FunctionInfo
+
+_PYTHON_ATTRIBUTES = frozenset(
+    {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
+)
+_DETACHED = frozenset({"data", "grad"})
+_NOT_BROUGHT = frozenset(
+    """callable chr classmethod delattr dir divmod frozenset globals issubclass locals memoryview object ord property
+    setattr staticmethod vars""".split()
+)
+"""Python's own functions that nobody defines anew; to know that no star does takes all files behind it."""
+_SAME_ATTRIBUTES = _DETACHED | {"T", "mT", "H", "mH", "real", "imag"}
+
+
+def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
+    """The value of ``base.attr``."""
+    attr = node.attr
+    if isinstance(base, Named):
+        return frame.machine.behind(Named(names.canonical(f"{base.path}.{attr}")), names.dotted(node))
+    if isinstance(base, (Tensor, Batches)):
+        return _tensor_attribute(frame, node, base)
+    if isinstance(base, (Module, Instance)):
+        return _object_attribute(frame, node, base)
+    if isinstance(base, Opaque):
+        return _opaque_attribute(frame, node, base)
+    if isinstance(base, Stateful):
+        return distributions.attribute(base, attr) if distributions.is_one(base) else UNKNOWN
+    if isinstance(base, Sequence) and attr in ("values", "indices"):
+        return base.item
+    if isinstance(base, DeviceValue):
+        frame.machine.choosing.use(frame, base, node, read=True)
+    if isinstance(base, DeviceValue) and attr == "type":
+        return replace(base, origin="text")
+    return UNKNOWN
+
+
+def _tensor_attribute(frame: Frame, node: ast.Attribute, base: Tensor | Batches) -> Value:
+    tensor = as_tensor(base)
+    if node.attr == "device":
+        return DeviceValue(tensor.device, node, tensor if tensor.factory else None, "tensor" if tensor.certain else "")
+    if node.attr in _PYTHON_ATTRIBUTES:
+        return device_conditions.on_cuda(frame, node) or UNKNOWN
+    if isinstance(base, Batches):
+        return base
+    return _same(tensor, node.attr)
+
+
+def _same(tensor: Tensor, attr: str) -> Value:
+    """An attribute of a tensor that is a tensor beside it."""
+    if attr not in _SAME_ATTRIBUTES or (attr == "grad" and tensor.apart):
+        return UNKNOWN
+    return replace(tensor, rank=None, grad="" if attr in _DETACHED else in_graph(tensor), buffer=False)
+
+
+def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance) -> Value:
+    attr = node.attr
+    held = frame.state.heap.get((base.oid, attr))
+    if isinstance(held, Value):
+        return frame.state.seen(held)
+    if isinstance(base, Module) and base.wraps is not None:
+        parallel.read(frame, node, base)
+        if attr == "module":
+            return _opaque(frame, node, f"{base.oid}.module", "module")
+    if base.cls is not None:
+        made = frame.state.heap.get((base.cls.oid, attr)) if isinstance(base, Instance) else None
+        if isinstance(made, Tensor) and made.device.kind is Kind.CPU:
+            # whatever the arguments of this object were, its constructor made it there
+            return frame.state.seen(made)
+        method = base.cls.method(attr)
+        if method is not None:
+            if "property" in method.decorators or any(name.endswith("cached_property") for name in method.decorators):
+                said = None if base.oid == base.cls.oid else _said(frame, node, base, method)
+                return said or _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
+            return Function(method, (), base)
+        if base.cls.is_module and attr == "training":
+            return Opaque(f"{base.oid}.training", "self.training")
+        found = _opaque(frame, node, f"{base.oid}.{attr}", "device" if is_device_name(attr) else "")
+        if base.oid == base.cls.oid:
+            return found
+        return replace(found, kept=base) if not found.hint else told_device(frame, base, attr) or found
+    if isinstance(base, Module) and attr in ("weight", "bias"):
+        return Tensor(frame.place_of(base), many=True, story=frame.story_of(base), buffer=True)
+    return UNKNOWN
+
+
+def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
+    attr = node.attr
+    held = frame.state.heap.get((base.key, attr))
+    if isinstance(held, Value):
+        return held
+    if attr == "device" and base.kept is not None and (made := _made(frame, base.kept)) is not None:
+        return DeviceValue(made, node, origin="tensor")
+    if attr == "device" and base.hint != "number":
+        # the device of an argument is one symbol, whether it is asked for or met
+        role = Role.INPUT if base.hint == "tensor" or base.role is Role.INPUT else Role.DEVICE
+        if base.hint == "tensor" or role is Role.INPUT:
+            origin = "tensor" if base.hint == "tensor" else ""
+            return DeviceValue(device.symbol(base.key, base.text, role), node, origin=origin)
+        if frame.inlined and frame.info is not None and frame.info.hints.get(names.dotted(node.value)) == "tensor":
+            # here it follows the tensor; whether the caller, who knows nothing of that, has chosen one is not said
+            return DeviceValue(device.UNKNOWN, node, origin="tensor")
+        return DeviceValue(device.symbol(f"{base.key}.device", f"{base.text}.device"), node)
+    if base.hint == "tensor":
+        if attr in _PYTHON_ATTRIBUTES:
+            return UNKNOWN
+        return _same(as_tensor(base), attr)
+    if attr in ("shape", "dtype", "ndim"):
+        return UNKNOWN
+    inner = _opaque(frame, node, f"{base.key}.{attr}", "device" if is_device_name(attr) else "")
+    if inner.hint == "device":
+        return inner
+    return replace(inner, role=base.role, derived=base.derived, near=base.near, kept=base.kept)
+
+
+def _said(frame: Frame, node: ast.Attribute, base: Module | Instance, method: FunctionInfo) -> Value | None:
+    """What a property says of an object that was made in code that is known: a device that it keeps, or a tensor's."""
+    *before, last = method.node.body
+    said = last.value if isinstance(last, ast.Return) and len(before) < 2 else None
+    if not isinstance(said, ast.Attribute):
+        return None
+    if names.dotted(said.value) == "self":
+        held = frame.state.heap.get((base.oid, said.attr))
+        return frame.state.seen(held) if isinstance(held, Value) else told_device(frame, base, said.attr)
+    made = _made(frame, base) if said.attr == "device" else None
+    return None if made is None else DeviceValue(made, node, origin="tensor")
+
+
+def _made(frame: Frame, keeper: Value) -> Device | None:
+    """Where an object has its tensors that was made in code that is known, and whose method runs, or is looked into.
+
+    A method speaks of ``self.weight.device`` for every object of its class; of one that is called, it is where that
+    one is.
+    """
+    place = frame.place_of(keeper) if isinstance(keeper, Module) else device.UNKNOWN
+    return place if place.known or frame.inlined else None
+
+
+def _opaque(frame: Frame, node: ast.Attribute, key: str, hint: str) -> Opaque:
+    return Opaque(key, names.dotted(node) or node.attr, hint, node=node)
+
+
+def by_star(frame: Frame, name: str) -> Value:
+    """What a star brings in under a name: of the project, or one of torch's names, which have one meaning."""
+    if name in _NOT_BROUGHT or name.startswith("__"):
+        return UNKNOWN
+    brought = frame.machine.imports.star(name) if frame.machine.imports is not None else None
+    if brought is not None:
+        return brought
+    for module in frame.machine.index.star_modules:
+        path = names.canonical(f"{module}.{name}")
+        if torch_table.module(path) is not None or torch_table.function(path) is not None or api_mentions.matters(path):
+            return Named(path)
+    return UNKNOWN

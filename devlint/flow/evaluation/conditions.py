@@ -1,0 +1,451 @@
+"""Conditions: which guard a branch hangs on, and what its truth says about accelerators."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import AVAILABLE, Kind
+from devlint.flow.domain.state import availability
+from devlint.flow.domain.values import (
+    ARRAY,
+    Const,
+    Flag,
+    Instance,
+    Module,
+    Named,
+    Opaque,
+    Stateful,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+    placement,
+    surely_set,
+)
+from devlint.flow.evaluation import device_conditions
+from devlint.flow.observers.portability import api_mentions
+from devlint.flow.program.type_hints import is_device_name
+from devlint.flow.syntax import names, nodes
+from devlint.immutable import replace
+from devlint.syntax import says_none
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+    from devlint.flow.domain.state import State
+    from devlint.flow.program.index import FunctionInfo
+
+_AVAILABLE = re.compile(
+    r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"
+)
+_ACCELERATED_NAME = re.compile(
+    r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*|rocm|accel|model_parallel)(?:_|$)",
+    re.IGNORECASE,
+)
+_MEMBER = re.compile(r"(?:[A-Z]+_)?(?:CUDA|GPU|XPU|NPU|MLU|HPU|MPS|MUSA|NCCL)")
+"""A member of an enumeration which stands for an accelerator, such as ``RNGType.CUDA`` and ``Backend.NCCL``."""
+_NEGATIVE_NAME = re.compile(r"(?:^|_)(?:no|disable|without|cpu|not)_", re.IGNORECASE)
+_AVAILABLE_NAME = re.compile(
+    r"cuda_is_available|is_(?:torch_)?(?:cuda|gpu|xpu|npu)_available|cuda_available|has_cuda|gpu_available",
+    re.IGNORECASE,
+)
+_CPU_NAME = re.compile(r"^(?:use_|force_)?cpu(?:_only)?$", re.IGNORECASE)
+_BACKENDS = frozenset({"gpu", "nccl"})
+"""Words that stand for accelerators, and are none that torch knows."""
+_SKIP = re.compile(r"skip|require|slow|nightly|gpu|cuda|accelerator|withCUDA|onlyCUDA", re.IGNORECASE)
+
+
+def condition(frame: Frame, node: ast.expr) -> Flag:
+    """The condition that a test expresses; the same key for the same condition on the same values."""
+    kept = frame.conditions
+    if kept is None:
+        return _condition(frame, node)
+    flag = kept.get(node)
+    if flag is None:
+        flag = kept[node] = _condition(frame, node)
+    return flag
+
+
+def _condition(frame: Frame, node: ast.expr) -> Flag:
+    frame.machine.choosing.ask(frame, node)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner, holds = denied(node)
+        flag = condition(frame, inner)
+        return flag if holds else flag.negated()
+    if isinstance(node, ast.BoolOp):
+        return _combined(frame, node)
+    if isinstance(node, ast.NamedExpr):
+        return condition(frame, node.value)
+    if isinstance(node, ast.Call):
+        return _called(frame, node)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _compared(frame, node)
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return _named(frame, node)
+    known = device_conditions.item(frame, node) if isinstance(node, ast.Subscript) and frame.inlined else None
+    return Flag(_key(frame, node) if known is None else str(bool(known.value)))
+
+
+def denied(node: ast.expr) -> tuple[ast.expr, bool]:
+    """What stands behind one ``not`` after the other, and whether it holds where the whole does."""
+    holds = True
+    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node, holds = node.operand, not holds
+    return node, holds
+
+
+def truth(frame: Frame, flag: Flag) -> bool | None:
+    """Whether the condition is known to hold here."""
+    if flag.key in ("True", "False"):
+        return (flag.key == "True") is flag.positive
+    known = frame.state.facts.get(flag.key)
+    if known is None and flag.parts:
+        parts = [truth(frame, part) for part in flag.parts]
+        known = False if False in parts else True if all(parts) else None
+    return None if known is None else known is flag.positive
+
+
+def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
+    parts = [condition(frame, value) for value in node.values]
+    every = isinstance(node.op, ast.Or) and all(map(accelerates, parts))
+    if isinstance(node.op, ast.Or):
+        # De Morgan: either of two holds unless neither does
+        parts = [part.negated() for part in parts]
+    whole = isinstance(node.op, ast.And)
+    if any(part.key == ("False" if part.positive else "True") for part in parts):
+        return Flag(str(not whole))
+    different = {(part.key, part.positive): part for part in parts if part.key not in ("True", "False")}
+    parts = list(different.values())
+    if any((part.key, not part.positive) in different for part in parts):
+        return Flag(str(not whole))
+    if len(parts) < 2:
+        only = parts[0] if parts else Flag("True")
+        return only if whole else only.negated()
+    accelerated = -1 if every else 1 if any(map(accelerates, parts)) else 0
+    key = " and ".join(part.key if part.positive else f"not {part.key}" for part in parts)
+    for part in parts:
+        frame.state.wholes.setdefault((part.key, part.positive), set()).add(key)
+    return Flag(key, isinstance(node.op, ast.And), accelerated, tuple(parts))
+
+
+def accelerates(flag: Flag) -> bool:
+    """Whether the condition, where it holds, says that an accelerator is there."""
+    return (flag.accelerated > 0 and flag.positive) or (flag.accelerated < 0 and not flag.positive)
+
+
+def _called(frame: Frame, node: ast.Call) -> Flag:
+    path = frame.machine.index.resolve(names.dotted(node.func))
+    if _AVAILABLE.search(path):
+        return availability() if path.startswith("torch.cuda.is_av") else Flag(_key(frame, node), accelerated=1)
+    if _AVAILABLE_NAME.search(path) or path.rpartition(".")[2] == "is_cuda":
+        return Flag(_key(frame, node), accelerated=1)
+    if (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr == "startswith"
+        and node.args
+        and names_accelerator(node.args[0])
+    ):
+        return Flag(_key(frame, node), accelerated=1)
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "is_pinned":
+        # without an accelerator nothing is
+        return Flag(_key(frame, node), accelerated=2)
+    if path in ("bool", "int") and len(node.args) == 1:
+        return condition(frame, node.args[0])
+    known = _type_test(frame, node, path)
+    return Flag(_key(frame, node)) if known is None else Flag(str(known))
+
+
+def counts(frame: Frame, node: ast.expr) -> bool:
+    """Whether a loop over ``node`` goes through the accelerators: ``range(torch.cuda.device_count())``."""
+    if not isinstance(node, ast.Call) or names.dotted(node.func) != "range":
+        return False
+    asked = [frame.machine.index.resolve(names.dotted(last.func)) for last in node.args if isinstance(last, ast.Call)]
+    return any(_AVAILABLE.search(path) for path in asked)
+
+
+def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
+    """What ``isinstance`` or ``torch.is_tensor`` says of a name that is known to hold a tensor."""
+    if not node.args or not isinstance(node.args[0], ast.Name) or path not in ("isinstance", "torch.is_tensor"):
+        return None
+    value = frame.lookup(node.args[0].id)
+    if not isinstance(value, (Opaque, Tensor)) or value.optional:
+        return None
+    if not (value.hint == "tensor" if isinstance(value, Opaque) else value.certain):
+        return None
+    return path == "torch.is_tensor" or (len(node.args) == 2 and "Tensor" in ast.unparse(node.args[1]))
+
+
+def _compared(frame: Frame, node: ast.Compare) -> Flag:
+    left, operator, right = _inside(node.left), node.ops[0], node.comparators[0]
+    positive = isinstance(operator, (ast.Eq, ast.Is, ast.In, ast.Gt, ast.GtE))
+    key = f"{_key(frame, left)} {_OPERATORS.get(type(operator), '?')} {_key(frame, right)}"
+    if isinstance(left, ast.Call) and _AVAILABLE.search(frame.machine.index.resolve(names.dotted(left.func))):
+        none = isinstance(right, ast.Constant) and right.value == 0 and isinstance(operator, (ast.Eq, ast.NotEq))
+        return Flag(key, positive, -1 if none else 1)
+    if says_none(right) and isinstance(left, ast.Name):
+        value = frame.lookup(left.id)
+        if isinstance(value, Const):
+            return Flag(str(value.value is None), positive)
+        if surely_set(value):
+            return Flag("False", positive)
+    known = device_conditions.asked(frame, left, right) if isinstance(operator, (ast.Eq, ast.NotEq)) else None
+    if known is not None:
+        return known if positive else known.negated()
+    equal = _decided(frame, left, operator, right)
+    if equal is not None:
+        return Flag(str(equal), positive)
+    asked = device_conditions.either(frame, left)
+    if asked is not None and isinstance(right, ast.Constant) and right.value in ("cpu", "cuda"):
+        return Flag(f"{_key(frame, asked)}.is_cuda", (right.value == "cuda") is positive, 1)
+    if names_accelerator(right) or names_accelerator(left):
+        return Flag(key, positive, 1)
+    if device_conditions.is_cpu(frame, right):
+        return Flag(f"{device.WANTED}{key}", not positive, 1)
+    index = _index_test(left, operator, right)
+    if index:
+        return Flag(key, positive, index)
+    if isinstance(right, ast.Constant) and isinstance(right.value, bool) and isinstance(operator, (ast.Is, ast.Eq)):
+        inner = condition(frame, left)
+        return inner if right.value else inner.negated()
+    return Flag(key, positive)
+
+
+def _inside(node: ast.expr) -> ast.expr:
+    """What is compared, under the name that it may be given on the way."""
+    return node.value if isinstance(node, ast.NamedExpr) else node
+
+
+def _decided(frame: Frame, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool | None:
+    """Whether two values are the same, where both are literals: as a caller passes them, or by default."""
+    if not isinstance(operator, (ast.Eq, ast.NotEq)) or not isinstance(left, ast.Name):
+        return None
+    value = frame.lookup(left.id)
+    if not isinstance(value, Const) or not isinstance(right, ast.Constant) or not frame.inlined:
+        return None
+    return value.value == right.value
+
+
+def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
+    """What ``gpu >= 0``, ``gpu is None`` or ``len(gpus) > 0`` tells of an accelerator: +1, -1, or 0."""
+    if isinstance(left, ast.Call) and names.dotted(left.func) == "len" and left.args:
+        left = left.args[0]
+    if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "get_device":
+        return _tensor_index_test(operator, right)
+    name = names.dotted(left).rpartition(".")[2]
+    accelerated, of_device = _speaks_of_devices(name)
+    if not accelerated and not (of_device and _is_number(right)):
+        return 0
+    if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
+        return 1
+    if says_none(right):
+        return -1
+    number = ast.unparse(right)
+    return -1 if number in ("-1", "0") else int(number.isdigit() and accelerated)
+
+
+def _tensor_index_test(operator: ast.cmpop, right: ast.expr) -> int:
+    """What a comparison of ``x.get_device()``, which is -1 on the CPU, tells: +1, -1, or 0."""
+    if isinstance(operator, (ast.Eq, ast.NotEq)):
+        return -1 if ast.unparse(right) == "-1" else 0
+    # `<=` and `<` share their text with their opposites
+    return int(ast.unparse(right) == ("-1" if isinstance(operator, (ast.Gt, ast.LtE)) else "0"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _speaks_of_devices(name: str) -> tuple[bool, bool]:
+    """Whether a name says that it is about accelerators, or about a device."""
+    return _ACCELERATED_NAME.search(name) is not None, is_device_name(name)
+
+
+def _is_number(node: ast.expr) -> bool:
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(inner, ast.Constant) and isinstance(inner.value, int)
+
+
+_OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "==", ast.Is: "is", ast.IsNot: "is", ast.In: "in", ast.NotIn: "in",
+    ast.Gt: ">", ast.LtE: ">", ast.GtE: ">=", ast.Lt: ">=",
+}  # fmt: skip
+"""Opposites share their text, so that both branches hang on one guard."""
+
+
+def names_accelerator(node: ast.expr) -> bool:
+    """Whether a literal (or each of several) names an accelerator."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and _is_accelerator(node.value)
+    if isinstance(node, ast.Attribute):
+        return _MEMBER.fullmatch(node.attr) is not None
+    if not isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return False
+    if all(isinstance(option, ast.Attribute) and _MEMBER.fullmatch(option.attr) for option in node.elts):
+        return bool(node.elts)
+    texts = [option.value for option in node.elts if isinstance(option, ast.Constant) and isinstance(option.value, str)]
+    return not _BACKENDS.isdisjoint(map(str.lower, texts)) or (bool(texts) and all(map(_is_accelerator, texts)))
+
+
+def _is_accelerator(text: str) -> bool:
+    place = device.parse(text.rstrip(":"))
+    return text.lower() in _BACKENDS or (place is not None and place.kind is Kind.ACCELERATOR)
+
+
+def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
+    text = names.dotted(node)
+    known = device_conditions.on_cuda(frame, node)
+    if known is not None:
+        return known
+    if isinstance(node, ast.Attribute) and node.attr in ("is_cuda", "is_available"):
+        return Flag(_key(frame, node), accelerated=1)
+    if text in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        return Flag("False")
+    value = frame.lookup(text) if isinstance(node, ast.Name) else _held(frame, node)
+    if isinstance(value, Flag):
+        return value
+    if isinstance(value, Const):
+        return Flag(str(bool(value.value)))
+    last = text.rpartition(".")[2]
+    if _CPU_NAME.search(last):
+        return Flag(f"{device.WANTED}{_key(frame, node)}", False, accelerated=1)
+    if _AVAILABLE_NAME.search(last) or _ACCELERATED_NAME.search(last):
+        wanted = "" if last.lower().endswith("parallel") else device.WANTED
+        return Flag(f"{wanted}{_key(frame, node)}", _NEGATIVE_NAME.search(last) is None, accelerated=1)
+    return Flag(_key(frame, node))
+
+
+def _held(frame: Frame, node: ast.Name | ast.Attribute) -> Value | None:
+    """What an attribute of ``self`` holds."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return None
+    base = frame.lookup(node.value.id)
+    held = frame.state.heap.get((base.oid, node.attr)) if isinstance(base, (Module, Instance)) else None
+    return held if isinstance(held, Flag) else None
+
+
+def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
+    """What a test says of the names in it, where it holds or not: after ``isinstance(x, torch.Tensor)``, a tensor."""
+    device_conditions.refine(frame, test, holds)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        refine(frame, test.operand, not holds)
+    elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
+        for part in test.values:
+            refine(frame, part, holds)
+    elif isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1:
+        if says_none(test.comparators[0]):
+            _refine_none(frame, test.left.id, isinstance(test.ops[0], (ast.Is, ast.Eq)) is holds)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        if isinstance(test.ops[0], ast.Eq) is holds:
+            _refine_device(frame, test.left, test.comparators[0])
+    elif isinstance(test, ast.Name):
+        _refine_none(frame, test.id, not holds)
+    elif isinstance(test, ast.Call) and holds:
+        _refine_tensor(frame, test)
+
+
+def rejoined(named: Iterable[str], before: State, then: State, other: State) -> None:
+    """The sides of a test of some names meet: what is ``None`` on one, and not on the other, is what it was before."""
+    for name in named:
+        value = before.env.get(name)
+        if not isinstance(value, (Tensor, Opaque)) or not value.optional:
+            continue
+        sides = then.env.get(name), other.env.get(name)
+        if Const(None) in sides and replace(value, optional=False) in sides:
+            then.env[name] = other.env[name] = value
+
+
+def _refine_none(frame: Frame, name: str, none: bool) -> None:
+    """A name that may be ``None`` is ``None``, or is not."""
+    value = frame.lookup(name)
+    if isinstance(value, (Tensor, Opaque)) and value.optional:
+        frame.state.env[name] = Const(None) if none else replace(value, optional=False)
+
+
+def _refine_device(frame: Frame, left: ast.expr, right: ast.expr) -> None:
+    """Where ``x.device == device``, ``x`` is there."""
+    if not isinstance(left, ast.Attribute) or left.attr != "device" or not isinstance(left.value, ast.Name):
+        return
+    value = frame.lookup(left.value.id)
+    frame.machine.muted += 1
+    place = placement(frame.evaluate(right))
+    frame.machine.muted -= 1
+    if place is not None and isinstance(value, (Tensor, Opaque)):
+        frame.state.env[left.value.id] = replace(as_tensor(value), device=place, factory="", factory_node=None)
+
+
+def _refine_tensor(frame: Frame, test: ast.Call) -> None:
+    if not test.args or not isinstance(test.args[0], ast.Name):
+        return
+    path = frame.machine.index.resolve(names.dotted(test.func))
+    instance = path == "isinstance" and len(test.args) == 2 and _tensor_class(test.args[1])
+    value = frame.lookup(test.args[0].id)
+    if isinstance(value, Opaque) and (instance or path == "torch.is_tensor"):
+        frame.state.env[test.args[0].id] = replace(value, hint="tensor")
+    elif (isinstance(value, Unknown) or (isinstance(value, Opaque) and value.derived)) and asks_for_array(test):
+        frame.state.env[test.args[0].id] = Stateful(ARRAY)
+
+
+def asks_for_array(test: ast.expr) -> bool:
+    """Whether a condition tells arrays of NumPy from tensors."""
+    if not isinstance(test, ast.Call) or names.dotted(test.func) != "isinstance" or len(test.args) != 2:
+        return False
+    return names.dotted(test.args[1]).endswith("ndarray")
+
+
+def _tensor_class(node: ast.expr) -> bool:
+    return names.dotted(node).rpartition(".")[2].endswith(("Tensor", "Variable"))
+
+
+def _key(frame: Frame, node: ast.expr) -> str:
+    """The text of an expression, with the names in it told apart by what they are bound to."""
+    if isinstance(node, ast.Name):
+        value = frame.lookup(node.id)
+        if isinstance(value, Opaque):
+            return value.key
+        if isinstance(value, Named):
+            return value.path
+        return f"{frame.machine.index.label}{node.id}#{_fingerprint(value)}"
+    if isinstance(node, ast.Attribute):
+        return f"{_key(frame, node.value)}.{node.attr}"
+    if isinstance(node, ast.Constant):
+        return repr(node.value)
+    if isinstance(node, ast.Call):
+        inside = ", ".join(_key(frame, argument) for argument in node.args)
+        return f"{_key(frame, node.func)}({inside})"
+    if isinstance(node, ast.Tuple):
+        return f"({', '.join(_key(frame, item) for item in node.elts)})"
+    version = any(isinstance(part, ast.Attribute) and part.attr == "__version__" for part in nodes.walk(node))
+    what = "__version__" if version else type(node).__name__
+    return f"{what}:{frame.at(node)}"
+
+
+def _fingerprint(value: Value | None) -> str:
+    if isinstance(value, Const):
+        return repr(value.value)
+    if isinstance(value, Flag):
+        return value.key
+    return "" if value is None else str(id(value))
+
+
+def decorate(frame: Frame, info: FunctionInfo) -> None:
+    """What speaks of a function beside its body: decorators, for a test or an accelerator, and what is imported."""
+    decorators = list(info.decorators)
+    if info.owner is not None:
+        nodes = info.owner.node.decorator_list
+        decorators += [names.dotted(node.func if isinstance(node, ast.Call) else node) for node in nodes]
+    if any(_SKIP.search(name) for name in decorators):
+        frame.state.accelerated = True
+        frame.state.facts.setdefault(AVAILABLE, True)
+    if frame.machine.index.dedicated or info.dedicated:
+        frame.state.accelerated = True
+    if info.name.startswith("test_") or (info.owner is not None and info.owner.name.startswith("Test")):
+        frame.test = True
+
+
+def flag_of(frame: Frame, node: ast.expr) -> Flag | None:
+    """The condition that an expression computes, where it is one worth remembering under the name it is given."""
+    flag = condition(frame, node)
+    opposite = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Name)
+    known = flag.key in ("True", "False")
+    return flag if flag.accelerated or flag.parts or opposite or known or api_mentions.is_gate(flag.key) else None

@@ -1,0 +1,439 @@
+"""Expressions: the value of each, and the sites it makes on the way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from devlint import device
+from devlint.flow.core.frame import Call, Frame
+from devlint.flow.domain.join import join
+from devlint.flow.domain.state import either, made_since, merge
+from devlint.flow.domain.values import (
+    CONTAINERS,
+    UNKNOWN,
+    Batches,
+    Const,
+    DeviceValue,
+    Function,
+    Instance,
+    Mapping,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+)
+from devlint.flow.evaluation import calls, condition_cache, conditions, device_conditions
+from devlint.flow.evaluation.assignment import bind
+from devlint.flow.evaluation.attributes import attribute, by_star
+from devlint.flow.observers.costs import device_queue, host_syncs
+from devlint.flow.observers.hints import mixed_operands
+from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
+from devlint.flow.syntax import names
+from devlint.flow.transfer import arithmetic, containers, placement
+from devlint.flow.transfer.indexing import subscript
+from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of
+from devlint.immutable import replace
+
+_LONGEST_LIST = 256
+"""Beyond so many items, a list that is put together is known by what any one of them is."""
+
+
+def evaluate(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression."""
+    handler = _EXPRESSIONS.get(type(node))
+    value = handler(frame, node) if handler is not None else UNKNOWN
+    return frame.state.content(value) if type(value) in CONTAINERS else value
+
+
+def _constant(frame: Frame, node: ast.Constant) -> Value:
+    if frame.asking is not None:
+        api_mentions.note_text(frame, node)
+    return Const(node.value)
+
+
+def _plain(frame: Frame, node: ast.Name) -> Value:
+    value = _name(frame, node)
+    if frame.machine.watch is not None:
+        frame.machine.watch.note(frame, node, value)
+    if type(value) is Named:
+        api_mentions.note(frame, node, value.path)
+    return value
+
+
+def _attribute(frame: Frame, node: ast.Attribute) -> Value:
+    value = _bare(frame, node)
+    if type(value) is Named:
+        api_mentions.note(frame, node, value.path)
+    elif frame.machine.profiled and isinstance(value, (Opaque, Unknown)):
+        api_mentions.note_attribute(frame, node)
+    return value
+
+
+def evaluate_test(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression of which the truth is asked for."""
+    value = evaluate(frame, node)
+    if isinstance(value, Named):
+        api_mentions.note_test(frame, node, value.path)
+    return value
+
+
+def _bare(frame: Frame, node: ast.expr) -> Value:
+    """The value of an expression which, if it is a name, is a part of what the code speaks of."""
+    if isinstance(node, ast.Name):
+        value = _name(frame, node)
+    elif isinstance(node, ast.Attribute):
+        value = attribute(frame, node, _bare(frame, node.value))
+    else:
+        return evaluate(frame, node)
+    if frame.machine.watch is not None:
+        frame.machine.watch.note(frame, node, value)
+    return value
+
+
+def _name(frame: Frame, node: ast.Name) -> Value:
+    value = frame.lookup(node.id)
+    if value is not None:
+        if isinstance(value, Function):
+            frame.machine.spoken_of(frame, node, value.info)
+        return value
+    if node.id in calls.BUILTINS:
+        return Named(f"builtins.{node.id}")
+    return by_star(frame, node.id) if frame.machine.index.star_modules else UNKNOWN
+
+
+def _call(frame: Frame, node: ast.Call) -> Value:
+    receiver = function = None
+    if isinstance(node.func, ast.Attribute):
+        receiver = _bare(frame, node.func.value)
+        if isinstance(receiver, Named):
+            api_mentions.note(frame, node.func, names.canonical(f"{receiver.path}.{node.func.attr}"), node)
+    else:
+        function = _bare(frame, node.func)
+        if isinstance(function, Named):
+            api_mentions.note(frame, node.func, function.path, node)
+    host_syncs.allow(frame, node)
+    outer, frame.asking = frame.asking, api_mentions.asks(node)
+    call = _arguments(frame, node)
+    frame.asking = outer
+    api_mentions.note_truths(frame, call)
+    if receiver is not None and isinstance(node.func, ast.Attribute):
+        target = node.func
+        if frame.machine.watch is not None and isinstance(receiver, (Module, Instance)):
+            frame.machine.watch.note(frame, target, attribute(frame, target, receiver))
+        return calls.method(frame, call, receiver, target, lambda: attribute(frame, target, receiver))
+    return calls.function(frame, call, function or UNKNOWN)
+
+
+def _arguments(frame: Frame, node: ast.Call) -> Call:
+    """The call with its arguments evaluated."""
+    nodes: list[ast.expr] = []
+    values: list[Value] = []
+    opened = starred = False
+    for argument in node.args:
+        if not isinstance(argument, ast.Starred):
+            nodes.append(argument)
+            values.append(evaluate(frame, argument))
+            continue
+        value = evaluate(frame, argument.value)
+        if isinstance(value, Sequence) and value.items is not None:
+            nodes += [argument] * len(value.items)
+            values += value.items
+        else:
+            starred = True
+            nodes.append(argument)
+            values.append(value.item if isinstance(value, Sequence) else UNKNOWN)
+    keywords: dict[str, Value] = {}
+    keyword_nodes: dict[str, ast.expr] = {}
+    for keyword in node.keywords:
+        value = evaluate(frame, keyword.value)
+        if keyword.arg is None:
+            opened = opened or not _spread(keywords, value)
+        else:
+            keywords[keyword.arg] = value
+            keyword_nodes[keyword.arg] = keyword.value
+    return Call(node, tuple(values), tuple(nodes), keywords, keyword_nodes, opened, starred)
+
+
+def _spread(keywords: dict[str, Value], value: Value) -> bool:
+    """Put the entries of ``**value`` among the keywords, where they are all known."""
+    if not isinstance(value, Mapping) or value.other is not UNKNOWN:
+        return False
+    keywords.update({key: held for key, held in value.items if isinstance(key, str)})
+    return True
+
+
+def operate(
+    frame: Frame,
+    node: ast.AST,
+    left_node: ast.expr,
+    left: Value,
+    right_node: ast.expr,
+    right: Value,
+    inplace: bool = False,
+) -> Value:
+    """The result of ``left <operator> right``."""
+    if isinstance(left, Const) and isinstance(right, Const):
+        return UNKNOWN
+    if not isinstance(left, (Tensor, Batches)) and not isinstance(right, (Tensor, Batches)):
+        return _operate_other(left, right)
+    operands = ((left_node, left, "left"), (right_node, right, "right"))
+    return placement.elementwise(frame, node, placement.symbol(node), operands, inplace)
+
+
+def _operate_other(left: Value, right: Value) -> Value:
+    tensors = placement.reckoned_with(left, right)
+    if tensors:
+        return (
+            replace(as_tensor(tensors[0]), many=None, certain=True)
+            if len(tensors) == 1
+            else placement.blend(left, right)
+        )
+    if isinstance(left, Sequence) and isinstance(right, Sequence):
+        items = left.items + right.items if left.items is not None and right.items is not None else None
+        if items is not None and len(items) > _LONGEST_LIST:
+            items = None
+        return Sequence(items, join(left.item, right.item, "either list"), left.mutable)
+    if isinstance(left, Sequence) and isinstance(right, (Const, Opaque, Unknown)):
+        return Sequence(None, left.item, left.mutable)
+    return UNKNOWN
+
+
+def _binary(frame: Frame, node: ast.BinOp) -> Value:
+    left, right = evaluate(frame, node.left), evaluate(frame, node.right)
+    if isinstance(node.op, ast.Sub):
+        device_queue.elapsed(frame, left, right)
+    return arithmetic.of_literals(node, left, right) or operate(frame, node, node.left, left, node.right, right)
+
+
+def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
+    if isinstance(node.op, ast.Not):
+        evaluate_test(frame, conditions.denied(node)[0])
+        return conditions.flag_of(frame, node) or UNKNOWN
+    value = evaluate(frame, node.operand)
+    if isinstance(value, Tensor):
+        return placement.derived(value, rank=value.rank)
+    if isinstance(value, Opaque) and value.hint == "tensor":
+        return as_tensor(value)
+    if isinstance(node.op, ast.USub) and isinstance(value, Const):
+        return Const(-value.value) if isinstance(value.value, (int, float)) else UNKNOWN
+    return value if isinstance(value, Const) else UNKNOWN
+
+
+def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
+    values: list[Value] = []
+    accelerated, shim = frame.state.accelerated, frame.shim
+    for part in node.values:
+        # `given or function` stands for a function that may be called later
+        given = isinstance(node.op, ast.Or) and part is node.values[-1]
+        values.append((evaluate if given else evaluate_test)(frame, part))
+        flag = conditions.condition(frame, part)
+        # what follows is evaluated only where this holds, or does not
+        frame.shim = frame.shim or api_mentions.is_gate(flag.key)
+        if conditions.accelerates(flag if isinstance(node.op, ast.And) else flag.negated()):
+            frame.state.accelerated = True
+    frame.state.accelerated, frame.shim = accelerated, shim
+    if isinstance(node.op, ast.Or):
+        _fallback(frame, node.values[-1])
+    whole = conditions.flag_of(frame, node)
+    if whole is not None and not any(isinstance(value, (Tensor, Module)) for value in values):
+        return whole
+    result = values[0]
+    for position, value in enumerate(values[1:]):
+        result = join(result, value, f"operand {position} at {frame.at(node)}")
+    return result
+
+
+def _fallback(frame: Frame, node: ast.expr) -> None:
+    """A literal accelerator which is taken where nothing else was given."""
+    if not frame.state.accelerated:
+        device_literals.literal(frame, node, "fallback")
+
+
+def _compare(frame: Frame, node: ast.Compare) -> Value:
+    outer, frame.comparing = frame.comparing, True
+    left = evaluate(frame, node.left)
+    rights = [evaluate(frame, comparator) for comparator in node.comparators]
+    frame.comparing = outer
+    device_misuse.note_comparison(frame, node, left, rights)
+    identity_test = isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
+    if len(rights) == 1 and not identity_test:
+        result = operate(frame, node, node.left, left, node.comparators[0], rights[0])
+        if not isinstance(result, Unknown):
+            return result
+    return conditions.flag_of(frame, node) or UNKNOWN
+
+
+def _conditional(frame: Frame, node: ast.IfExp) -> Value:
+    outer = frame.conditions
+    named = condition_cache.keep(frame, node.test)
+    evaluate_test(frame, node.test)
+    flag = conditions.condition(frame, node.test)
+    frame.conditions = outer
+    known = conditions.truth(frame, flag)
+    if known is not None:
+        return evaluate(frame, node.body if known else node.orelse)
+    before = frame.state
+    frame.state = then_state = before.copy()
+    then_state.assume(flag, True)
+    conditions.refine(frame, node.test, True)
+    then = evaluate(frame, node.body)
+    frame.state = other_state = before.copy()
+    other_state.assume(flag, False)
+    conditions.refine(frame, node.test, False)
+    other = evaluate(frame, node.orelse)
+    if isinstance(node.orelse, ast.Constant) and not isinstance(node.body, ast.Constant):
+        _fallback(frame, node.orelse)
+    then, other = device_conditions.left_alone(node.test, before, then, other)
+    mixed_operands.either(frame, node, then, other)
+    first, second = (then, other) if flag.positive else (other, then)
+    frame.machine.choosing.select(frame, node, flag, first, second)
+    conditions.rejoined(named, before, then_state, other_state)
+    flag, apart = device_conditions.decides(flag), made_since(before.heap, then, other)
+    first, second = (then, other) if flag.positive else (other, then)
+    joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)
+    before.become(joined)
+    frame.state = before
+    alike = either(before.heap, before.heap, first, second) if apart else None
+    return alike or join(first, second, flag.key)
+
+
+def _sequence(frame: Frame, node: ast.Tuple | ast.List) -> Value:
+    if any(isinstance(element, ast.Starred) for element in node.elts):
+        held = [(element, evaluate(frame, element)) for element in node.elts]
+        mixed_operands.row(
+            frame, node, [(part, iterate(value) if isinstance(part, ast.Starred) else value) for part, value in held]
+        )
+        return containers.made(frame, Sequence(None, UNKNOWN, isinstance(node, ast.List)))
+    items = tuple(evaluate(frame, element) for element in node.elts)
+    if isinstance(node, ast.Tuple) and len(items) > 1:
+        mixed_operands.row(frame, node, list(zip(node.elts, items, strict=True)))
+    return containers.made(frame, Sequence(items, containers.common(items), isinstance(node, ast.List)))
+
+
+def _mapping(frame: Frame, node: ast.Dict) -> Value:
+    items: list[tuple[object, Value]] = []
+    others: list[Value] = []
+    for key, value in zip(node.keys, node.values, strict=True):
+        held = evaluate(frame, value)
+        if isinstance(key, ast.Constant):
+            items.append((key.value, held))
+        else:
+            if key is not None:
+                evaluate(frame, key)
+            others.append(held)
+    return containers.made(frame, Mapping(tuple(items), containers.common(others)))
+
+
+def _comprehension(frame: Frame, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+    value = _comprehended(frame, node.generators, node.elt)
+    times = rounds_of(frame, node.generators)
+    items = (value,) * times if times and isinstance(node, ast.ListComp) else None
+    return containers.made(frame, Sequence(items, value, isinstance(node, ast.ListComp)))
+
+
+def _mapping_comprehension(frame: Frame, node: ast.DictComp) -> Value:
+    value = _comprehended(frame, node.generators, node.value)
+    return value if isinstance(value, Batches) else containers.made(frame, Mapping((), value))
+
+
+def _comprehended(frame: Frame, generators: list[ast.comprehension], element: ast.expr) -> Value:
+    """The value of one element; the names that the generators bind are gone afterwards."""
+    outer = frame.state
+    frame.state = outer.copy()
+    for generator in generators:
+        item = each(iterate(evaluate(frame, generator.iter)), generator.target.lineno)
+        bind(frame, generator.target, item, generator.target)
+        frame.state.accelerated = frame.state.accelerated or conditions.counts(frame, generator.iter)
+        for test in generator.ifs:
+            evaluate_test(frame, test)
+            frame.state.assume(conditions.condition(frame, test), True)
+    value = evaluate(frame, element)
+    heap = frame.state.heap
+    frame.state = outer
+    outer.heap = heap
+    return of_all(value)
+
+
+def _subscript(frame: Frame, node: ast.Subscript) -> Value:
+    return subscript(frame, node, evaluate(frame, node.value))
+
+
+def _named_expression(frame: Frame, node: ast.NamedExpr) -> Value:
+    value = evaluate(frame, node.value)
+    bind(frame, node.target, value, node.value)
+    return value
+
+
+def _lambda(frame: Frame, node: ast.Lambda) -> Value:
+    inner = Frame(frame.machine, frame.state.copy(), frame.info, frame.owner, frame.closure, frame.inlined, frame)
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        inner.state.env[argument.arg] = Opaque(
+            f"{frame.name}:{argument.arg}@{node.lineno}:{node.col_offset}", argument.arg, role=device.Role.INPUT
+        )
+    inner.body = node
+    evaluate(inner, node.body)
+    return UNKNOWN
+
+
+def _inner(frame: Frame, node: ast.Await | ast.Starred | ast.YieldFrom) -> Value:
+    return evaluate(frame, node.value)
+
+
+def _yield(frame: Frame, node: ast.Yield) -> Value:
+    if node.value is not None:
+        evaluate(frame, node.value)
+    return UNKNOWN
+
+
+def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
+    for value in node.values:
+        if isinstance(value, ast.FormattedValue):
+            held = evaluate(frame, value.value)
+            host_syncs.shown(frame, value, value.value, held)
+            if isinstance(held, Opaque) and len(node.values) == 2 and _is_prefix(node.values[0]):
+                # f"cuda:{rank}" is one device for one rank
+                frame.machine.groups.ranked(frame, node, held)
+                return DeviceValue(device.symbol(f"cuda:{held.key}", f"cuda:{{{held.text}}}"), node)
+    return UNKNOWN
+
+
+def _is_prefix(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.rstrip(":") in device.ACCELERATOR_TYPES
+    )
+
+
+_EXPRESSIONS: dict[type[ast.expr], Callable[..., Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _plain,
+    ast.Attribute: _attribute,
+    ast.Call: _call,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _mapping,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _mapping_comprehension,
+    ast.Subscript: _subscript,
+    ast.NamedExpr: _named_expression,
+    ast.Lambda: _lambda,
+    ast.Await: _inner,
+    ast.Starred: _inner,
+    ast.YieldFrom: _inner,
+    ast.Yield: _yield,
+    ast.JoinedStr: _joined,
+}

@@ -1,0 +1,434 @@
+"""Statements: how each changes the state, with branches joined and loops run to a fixpoint."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable
+
+from devlint.device import LOOP
+from devlint.flow.core.frame import Frame, Loop
+from devlint.flow.domain import widening
+from devlint.flow.domain.state import State, merge, rejoin
+from devlint.flow.domain.values import UNKNOWN, Class, Const, Function, Named, Sequence
+from devlint.flow.evaluation import condition_cache, conditions, device_conditions
+from devlint.flow.evaluation.assignment import bind
+from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
+from devlint.flow.models.torch import contexts
+from devlint.flow.observers.costs import host_syncs, retained_graphs
+from devlint.flow.observers.hints import mixed_operands, opposite_moves, unmoved_inputs
+from devlint.flow.observers.portability import api_mentions
+from devlint.flow.syntax import names, nodes
+from devlint.flow.transfer import containers, loop_invariance
+from devlint.flow.transfer.indexing import assign_item
+from devlint.flow.transfer.iteration import ELEMENT, each, iterate, runs, runs_once
+from devlint.flow.transfer.step_loops import is_step_loop
+
+_MOST_ROUNDS = 3
+_STOPS = frozenset(
+    {"sys.exit", "exit", "quit", "os._exit", "pytest.skip", "pytest.exit", "unittest.SkipTest", "self.skipTest"}
+)
+
+
+def run_body(frame: Frame, body: list[ast.stmt]) -> None:
+    """Interpret statements in order; what follows a return or raise is not reached."""
+    for node in body:
+        if frame.state.dead:
+            # definitions in dead code still get a name
+            return
+        handler = _STATEMENTS.get(type(node))
+        if handler is not None:
+            handler(frame, node)
+
+
+# -- simple statements -----------------------------------------------------------------------------------------------
+
+
+def _expression(frame: Frame, node: ast.Expr) -> None:
+    value = node.value
+    if isinstance(value, ast.Call):
+        frame.discarded = frozenset((value,))
+        path = names.dotted(value.func)
+        if path in _STOPS or frame.machine.index.resolve(path) in _STOPS:
+            frame.state.dead = True
+            return
+    elif isinstance(value, ast.Tuple):
+        frame.discarded = frozenset(value.elts)
+    if not isinstance(value, ast.Constant):
+        evaluate(frame, value)
+
+
+def _assign(frame: Frame, node: ast.Assign) -> None:
+    value = evaluate(frame, node.value)
+    for target in node.targets:
+        bind(frame, target, value, node.value)
+
+
+def _annotated(frame: Frame, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        bind(frame, node.target, evaluate(frame, node.value), node.value)
+
+
+def _augmented(frame: Frame, node: ast.AugAssign) -> None:
+    right = evaluate(frame, node.value)
+    if isinstance(node.target, ast.Subscript):
+        assign_item(frame, node.target, right, node.value, combined=True)
+        return
+    left = evaluate(frame, node.target)
+    result = operate(frame, node, node.target, left, node.value, right, inplace=True)
+    if isinstance(left, Sequence):
+        result = Sequence(None, UNKNOWN, left.mutable, left.oid)
+        containers.change(frame, left, node.target, result)
+    bind(frame, node.target, result, node)
+
+
+def _delete(frame: Frame, node: ast.Delete) -> None:
+    for target in node.targets:
+        if isinstance(target, ast.Name):
+            frame.state.env.pop(target.id, None)
+
+
+def _return(frame: Frame, node: ast.Return) -> None:
+    value = evaluate(frame, node.value) if node.value is not None else Const(None)
+    frame.returns.append(value)
+    if not frame.inlined:
+        frame.machine.loaders.escape((value,))
+        frame.machine.samples.returned(frame, node, value)
+        if frame.info is None or not frame.info.private:
+            frame.machine.callers.escape((value,))
+    frame.exits.append(frame.state.copy())
+    frame.state.dead = True
+
+
+def _raise(frame: Frame, node: ast.Raise) -> None:
+    frame.state.dead = True
+
+
+def _assert(frame: Frame, node: ast.Assert) -> None:
+    frame.checking = True
+    host_syncs.tested(frame, node.test, evaluate_test(frame, node.test))
+    frame.checking = False
+    flag = conditions.condition(frame, node.test)
+    frame.state.assume(flag, True)
+    conditions.refine(frame, node.test, True)
+
+
+def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
+    for name, path in names.imported(node).items():
+        frame.state.env[name] = Named(path)
+    if isinstance(node, ast.ImportFrom):
+        api_mentions.note_import(frame, node)
+
+
+def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    info = frame.machine.index.function(node)
+    closure = (frame, *frame.closure) if frame.info is not None else ()
+    if closure:
+        frame.machine.kept.append(frame)
+    plain = not info.decorators or all(
+        name.endswith(("no_grad", "inference_mode", "torch.jit.script")) for name in info.decorators
+    )
+    frame.state.env[node.name] = Function(info, closure) if plain else UNKNOWN
+    info.shim = info.shim or api_mentions.in_shim(frame)
+    info.guarded = info.guarded or (frame.state.accelerated and not frame.inlined)
+    define(frame, node)
+    if frame.info is not None and not frame.inlined:
+        frame.machine.later(info, closure, bool(frame.info and frame.info.triggered))
+
+
+def define(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Evaluate what a definition evaluates: decorators, and defaults of parameters."""
+    decorate(frame, node)
+    for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)):
+        if not isinstance(default, ast.Constant):
+            frame.defaults = True
+            evaluate(frame, default)
+            frame.defaults = False
+
+
+def decorate(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+    """Evaluate the decorators of a definition."""
+    for decorator in node.decorator_list:
+        frame.decorator = decorator
+        evaluate(frame, decorator)
+    frame.decorator = None
+
+
+def _class(frame: Frame, node: ast.ClassDef) -> None:
+    info = frame.machine.index.class_(node)
+    info.shim = info.shim or api_mentions.in_shim(frame)
+    frame.state.env[node.name] = Class(info)
+    decorate(frame, node)
+    if frame.machine.index.triggered(node):
+        state = State({}, accelerated=frame.state.accelerated)
+        inner = Frame(frame.machine, state, closure=(frame, *frame.closure), caller=frame)
+        inner.test, inner.shim = frame.test, info.shim
+        definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        run_body(inner, [item for item in node.body if not isinstance(item, definitions)])
+        for item in node.body:
+            if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                define(inner, item)
+
+
+def _global(frame: Frame, node: ast.Global | ast.Nonlocal) -> None:
+    for name in node.names:
+        frame.state.env[name] = UNKNOWN
+
+
+def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
+    if frame.loops:
+        loop = frame.loops[-1]
+        (loop.breaks if isinstance(node, ast.Break) else loop.continues).append(frame.state.copy())
+        loop.skips = loop.skips or (isinstance(node, ast.Continue) and frame.chances > loop.chances)
+    frame.state.dead = True
+
+
+# -- branches ----------------------------------------------------------------------------------------------------------
+
+
+def _if(frame: Frame, node: ast.If) -> None:
+    named = condition_cache.keep(frame, node.test)
+    flag = conditions.condition(frame, node.test)
+    frame.checking = not node.orelse and isinstance(node.body[-1], ast.Raise)
+    host_syncs.tested(frame, node.test, evaluate_test(frame, node.test))
+    frame.checking, frame.conditions = False, None
+    known = conditions.truth(frame, flag)
+    if known is not None:
+        run_body(frame, node.body if known else node.orelse)
+        return
+    before = frame.state
+    then, other = before.copy(), before.copy()
+    chance = loop_invariance.varies(frame, node.test)
+    frame.branches += 1
+    frame.chances += chance
+    frame.state = then
+    then.assume(flag, True)
+    conditions.refine(frame, node.test, True)
+    run_body(frame, node.body)
+    then = frame.state
+    frame.state = other
+    other.assume(flag, False)
+    conditions.refine(frame, node.test, False)
+    run_body(frame, node.orelse)
+    frame.branches -= 1
+    frame.chances -= chance
+    other = frame.state
+    mixed_operands.branches(frame, node, before, then, other)
+    opposite_moves.branches(frame, node, before, then, other)
+    unmoved_inputs.branches(frame, node, then, other)
+    conditions.rejoined(named, before, then, other)
+    device_conditions.settle(node.test, before, then, other)
+    flag = device_conditions.decides(flag)
+    first, second = (then, other) if flag.positive else (other, then)
+    joined = merge(first, second, flag.key)
+    before.become(joined)
+    frame.state = before
+
+
+def _try(frame: Frame, node: ast.Try) -> None:
+    before = frame.state.copy()
+    outer_tried, frame.tried = frame.tried, frame.tried or any(_catches(handler) for handler in node.handlers)
+    outer_shim, frame.shim = frame.shim, frame.shim or api_mentions.tries_versions(node)
+    run_body(frame, node.body)
+    frame.tried = outer_tried
+    run_body(frame, node.orelse)
+    state = frame.state
+    for position, handler in enumerate(node.handlers):
+        frame.state = merge(before.copy(), state.copy(), f"try {frame.at(node)}")
+        frame.state.dead = False
+        if handler.name:
+            frame.state.env[handler.name] = UNKNOWN
+        outer, frame.handler = frame.handler, True
+        run_body(frame, handler.body)
+        frame.handler = outer
+        state = merge(state, frame.state, f"except {frame.at(node)}:{position}")
+    frame.state, frame.shim = state, outer_shim
+    if node.finalbody:
+        dead, frame.state.dead = frame.state.dead, False
+        run_body(frame, node.finalbody)
+        frame.state.dead = frame.state.dead or dead
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler catches what a missing accelerator raises."""
+    if handler.type is None:
+        return True
+    caught = {names.dotted(part) for part in nodes.walk(handler.type) if isinstance(part, (ast.Name, ast.Attribute))}
+    return not caught.isdisjoint({"RuntimeError", "AssertionError", "Exception"})
+
+
+def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
+    outer, outer_silent = frame.default_device, frame.silent
+    for item in node.items:
+        value = evaluate(frame, item.context_expr)
+        path = names.dotted(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else ""
+        place = contexts.default_device(frame, item.context_expr, value)
+        frame.default_device = frame.default_device if place is None else place
+        if path.rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex"):
+            # what fails here is meant to
+            frame.silent = True
+        if item.optional_vars is not None:
+            bind(frame, item.optional_vars, UNKNOWN, item.context_expr)
+    faked = contexts.fakes(frame, node) and not frame.state.accelerated
+    frame.state.accelerated = frame.state.accelerated or faked
+    run_body(frame, node.body)
+    frame.default_device, frame.silent = outer, outer_silent
+    frame.state.accelerated = frame.state.accelerated and not faked
+
+
+def _match(frame: Frame, node: ast.Match) -> None:
+    evaluate(frame, node.subject)
+    before = frame.state
+    joined = before.copy()
+    frame.branches += 1
+    frame.chances += 1
+    for position, case in enumerate(node.cases):
+        frame.state = before.copy()
+        for part in ast.walk(case.pattern):
+            name = getattr(part, "name", None) or getattr(part, "rest", None)
+            if isinstance(name, str):
+                frame.state.env[name] = UNKNOWN
+        if isinstance(case.pattern, ast.MatchValue) and conditions.names_accelerator(case.pattern.value):
+            frame.state.accelerated = True
+        run_body(frame, case.body)
+        joined = merge(frame.state, joined, f"case {frame.at(node)}:{position}")
+    frame.branches -= 1
+    frame.chances -= 1
+    frame.state = joined
+
+
+# -- loops -------------------------------------------------------------------------------------------------------------
+
+
+def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
+    iterated = evaluate(frame, node.iter)
+    item = iterate(iterated)
+    if item is ELEMENT:
+        return
+    listed = iterated.items or () if isinstance(iterated, Sequence) else ()
+    single = frame.machine.rounds(node).single
+    if single and listed:
+        item = listed[0]
+    frame.machine.loaders.sharing.loop(frame, node, item)
+
+    def begin() -> None:
+        for value in item.items or () if isinstance(item, Sequence) else (item,):
+            frame.state.forget(value)
+        bind(frame, node.target, each(item, node.lineno), node.target)
+        frame.state.accelerated = accelerated or conditions.counts(frame, node.iter)
+
+    accelerated = frame.state.accelerated
+    once = single or runs_once(node.iter, iterated)
+    _loop(frame, node, begin, is_step_loop(frame, node, iterated), once, runs=bool(listed) or runs(node.iter))
+    frame.state.accelerated = accelerated
+
+
+def _while(frame: Frame, node: ast.While) -> None:
+    def begin() -> None:
+        evaluate_test(frame, node.test)
+        frame.state.assume(conditions.condition(frame, node.test), True)
+
+    _loop(frame, node, begin, is_step_loop(frame, node, UNKNOWN), once=frame.machine.rounds(node).single)
+
+
+def _loop(
+    frame: Frame, node: ast.For | ast.AsyncFor | ast.While, begin: Callable[[], None], step: bool, once: bool = False,
+    runs: bool = False,
+) -> None:  # fmt: skip
+    """Run a loop's body until what holds at its start holds at its end; only the last run speaks.
+
+    ``once``: there is one round at most; ``runs``: there surely is one.
+    """
+    entry = frame.state
+    machine = frame.machine
+    guard = f"{LOOP}{frame.at(node)}"
+    start = entry
+    for outer in frame.loops if step else ():
+        outer.encloses |= machine.rounds(outer.node).leads_to(node)
+    loop = Loop(node, step, frame.branches, chances=frame.chances)
+    if not machine.muted and not once:
+        machine.muted += 1
+        passed = [entry, _iteration(frame, node, start.copy(), begin, loop)]
+        while len(passed) <= _MOST_ROUNDS and widening.moved(passed[-2], passed[-1]):
+            # what moved in one round may move something else in the next
+            again = Loop(node, step, frame.branches, chances=frame.chances)
+            passed.append(_iteration(frame, node, passed[-1].copy(), begin, again))
+        machine.muted -= 1
+        loop = Loop(node, step, frame.branches, loop.encloses, frame.chances)
+        start = merge(passed[1], entry.copy(), guard)
+        for number, (before, later) in enumerate(itertools.pairwise(passed[1:]), 1):
+            if widening.moved(before, later):
+                start = merge(later, start, guard + " again" * number)
+        start = widening.parted(start, entry, passed[1], frame.machine.rounds(node).changes)
+        start.facts = {key: truth for key, truth in entry.facts.items() if not widening.is_of(key, guard)}
+        start.dead = False
+    end = _iteration(frame, node, start.copy(), begin, loop)
+    if step and not loop.encloses and not machine.muted:
+        frame.loops.append(loop)
+        retained_graphs.kept(frame, node)
+        frame.loops.pop()
+    # what comes after is read as if the loop ran at least once
+    if end.dead and loop.breaks:
+        # it is always left in the middle
+        left, breaks = loop.breaks[-1], loop.breaks[:-1]
+    elif end.dead and runs:
+        # every round leaves the function
+        frame.state = end
+        return
+    else:
+        frame.state = end if not end.dead else entry
+        frame.state.dead = False
+        run_body(frame, node.orelse)
+        left, breaks = frame.state, loop.breaks
+    widening.forget(left, guard)
+    for position, state in enumerate(reversed(breaks)):
+        widening.forget(state, guard)
+        left = rejoin(left, state, f"break {position} of loop {frame.at(node)}")
+    frame.state = left
+
+
+def _iteration(
+    frame: Frame, node: ast.For | ast.AsyncFor | ast.While, state: State, begin: Callable[[], None], loop: Loop
+) -> State:
+    """One round: the state at its end; those in which it left the loop are kept there."""
+    frame.state = state
+    frame.loops.append(loop)
+    begin()
+    run_body(frame, node.body)
+    frame.loops.pop()
+    end = frame.state
+    # the last first: it hangs on what the ones before left over
+    for position, left in enumerate(reversed(loop.continues)):
+        end = rejoin(end, left, f"continue {position} of loop {frame.at(node)}")
+    return end
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[..., None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Delete: _delete,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Assert: _assert,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Global: _global,
+    ast.Nonlocal: _global,
+    ast.Break: _leave_loop,
+    ast.Continue: _leave_loop,
+    ast.If: _if,
+    ast.Try: _try,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Match: _match,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+}
+if hasattr(ast, "TryStar"):
+    _STATEMENTS[ast.TryStar] = _try

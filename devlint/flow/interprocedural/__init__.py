@@ -1,0 +1,1 @@
+"""Interprocedural analysis: arguments, summaries, callers, and other files."""

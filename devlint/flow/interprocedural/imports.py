@@ -1,0 +1,172 @@
+"""What a file imports from other files of its project: functions, classes and values, as they are defined there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devlint.device import Kind
+from devlint.flow.domain.export import named_in, scrubbed
+from devlint.flow.domain.values import (
+    Class,
+    DeviceValue,
+    Flag,
+    Function,
+    Loader,
+    Named,
+    Stateful,
+    Tensor,
+    Unknown,
+    Value,
+)
+from devlint.flow.program.index import ClassInfo, Index
+from devlint.flow.program.project import Definition, File, Project
+from devlint.flow.program.relevance import called_of
+from devlint.flow.syntax.bindings import joint
+from devlint.flow.syntax.names import is_class
+from devlint.immutable import replace
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+    from devlint.flow.engine.engine import Machine
+
+_USEFUL = (Class, DeviceValue, Flag, Function, Loader, Named, Stateful, Tensor)
+"""What is worth knowing of a name of another file; a plain constant may be anybody's to set."""
+
+
+class Imports:
+    """The imports of one file: what its names mean that other files define."""
+
+    def __init__(self, machine: Machine, filename: str, project: Project, family: Family) -> None:
+        self._machine = machine
+        self._filename = filename
+        self._project = project
+        self.family = family
+        self._values: dict[str, Value] = {}
+        self._stars: dict[str, str] = {}
+        self._roots: dict[str, bool] = {}
+        self._classes: dict[str, ClassInfo | None] = {}
+
+    def value(self, named: Named, spelled: str) -> Value:
+        """What is behind an imported name: itself where the project does not define it, or where it cannot be told.
+
+        What is spelled like a class is itself, too, until it is called.
+        """
+        return named if is_class(named.path) else self._value(named, spelled)
+
+    def called(self, frame: Frame, named: Named) -> Value:
+        """What is behind a name that is called.
+
+        What a module is built of is placed with it: its constructor need not know the classes of other files.
+        """
+        builds = frame.info is not None and frame.info.initialises
+        return named if builds or not is_class(named.path) else self._value(named, named.path)
+
+    def _value(self, named: Named, spelled: str) -> Value:
+        path = named.path
+        held = self._values.get(path)
+        if held is None:
+            # whoever comes here again on the way goes round in a circle
+            self._values[path] = named
+            held = self._values[path] = self._found(path, spelled) or named
+        return held
+
+    def star(self, name: str) -> Value | None:
+        """What is behind a name that the file binds nowhere, if one of its stars brings it in."""
+        if name not in self._stars:
+            self._stars[name] = self._brought(name)
+        path = self._stars[name]
+        value = self._value(Named(path), name) if path else None
+        return None if isinstance(value, Named) and value.path == path else value
+
+    def _brought(self, name: str) -> str:
+        """The dotted name that a star gives to a name, empty where none does, or where that cannot be told."""
+        for module in reversed(self._machine.index.star_modules):
+            star = self._project.find(self._filename, module)
+            if star is None or star.name:
+                return ""
+            path = joint(module, name)
+            if self._project.find(self._filename, path) is not None:
+                return path
+        return ""
+
+    def worth_calling(self, text: str) -> Iterator[str]:
+        """The functions of other files, as this file spells them, that say where something is."""
+        for name, path in self._machine.index.imports.items():
+            found = None if is_class(path) else self._find(path)
+            if found is None:
+                continue
+            spelled = {name: path}
+            if not found.name:
+                spelled = {f"{name}.{part}": f"{path}.{part}" for part in called_of(name, text)}
+            for call, meant in spelled.items():
+                if self._says_something(meant):
+                    yield call
+
+    def _says_something(self, path: str) -> bool:
+        """Whether a dotted name means a function of another file that says where something is."""
+        found = self._find(path)
+        info = found.file.function(found.name) if found is not None and found.name else None
+        return found is not None and info is not None and found.file.index.says_something(info)
+
+    def forget(self, path: str) -> None:
+        """Something is assigned to a name of another file: nothing is known of it any more."""
+        self._values[path] = Named(path)
+
+    def class_behind(self, path: str) -> ClassInfo | None:
+        """The class that a dotted name means, where another file of the project defines it."""
+        if path not in self._classes:
+            found = self._find(path, base=True)
+            self._classes[path] = found.file.class_(found.name) if found is not None else None
+        return self._classes[path]
+
+    def _find(self, path: str, base: bool = False) -> Definition | None:
+        root = path.partition(".")[0]
+        if root not in self._roots:
+            self._roots[root] = self._project.knows(self._filename, root)
+        return self._project.find(self._filename, path, base) if self._roots[root] else None
+
+    def _found(self, path: str, spelled: str) -> Value | None:
+        found = self._find(path)
+        if found is None or not found.name or not found.file.matters(found.name):
+            return None
+        machine = self.family.machine(found.file)
+        value = machine.global_value(found.name)
+        if value is None or isinstance(value, Unknown) or not isinstance(value, _USEFUL):
+            return None
+        if isinstance(value, Named):
+            return None if value.path.startswith(".") else value
+        if machine is self._machine or not machine.index.label:
+            return value
+        if isinstance(value, Flag):
+            return value if value.accelerated else None
+        if isinstance(value, DeviceValue):
+            place = named_in(value.device, spelled)
+            # a CPU that stands in another file is a default, which somebody may replace
+            known = place.known and place.kind is not Kind.CPU
+            return replace(value, device=place, source=None) if known else None
+        return scrubbed(value)
+
+
+class Family:
+    """The file that is checked, and those that it needs to be understood."""
+
+    def __init__(self, host: Machine, project: Project) -> None:
+        self._host = host
+        self._project = project
+        self.guests: dict[Index, Machine] = {}
+
+    def machine(self, file: File) -> Machine:
+        """Who interprets a file."""
+        if file.filename == self._project.filename:
+            return self._host
+        from devlint.flow.engine.foreign_files import Guest
+
+        known = self.guests.get(file.index)
+        if known is None:
+            known = self.guests[file.index] = Guest(self._host, file, self._project, self)
+        return known
+
+    def of(self, index: Index) -> Machine:
+        """Who interprets the definitions of an index."""
+        return self.guests.get(index, self._host)

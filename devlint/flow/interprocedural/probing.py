@@ -1,0 +1,118 @@
+"""Modules of the project that hold tensors and no layer: whether what goes in meets the tensors at all.
+
+A layer meets its input.  A buffer may be a number, which may meet any device, or be there for another method.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Role
+from devlint.flow.catalog import torch_table
+from devlint.flow.domain.values import Module, Tensor, Value
+from devlint.flow.program.module_classes import is_plain
+from devlint.flow.syntax import names
+from devlint.sites.base import Site
+from devlint.sites.placement import Forward, Operation
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+    from devlint.flow.engine.engine import Machine
+    from devlint.flow.program.index import ClassInfo
+
+_DEEPEST = 3
+
+
+@dataclass(slots=True)
+class Listening:
+    """What somebody had heard when somebody else began to listen."""
+
+    heard: list[Operation | Forward] | None
+    machine: Machine | None
+    level: int
+
+
+class Overheard:
+    """What muted code claims, for whoever listens."""
+
+    def __init__(self) -> None:
+        self._heard: list[Operation | Forward] | None = None
+        self._machine: Machine | None = None
+        self._level = 0
+
+    def claim(self, site: Site, frame: Frame) -> None:
+        """A claim is made in a frame."""
+        if self._heard is None or not isinstance(site, (Operation, Forward)):
+            return
+        machine = frame.machine
+        if self._machine is None or (machine is self._machine and machine.muted == self._level and not frame.silent):
+            self._heard.append(site)
+
+    def begin(self, machine: Machine | None = None) -> Listening:
+        """Listen, perhaps only to what one machine says of its own file, and not where it merely tries something out.
+
+        What was listened to before is returned, and goes on with :meth:`end`.
+        """
+        before = Listening(self._heard, self._machine, self._level)
+        self._heard, self._machine, self._level = [], machine, machine.muted if machine is not None else 0
+        return before
+
+    def end(self, before: Listening) -> list[Operation | Forward]:
+        """What was claimed since :meth:`begin`, which had returned ``before``."""
+        heard = self._heard or []
+        self._heard, self._machine, self._level = before.heard, before.machine, before.level
+        return heard
+
+
+def alone(info: ClassInfo, depth: int = 0) -> bool:
+    """Whether a class is known to hold nothing but tensors: no layer, no unknown module, no unknown base."""
+    if depth > _DEEPEST or not all(root == "torch.nn.Module" or is_plain(root) for root in info.roots()):
+        return False
+    return all(_holds_no_layer(known, depth) for known in (info, *info.ancestors()))
+
+
+def _holds_no_layer(info: ClassInfo, depth: int) -> bool:
+    for node in info.calls:
+        known = torch_table.module(info.index.resolve(names.dotted(node.func)))
+        if known is not None and known.has_params:
+            return False
+    return all(_is_no_layer(info, name, depth) for name in _kept(info))
+
+
+def _kept(info: ClassInfo) -> set[str]:
+    """The names of what is called for an attribute of ``self``, and spelled like a class."""
+    assigned = (node for node in info.of(ast.Assign) if isinstance(node.targets[0], ast.Attribute))
+    called = (part for node in assigned for part in ast.walk(node.value) if isinstance(part, ast.Call))
+    return {name for name in (names.dotted(node.func) for node in called) if names.is_class(name)}
+
+
+def _is_no_layer(info: ClassInfo, name: str, depth: int) -> bool:
+    path = info.index.resolve(name)
+    if path.startswith("torch."):
+        return True
+    inner = info.index.classes.get(path) or info.index.outside(name, path)
+    return inner is not None and (inner is info or not inner.is_module or alone(inner, depth + 1))
+
+
+def meet(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> bool:
+    """Whether ``forward`` surely brings one of the arguments together with a tensor, not a number, of the module.
+
+    It is entered with the arguments on the CPU, and the module wherever its caller puts it.
+    """
+    info = module.cls
+    if info is None:
+        return False
+    probing = call.probing({id(value): Tensor(device.CPU, many=True) for value in strays})
+    return any(_proves(site, info) for site in frame.machine.overhear(frame, info, probing))
+
+
+def _proves(site: Operation | Forward, info: ClassInfo) -> bool:
+    if isinstance(site, Forward):
+        return site.device.role is Role.PLACE
+    own = [operand for operand in site.operands if operand.device.symbol == info.place]
+    # an index may be on the CPU, whatever it is an index of
+    return site.kind != "index" and any(operand.many is True for operand in own)

@@ -1,0 +1,52 @@
+"""Functions that a loop of steps calls in every round: what they copy, each step copies."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint.immutable import replace
+from devlint.sites.base import Site
+from devlint.sites.transfers import Transfer
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+    from devlint.flow.program.index import FunctionInfo, Index
+
+
+class Steps:
+    """Who calls whom in a loop of steps, and which copies that makes part of each step."""
+
+    def __init__(self, index: Index) -> None:
+        self._named: dict[str, list[FunctionInfo]] = {}
+        for info in index.functions.values():
+            if info.owner is None:
+                self._named.setdefault(info.name, []).append(info)
+        self._called: set[FunctionInfo] = set()
+        self._makers: dict[int, FunctionInfo] = {}
+
+    def called(self, frame: Frame, info: FunctionInfo) -> None:
+        """A function is called; perhaps in every round of a loop."""
+        if frame.machine.muted or frame.inlined or not frame.loops:
+            return
+        loop = frame.loops[-1]
+        always = frame.branches <= loop.branches and not loop.continues
+        if always and any(outer.step and not outer.encloses for outer in frame.loops):
+            self._called.add(info)
+
+    def named(self, frame: Frame, called: ast.expr) -> None:
+        """A name is called of which it is not known what it means by then: perhaps what the file defines under it."""
+        if frame.loops and isinstance(called, ast.Name):
+            for info in self._named.get(called.id, ()):
+                self.called(frame, info)
+
+    def made(self, frame: Frame, site: Site) -> None:
+        """A copy that each call of its function makes."""
+        if isinstance(site, Transfer) and frame.info is not None and not frame.branches and not frame.loops:
+            self._makers[id(site)] = frame.info
+
+    def told(self, site: Site) -> Site:
+        """A site, which says so if it is in such a function."""
+        if isinstance(site, Transfer) and self._makers.get(id(site)) in self._called:
+            return replace(site, scope=replace(site.scope, called=True))
+        return site

@@ -1,0 +1,1 @@
+"""Library models: what a call of a library returns and does, one module per part of a library."""

@@ -1,0 +1,1 @@
+"""Models of torch.utils.data: loaders, samplers, data sets."""

@@ -1,0 +1,223 @@
+"""Code that makes samples and batches: what it puts on a device, it puts there in whatever process the loader runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from devlint.device import Device, Kind, Role
+from devlint.flow.domain.state import ARGUMENTS
+from devlint.flow.domain.values import (
+    Const,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    placement,
+)
+from devlint.sites.base import Scope, Step
+from devlint.sites.loaders import SampleWork, Worker
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+    from devlint.flow.program.index import ClassInfo, Index
+
+_METHODS = ("__getitem__", "__getitems__")
+_TRANSFORMS = frozenset({"transform", "target_transform", "transforms", "pre_transform", "batch_transform"})
+_HOOKS = ("collate_fn", "worker_init_fn")
+_SPAWNS = re.compile(r"""set_start_method\(\s*(?:method\s*=\s*)?["'](?:spawn|forkserver)["']""")
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """Something was put on a device, in a function (the innermost of ``inside``)."""
+
+    node: ast.AST
+    scope: Scope
+    place: Device
+    inside: tuple[ast.AST, ...]
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """A loader, and what it uses to make its batches."""
+
+    loader: Worker
+    functions: tuple[tuple[ast.AST, str], ...]
+    given: tuple[Value, ...] | None
+    """What the data set was made of, where it is of a class of the file."""
+
+
+class Samples:
+    """The code of a file that makes samples and batches, and the loaders that run it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._wanted = "Dataset" in text or "DataLoader" in text
+        self._placed: dict[ast.AST, _Placed] = {}
+        self._makers: dict[tuple[object, ...], _Maker] = {}
+        self._transforms: set[ast.AST] = set()
+        self._returned: dict[ast.AST, dict[ast.AST, Device | None]] = {}
+
+    def placed(self, frame: Frame, node: ast.AST, place: Device | None) -> None:
+        """Something is put on ``place``, which may be an accelerator."""
+        if not self._wanted or frame.machine.muted or place is None or place.accelerates() is False:
+            return
+        inside: list[ast.AST] = []
+        outer: Frame | None = frame
+        while outer is not None:
+            code = outer.body or (outer.info.node if outer.info else None)
+            if code is not None:
+                inside.append(code)
+            outer = outer.caller
+        if inside:
+            self._placed.setdefault(node, _Placed(node, frame.scope(), place, tuple(inside)))
+
+    def returned(self, frame: Frame, node: ast.Return, value: Value) -> None:
+        """A function returns something, perhaps a sample or a batch."""
+        if self._wanted and frame.info is not None:
+            self._returned.setdefault(frame.info.node, {})[node] = _placed_in(value)
+
+    def put(self, loader: ast.AST, collates: bool) -> tuple[Device, Step] | None:
+        """Where the code of the file puts all batches of a loader, and the place where it returns them.
+
+        ``collates`` says that the loader was given a function that makes batches of samples.
+        """
+        found: tuple[Device, Step] | None = None
+        for maker in self._makers.values():
+            if maker.loader.node is not loader:
+                continue
+            roles = ("collate_fn",) if collates else _METHODS
+            returned = [self._returned.get(code, {None: None}) for code, role in maker.functions if role in roles]
+            places = [(place, node) for made in returned for node, place in made.items()]
+            if not places or not all(_stays(place, maker) for place, _ in places):
+                return None
+            place, node = places[0]
+            if place is not None and node is not None:
+                found = (place, Step(node, f"what is on {place} is returned here"))
+        return found
+
+    def transforms(self, call: Call, path: str = "") -> None:
+        """Functions among the arguments that a data set applies to its samples."""
+        given = [(name, value) for name, value in call.keywords.items() if name in _TRANSFORMS]
+        for name, value in given:
+            self._transform(value, call.keyword_nodes.get(name))
+        if path.endswith("transforms.Lambda") and call.positional:
+            self._transform(call.positional[0], call.nodes[0])
+
+    def _transform(self, value: Value, node: ast.AST | None) -> None:
+        code = _code(value, node)
+        if code is not None:
+            self._transforms.add(code)
+        items = value.items if isinstance(value, Sequence) else None
+        for item in items or ():
+            self._transform(item, None)
+
+    def loader(self, frame: Frame, call: Call, workers: int | None) -> None:
+        """A loader uses these functions to make its batches."""
+        functions = [
+            (code, name)
+            for name in _HOOKS
+            if (code := _code(call.keywords.get(name), call.keyword_nodes.get(name))) is not None
+        ]
+        dataset = call.argument(0, "dataset")
+        given = None
+        if isinstance(dataset, Instance):
+            functions += [(method.node, name) for name in _METHODS if (method := dataset.cls.method(name))]
+            if _streams(dataset.cls) and (method := dataset.cls.method("__iter__")):
+                functions.append((method.node, "__iter__"))
+            kept = frame.state.heap.get((dataset.oid, ARGUMENTS))
+            given = kept if isinstance(kept, tuple) else None
+        loader = Worker(call.node, workers, self._context(call), call.open or call.starred)
+        # a function that makes loaders makes one of each data set that it is called with
+        self._makers.setdefault((call.node, *functions), _Maker(loader, tuple(functions), given))
+
+    def _context(self, call: Call) -> str:
+        """How the workers start: "fork" unless said otherwise, empty where that cannot be told."""
+        if "multiprocessing_context" not in call.keyword_nodes:
+            return "spawn" if _SPAWNS.search(self._text) else "fork"
+        node = call.keyword_nodes["multiprocessing_context"]
+        named = [
+            part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        ]
+        return named[0] if len(named) == 1 else ""
+
+    def sites(self, index: Index) -> Iterator[SampleWork]:
+        """A site for each placement in code that makes samples."""
+        if not self._placed:
+            return
+        roles: dict[ast.AST, tuple[str, list[_Maker]]] = {}
+        for info in index.classes.values():
+            names = (*_METHODS, "__iter__") if _streams(info) else _METHODS
+            for name in names if info.is_dataset else ():
+                method = info.methods.get(name)
+                if method is not None:
+                    roles[method.node] = (name, [])
+        roles.update({code: ("transform", []) for code in self._transforms})
+        for maker in self._makers.values():
+            for code, name in maker.functions:
+                roles.setdefault(code, (name, []))[1].append(maker)
+        for placed in self._placed.values():
+            found = next((roles[code] for code in placed.inside if code in roles), None)
+            if found is None:
+                continue
+            role, makers = found
+            able = [maker for maker in makers if _can(placed.place, maker)]
+            if able or not makers:
+                yield SampleWork(placed.node, placed.scope, role, placed.place, tuple(maker.loader for maker in able))
+
+
+def _placed_in(value: Value) -> Device | None:
+    """Where a tensor is that was put somewhere, or the first such item of a tuple, list or dict."""
+    if isinstance(value, Tensor):
+        return value.device if value.certain and value.device.accelerates() is not False else None
+    if isinstance(value, Mapping):
+        return next(filter(None, (_placed_in(held) for _, held in value.items)), None)
+    items = value.items if isinstance(value, Sequence) else None
+    return next(filter(None, map(_placed_in, items or ())), None)
+
+
+def _stays(place: Device | None, maker: _Maker) -> bool:
+    """Whether something is put on a device that the code chooses, and that this loader's data set was given."""
+    if place is None or not _can(place, maker):
+        return False
+    return place.accelerates() is True or place.switched or (place.kind is Kind.SYMBOL and place.role is Role.DEVICE)
+
+
+def _can(place: Device, maker: _Maker) -> bool:
+    """Whether the data set of this loader was given a device at all, where the code puts things on one it was given."""
+    own = place.kind is Kind.SYMBOL and ".__init__:" in place.symbol
+    if not own or maker.given is None:
+        return True
+    places = [given for value in maker.given if (given := placement(value)) is not None]
+    return any(given.accelerates() is not False for given in places)
+
+
+def _code(value: Value | None, node: ast.AST | None) -> ast.AST | None:
+    """The definition behind a function that is passed on."""
+    if isinstance(value, Function):
+        return value.info.node
+    if isinstance(value, Instance):
+        method = value.cls.method("__call__")
+        return method.node if method is not None else None
+    return node if isinstance(node, ast.Lambda) else None
+
+
+def _streams(info: ClassInfo) -> bool:
+    return any("IterableDataset" in root.rpartition(".")[2] for root in info.roots())
+
+
+def in_memory(dataset: Value | None) -> bool:
+    """Whether the samples of a data set are at hand: tensors, a list, or a class that only picks what it holds."""
+    if isinstance(dataset, Sequence) or (isinstance(dataset, Stateful) and bool(dataset.tensors)):
+        return True
+    if not isinstance(dataset, Instance):
+        return isinstance(dataset, Const)
+    method = dataset.cls.method("__getitem__")
+    return method is not None and not any(isinstance(node, ast.Call) for node in method.nodes)

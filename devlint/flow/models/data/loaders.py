@@ -1,0 +1,258 @@
+"""Data loaders, and where their batches go."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from devlint import device
+from devlint.device import Device, Kind
+from devlint.flow.domain.state import ARGUMENTS
+from devlint.flow.domain.values import (
+    CONTAINERS,
+    PARTIAL,
+    Batches,
+    Const,
+    Function,
+    Instance,
+    Loader,
+    Mapping,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    identity,
+    tensor_away,
+)
+from devlint.flow.models.data.samplers import Sharing
+from devlint.flow.models.torch import rng
+from devlint.flow.program.type_hints import is_device_name
+from devlint.flow.syntax import names
+from devlint.immutable import replace
+from devlint.sites.base import Scope, Step
+from devlint.sites.loaders import Load
+from devlint.sites.transfers import Transfer
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+    from devlint.flow.models.data.datasets import Samples
+
+
+_T = TypeVar("_T")
+
+
+@dataclass
+class _Known:
+    node: ast.Call
+    scope: Scope
+    name: str
+    call: Call
+    batches: Device
+    custom: bool
+    moves: dict[ast.AST, Transfer] = field(default_factory=dict)
+    escapes: bool = False
+    managed: bool = False
+    anywhere: bool = False
+
+
+_MANAGERS = frozenset({"prepare", "prepare_data_loader", "setup_dataloaders", "fit", "validate", "test", "predict"})
+"""Methods of training frameworks that take a loader and place its batches themselves."""
+
+
+class Loaders:
+    """The loaders of a file, followed from their construction to the transfers of their batches."""
+
+    def __init__(self, text: str) -> None:
+        self.sharing = Sharing(text)
+        self._by_oid: dict[int, _Known] = {}
+        self._by_node: dict[ast.AST, int] = {}
+
+    def make(self, frame: Frame, call: Call, name: str) -> Loader:
+        """The value of a ``DataLoader(...)`` call; the same loader each time the call is interpreted."""
+        dataset = call.argument(0, "dataset")
+        batches = _dataset_device(dataset)
+        tensors = isinstance(dataset, Stateful) and bool(dataset.tensors)
+        oid = self._by_node.get(call.node)
+        if oid is None:
+            oid = self._by_node[call.node] = identity()
+            # numbers and arrays of samples become tensors on the default device
+            custom = _custom(frame, call) or not (tensors or rng.on_host(frame))
+            managed = _is_managed(frame)
+            known = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
+            known.anywhere = not batches.known and not _probably_on_host(dataset)
+            self._by_oid[oid] = known
+        frame.machine.samples.loader(frame, call, _workers(call))
+        self.sharing.make(frame, call, oid)
+        if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
+            # whoever makes the batches may put them anywhere
+            return Loader((oid,), device.UNKNOWN)
+        return Loader((oid,), batches, tensors, parts=() if batches.known else _sample_places(dataset))
+
+    def moving(self, transfer: Transfer, value: Value) -> None:
+        """A transfer of (a part of) a batch."""
+        oids = value.loaders if isinstance(value, Batches) else value.batch if isinstance(value, Tensor) else ()
+        for known in self._known(oids):
+            # only the last round of a loop knows what does not change in it
+            if transfer.invariant or transfer.node not in known.moves:
+                known.moves[transfer.node] = transfer
+
+    def moved(self, oids: tuple[int, ...]) -> bool:
+        """Whether some part of the loaders' batches is moved: then the rest is tensors on the host, too."""
+        return bool(oids) and all(known.moves and not known.custom for known in self._known(oids))
+
+    def collates(self, oids: tuple[int, ...]) -> bool:
+        """Whether torch itself makes the batches of the loaders."""
+        return all(
+            not known.custom and not known.call.open and "collate_fn" not in known.call.keywords
+            for known in self._known(oids)
+        )
+
+    def pins(self, oids: tuple[int, ...]) -> Step | None:
+        """Where the loaders are told to pin their batches, ``None`` where they are not, or not surely."""
+        asked = [known.call.keywords.get("pin_memory") for known in self._known(oids)]
+        if not self.collates(oids) or not all(isinstance(value, Const) and value.value is True for value in asked):
+            return None
+        return next((Step(known.node, "pinned by this loader") for known in self._known(oids)), None)
+
+    def made(self, oids: tuple[int, ...]) -> list[ast.Call]:
+        """The calls that made the loaders."""
+        return [known.node for known in self._known(oids)]
+
+    def _known(self, oids: tuple[int, ...]) -> list[_Known]:
+        return [self._by_oid[oid] for oid in oids]
+
+    def escape(self, values: Iterable[Value]) -> None:
+        """Loaders and samplers among ``values`` go where they cannot be followed."""
+        for value in values:
+            if isinstance(value, Loader):
+                for known in self._known(value.oids):
+                    known.escapes = True
+            elif isinstance(value, Stateful):
+                self.sharing.leave(value)
+            elif type(value) in CONTAINERS:
+                self._escape_from(value)
+
+    def _escape_from(self, value: Value) -> None:
+        if isinstance(value, Sequence) and value.items:
+            self.escape(value.items)
+        elif isinstance(value, Mapping):
+            self.escape(held for _, held in value.items)
+
+    def hand_over(self, values: Iterable[Value], method: str) -> None:
+        """Loaders among ``values`` go into a method of a stranger, perhaps of a framework that takes care of them."""
+        given = tuple(values)
+        self.escape(given)
+        if method in _MANAGERS:
+            self._manage(given)
+
+    def _manage(self, values: Iterable[Value]) -> None:
+        """A framework takes care of the loaders among values, and of one beside what it is to be trained with."""
+        for value in values:
+            if isinstance(value, Loader):
+                for known in self._known(value.oids):
+                    known.managed = True
+            elif isinstance(value, Sequence) and not all(isinstance(item, Loader) for item in value.items or ()):
+                self._manage(value.items or ())
+
+    def sites(self, samples: Samples) -> Iterator[Load]:
+        """A site for each loader whose batches are the code's own business."""
+        for oid, known in self._by_oid.items():
+            if known.managed:
+                continue
+            place, put = samples.put(known.node, "collate_fn" in known.call.keywords) or (known.batches, None)
+            yield Load(
+                known.node,
+                known.scope,
+                known.name,
+                dict(known.call.keyword_nodes),
+                known.call.open or known.call.starred or len(known.call.positional) > 6,
+                place,
+                tuple(known.moves.values()),
+                known.custom,
+                known.escapes,
+                _literal(known.call.keywords.get("pin_memory"), bool),
+                _workers(known.call),
+                self.sharing.training(oid),
+                put,
+                known.anywhere,
+            )
+
+
+def _workers(call: Call) -> int | None:
+    """How many processes make the batches: none unless the call asks for some, ``None`` where that is not known."""
+    if "num_workers" in call.keywords or call.open or call.starred or len(call.positional) > 5:
+        return _literal(call.keywords.get("num_workers"), int)
+    return 0
+
+
+def _literal(value: Value | None, kind: type[_T]) -> _T | None:
+    return value.value if isinstance(value, Const) and type(value.value) is kind else None
+
+
+def _dataset_device(dataset: Value | None) -> Device:
+    """Where the samples of a data set live: with its tensors where they are known."""
+    if isinstance(dataset, Stateful) and dataset.tensors:
+        places = _sample_places(dataset)
+        return places[0] if places and all(place.same(places[0]) for place in places) else device.UNKNOWN
+    if isinstance(dataset, Sequence) and not _on_cpu(dataset.item):
+        return device.UNKNOWN
+    return device.CPU
+
+
+def _sample_places(dataset: Value | None) -> tuple[Device, ...]:
+    """Where the tensors of a data set are, in the order in which its samples have them; empty where one is unknown."""
+    tensors = dataset.tensors if isinstance(dataset, Stateful) else ()
+    places = tuple(replace(value.device, implied=False) for value in tensors if isinstance(value, Tensor))
+    return places if len(places) == len(tensors) else ()
+
+
+def _probably_on_host(dataset: Value | None) -> bool:
+    """Whether some tensor of a data set is on the host, or probably is: then all of them are."""
+    tensors = dataset.tensors if isinstance(dataset, Stateful) else ()
+    held = [value for value in tensors if isinstance(value, Tensor)]
+    return any(value.device.kind is Kind.CPU or value.near.kind is Kind.CPU for value in held)
+
+
+def _on_cpu(item: Value) -> bool:
+    """Whether an item of a list that serves as a data set is known to be on the CPU."""
+    if isinstance(item, Sequence):
+        return item.items is not None and all(_on_cpu(part) for part in item.items)
+    return isinstance(item, Const) or (isinstance(item, Tensor) and item.device.accelerates() is False)
+
+
+def _is_managed(frame: Frame) -> bool:
+    """Whether the loader is made in a class of Lightning, which moves the batches itself."""
+    lineage = frame.owner.lineage() if frame.owner else ()
+    return not {"LightningModule", "LightningDataModule"}.isdisjoint(lineage)
+
+
+def _custom(frame: Frame, call: Call) -> bool:
+    """Whether code of the user makes the batches, so that their type or device may be anything."""
+    collate = call.argument(-1, "collate_fn")
+    if isinstance(collate, (Function, Instance)) or (isinstance(collate, Stateful) and collate.path == PARTIAL):
+        return True
+    if isinstance(call.keyword_nodes.get("collate_fn"), ast.Lambda):
+        return True
+    dataset = call.argument(0, "dataset")
+    if isinstance(dataset, Stateful) and any(tensor_away(value) for value in dataset.tensors):
+        # what is on an accelerator cannot be pinned
+        return True
+    if not isinstance(dataset, Instance):
+        return False
+    kept = frame.state.heap.get((dataset.oid, ARGUMENTS))
+    if isinstance(kept, tuple) and any(tensor_away(value) for value in kept):
+        return True
+    return any(_places(node) for node in dataset.cls.nodes)
+
+
+def _places(node: ast.AST) -> bool:
+    """Whether a node of a data set's class puts something on a device."""
+    if isinstance(node, ast.keyword):
+        return node.arg == "device"
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr == "to" and node.args:
+        return is_device_name(names.dotted(node.args[0]).rpartition(".")[2])
+    return node.func.attr == "cuda"

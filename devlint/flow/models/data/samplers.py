@@ -1,0 +1,166 @@
+"""Loaders that train a model which several processes share: whether each process gets a part of the data."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint.flow.domain.values import Batches, Const, Instance, Sequence, Stateful, Value
+from devlint.flow.models.data.datasets import in_memory
+from devlint.flow.syntax import nodes
+from devlint.sites.base import Step
+from devlint.sites.loaders import Training
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+    from devlint.flow.program.index import FunctionInfo
+
+SAMPLER = "torch.utils.data.distributed.DistributedSampler"
+"""The canonical name of the sampler that gives each process a part of a data set."""
+_SPLIT_NAME = re.compile(r"rank|world|shard|replica|process|worker", re.IGNORECASE)
+_SPLIT = re.compile(r"\.shard\(|split_dataset_by_node|rank\s*::|range\(\s*[\w.]*rank|[\w)\]]\[[\w.]*rank\b")
+"""How a data set, or a list of indices, is split by hand."""
+
+
+class Sharing:
+    """What the loaders of a file are to the processes that run it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._wrapped: dict[FunctionInfo | None, Step] = {}
+        self._made: dict[int, _Made] = {}
+        self._samplers: dict[ast.AST, bool] = {}
+
+    def wrap(self, frame: Frame, node: ast.AST) -> None:
+        """A model is wrapped for several processes."""
+        self._wrapped.setdefault(_root(frame), Step(node, "the model is shared by several processes here"))
+
+    def sampler(self, call: Call, path: str) -> Stateful:
+        """A sampler for several processes is made."""
+        shuffle = call.keywords.get("shuffle")
+        self._samplers[call.node] = shuffle is None or (isinstance(shuffle, Const) and shuffle.value is True)
+        return Stateful(path, node=call.node)
+
+    def leave(self, sampler: Stateful) -> None:
+        """Code that cannot be seen from here gets a sampler, and may tell it the epoch."""
+        if sampler.node is not None:
+            self._samplers.pop(sampler.node, None)
+
+    def make(self, frame: Frame, call: Call, oid: int) -> None:
+        """A loader is made."""
+        made = self._made.get(oid)
+        if made is None:
+            made = self._made[oid] = _Made(call, frame)
+        made.roots.add(_root(frame))
+
+    def loop(self, frame: Frame, node: ast.For | ast.AsyncFor, item: Value) -> None:
+        """A loop gets items, perhaps the batches of a loader, and perhaps trains with them."""
+        loaders = _loaders(item) if self._made else ()
+        if not loaders or "backward" not in _identifiers(node):
+            return
+        for made in filter(None, map(self._made.get, loaders)):
+            made.trains = True
+            if frame.loops and made.epochs is None:
+                made.epochs = Step(frame.loops[-1].node, "every epoch comes here")
+
+    def training(self, oid: int) -> Training | None:
+        """How a loader is used for training, ``None`` where that is not seen."""
+        made = self._made.get(oid)
+        if made is None or not made.trains:
+            return None
+        wrapped = next((self._wrapped[root] for root in made.roots if root in self._wrapped), None)
+        sampler = made.call.argument(3, "sampler")
+        step = None
+        if isinstance(sampler, Stateful) and sampler.node is not None and self._samplers.get(sampler.node):
+            step = None if "set_epoch" in self._text else Step(sampler.node, "this sampler")
+        whole = wrapped is not None and made.whole() and _SPLIT.search(self._text) is None
+        return Training(in_memory(made.call.argument(0, "dataset")), made.epochs, wrapped, step, whole)
+
+
+class _Made:
+    """A loader, the code around it, and what became of it."""
+
+    def __init__(self, call: Call, frame: Frame) -> None:
+        self.call = call
+        self.roots: set[FunctionInfo | None] = set()
+        self.trains = False
+        self.epochs: Step | None = None
+        self._inside = frame.info.own if frame.info else frame.machine.index.top
+        self._sometimes = frame.branches > (1 if frame.info is None and _in_main(frame.machine.tree, call.node) else 0)
+
+    def whole(self) -> bool:
+        """Whether the loader goes through all of its data set, which is not seen to be a part of another."""
+        call = self.call
+        given = {"sampler", "batch_sampler"} & set(call.keywords)
+        if given or call.open or call.starred or len(call.positional) > 3 or self._sometimes:
+            return False
+        shuffle = call.argument(2, "shuffle")
+        shuffles = isinstance(shuffle, Const) and shuffle.value is True
+        if not shuffles and not _indexed(call.argument(0, "dataset")):
+            return False
+        node = call.argument_node(0, "dataset")
+        return node is not None and not self._by_rank(node)
+
+    def _by_rank(self, node: ast.expr) -> bool:
+        """Whether anything that goes into the data set is named after a rank, or the like."""
+        seen: set[str] = set()
+        left = _identifiers(node)
+        while left:
+            seen |= left
+            values = [
+                part.value
+                for part in self._inside
+                if isinstance(part, ast.Assign) and any(_identifiers(target) & left for target in part.targets)
+            ]
+            if any(isinstance(value, ast.Subscript) and _narrows(value, left) for value in values):
+                return True
+            left = {name for value in values for name in _identifiers(value)} - seen
+        return any(_SPLIT_NAME.search(name) for name in seen)
+
+
+def _narrows(taken: ast.Subscript, names: set[str]) -> bool:
+    """Whether something becomes a selection of itself, which may be the share of a process: ``rows = rows[mine]``."""
+    selects = isinstance(taken.slice, (ast.Name, ast.Attribute))
+    return selects and isinstance(taken.value, ast.Name) and taken.value.id in names
+
+
+def _identifiers(node: ast.AST) -> set[str]:
+    inside = nodes.walk(node)
+    named = {part.id for part in inside if isinstance(part, ast.Name)}
+    named |= {part.attr for part in inside if isinstance(part, ast.Attribute)}
+    return named | {part.arg for part in inside if isinstance(part, ast.keyword) and part.arg}
+
+
+def _indexed(dataset: Value | None) -> bool:
+    """Whether a data set is known to be one that a sampler can split."""
+    if isinstance(dataset, Instance):
+        return dataset.cls.method("__getitem__") is not None and dataset.cls.method("__iter__") is None
+    return isinstance(dataset, Stateful) and (bool(dataset.tensors) or ".datasets." in dataset.path)
+
+
+def _loaders(item: Value) -> tuple[int, ...]:
+    """The loader of whose batches an item is made, or those of which it is one; empty where there is none."""
+    if isinstance(item, Batches):
+        return item.loaders
+    parts = map(_loaders, item.items or ()) if isinstance(item, Sequence) else ()
+    return next(filter(None, parts), ())
+
+
+def _root(frame: Frame) -> FunctionInfo | None:
+    """The function (or top level) from which the code that runs was entered."""
+    outer = frame
+    while outer.caller is not None:
+        outer = outer.caller
+    return outer.info
+
+
+def _in_main(tree: ast.Module, node: ast.AST) -> bool:
+    """Whether a node stands under ``if __name__ == "__main__"``."""
+    row = getattr(node, "lineno", 0)
+    return any(
+        isinstance(block, ast.If)
+        and "__name__" in _identifiers(block.test)
+        and block.lineno <= row <= (block.end_lineno or 0)
+        for block in tree.body
+    )

@@ -1,0 +1,1 @@
+"""Models of other libraries, as far as rows of the catalog cannot say it."""

@@ -1,0 +1,182 @@
+"""What a library places by itself: models with a device map, prepared or offloaded ones, and Lightning's hooks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind, Role
+from devlint.flow.domain.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
+from devlint.sites.base import Step
+from devlint.sites.placement import ManagedMove
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+    from devlint.flow.program.index import FunctionInfo
+
+ACCELERATOR = "accelerate.Accelerator"
+"""The class whose ``prepare`` places what it is given."""
+OFFLOADS = frozenset({"enable_model_cpu_offload", "enable_sequential_cpu_offload"})
+"""Methods of diffusers' pipelines that put their models on the device only while these run."""
+QUANTIZATION = "transformers.BitsAndBytesConfig"
+RELEASES = frozenset({"reset_device_map", "remove_all_hooks", "remove_hook_from_module"})
+"""Methods, and a function, after which the code places things again."""
+_SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
+_LIGHTNING = "pytorch_lightning.LightningModule"
+_HOOK = re.compile(r"(?:training|validation|test|predict)_step|on_\w+|configure_optimizers")
+_GETS_BATCH = re.compile(r"\w+_step|on_\w+_batch_(?:start|end)|on_after_batch_transfer")
+"""Hooks whose arguments the trainer has put on the device, unlike a checkpoint that it has read."""
+_LEADING_NAME = re.compile(r"\w+")
+_LOADED_HOW = re.compile(r"device_map|is_loaded_in|quantiz|hf_hook|offload")
+_OFFLOADED = "@offloaded"
+_OFFLOADED_BY = "@offloaded by"
+_RELEASED = "@released"
+
+
+def loaded(frame: Frame, call: Call, path: str) -> Value:
+    """``X.from_pretrained(...)``: whether what it loads is placed for good."""
+    spread = call.keywords.get("device_map")
+    if _true(call.keywords.get("load_in_8bit")) or _eight_bits(call.keywords.get("quantization_config")):
+        return _thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))
+    if isinstance(spread, Const) and spread.value in _SPREAD:
+        kind = "mapped pipeline" if path.startswith("diffusers.") and "Pipeline" in path else "device map"
+        return _thing(frame, call, Managed(kind, Step(call.node, f"`device_map={spread.value!r}` places it here")))
+    return UNKNOWN
+
+
+def accelerator(frame: Frame, call: Call) -> Value:
+    """``Accelerator(...)``."""
+    if "device_placement" in call.keywords or call.open or call.positional:
+        return UNKNOWN
+    return _thing(frame, call, Managed(ACCELERATOR, Step(call.node, "made here")))
+
+
+def is_accelerator(value: Value) -> bool:
+    """Whether a value is an ``Accelerator`` that places what it prepares."""
+    return isinstance(value, Opaque) and value.managed is not None and value.managed.kind == ACCELERATOR
+
+
+def prepared(frame: Frame, call: Call) -> Value:
+    """``accelerator.prepare(...)``: the same things, placed."""
+    if call.starred or call.open or call.keywords:
+        return UNKNOWN
+    managed = Managed("prepared", Step(call.node, "prepared here"))
+    things = tuple(_thing(frame, call, managed, position) for position in range(len(call.positional)))
+    return things[0] if len(things) == 1 else Sequence(things, UNKNOWN)
+
+
+def offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
+    """``pipeline.enable_model_cpu_offload()``: a move before it was for nothing, a move after it undoes it."""
+    by = Step(call.node, "set up to be offloaded here")
+    if isinstance(receiver, Opaque):
+        place, story = frame.state.heap.get((receiver.key, "@device")), frame.state.heap.get((receiver.key, "@story"))
+        # known of a branch only, it is unknown where the branches have met
+        frame.state.heap[(receiver.key, _OFFLOADED)] = device.CPU
+        frame.state.heap[(receiver.key, _OFFLOADED_BY)] = (by, node.attr)
+    elif isinstance(receiver, Tensor) and not receiver.certain:
+        place, story = receiver.device, receiver.story
+    else:
+        return
+    step = story[0] if isinstance(story, tuple) and story else None
+    if not isinstance(place, Device) or not isinstance(step, Step) or not isinstance(step.node, ast.Call):
+        return
+    move = step.node.func
+    if place.known and place.kind is not Kind.CPU and isinstance(move, ast.Attribute):
+        operand = frame.operand(move.value, UNKNOWN)
+        frame.emit(ManagedMove(step.node, frame.scope(), move.attr, operand, place, "offloaded later", by))
+
+
+def release(frame: Frame, receiver: Value) -> None:
+    """``pipeline.reset_device_map()``: from here on, it may be moved."""
+    if isinstance(receiver, Opaque):
+        frame.state.heap[(receiver.key, _RELEASED)] = device.CPU
+        frame.state.heap.pop((receiver.key, _OFFLOADED), None)
+
+
+def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, target: Device | None, plain: bool) -> None:
+    """A site where something is moved that is placed by a library."""
+    if target is None or target.kind is Kind.CPU or frame.machine.muted or frame.inlined:
+        return
+    managed = _manager(frame, receiver) or _hook(frame, receiver, target)
+    if managed is None or (managed.kind == "prepared" and not plain) or _asks(frame, call.node):
+        return
+    operand = frame.operand(node.value, receiver)
+    frame.emit(
+        ManagedMove(call.node, frame.scope(), node.attr, operand, target, managed.kind, managed.by, managed.part)
+    )
+
+
+def _asks(frame: Frame, call: ast.Call) -> bool:
+    """Whether a condition around the move asks how the model was loaded."""
+    return any(
+        isinstance(node, (ast.If, ast.IfExp))
+        and node.lineno <= call.lineno <= (node.end_lineno or 0)
+        and _LOADED_HOW.search(ast.unparse(node.test))
+        for node in frame.inside
+    )
+
+
+def _thing(frame: Frame, call: Call, managed: Managed, position: int = 0) -> Opaque:
+    node = call.node
+    key = f"{frame.name}:managed@{node.lineno}:{node.col_offset}:{position}"
+    return Opaque(key, frame.machine.text(node), managed=managed)
+
+
+def _manager(frame: Frame, receiver: Value) -> Managed | None:
+    if not isinstance(receiver, Opaque) or (receiver.key, _RELEASED) in frame.state.heap:
+        return None
+    if receiver.managed is not None:
+        return None if receiver.managed.kind == ACCELERATOR else receiver.managed
+    held = frame.state.heap.get((receiver.key, _OFFLOADED_BY))
+    if frame.state.heap.get((receiver.key, _OFFLOADED)) != device.CPU or not isinstance(held, tuple):
+        return None
+    by, how = held
+    return Managed("sequentially offloaded" if "sequential" in how else "offloaded", by)
+
+
+def _hook(frame: Frame, receiver: Value, target: Device) -> Managed | None:
+    """What Lightning's trainer has placed before it calls a hook."""
+    info, owner = frame.info, frame.owner
+    if info is None or owner is None or not _HOOK.fullmatch(info.name) or _LIGHTNING not in owner.roots():
+        return None
+    given = _argument(info, receiver)
+    if given is not None:
+        by = Step(given, "the trainer calls this with everything placed")
+    else:
+        by = Step(next(iter(info.parameters), info.node), "the trainer has placed all of it before it calls this")
+    if target.kind is Kind.ACCELERATOR or target.switched:
+        return Managed("Lightning", by, part=given is None and not isinstance(receiver, Module))
+    if target.kind is not Kind.SYMBOL or target.role is not Role.DEVICE:
+        return None
+    if target.text != "self.device":
+        return Managed("Lightning", by)
+    return Managed("Lightning's own", by) if given is not None and _GETS_BATCH.fullmatch(info.name) else None
+
+
+def _argument(info: FunctionInfo, value: Value) -> ast.arg | None:
+    """The parameter of a function of which a value is the argument, or a part of it."""
+    key = ""
+    if isinstance(value, Opaque) and value.role is Role.INPUT:
+        key = value.key
+    elif isinstance(value, Tensor) and value.device.role is Role.INPUT:
+        key = value.device.symbol
+    prefix, colon, rest = key.partition(f"{info.qualname}:")
+    name = _LEADING_NAME.match(rest) if colon and not prefix else None
+    arguments = (*info.parameters, info.node.args.vararg, info.node.args.kwarg)
+    return next((known for known in arguments if known and name and known.arg == name[0]), None)
+
+
+def _eight_bits(value: Value | None) -> bool:
+    """Whether a configuration asks for 8 bits."""
+    node = value.node if isinstance(value, Stateful) and value.path == QUANTIZATION else None
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return any(
+        keyword.arg == "load_in_8bit" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+        for keyword in keywords
+    )
+
+
+def _true(value: Value | None) -> bool:
+    return isinstance(value, Const) and value.value is True

@@ -1,0 +1,1 @@
+"""Models of torch.nn: modules, wrappers for several devices, process groups."""

@@ -1,0 +1,208 @@
+"""Modules wrapped for several devices: how, in which script, and what happens to the wrapper afterwards."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind
+from devlint.flow.domain.state import CHILDREN, DEVICE, STORY, WRAPPED
+from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value, identity
+from devlint.flow.syntax import names
+from devlint.immutable import replace
+from devlint.sites.base import Step
+from devlint.sites.distributed import Unforwarded, Wrap
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+
+DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
+WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel", DISTRIBUTED})
+"""The wrappers for several devices, by their canonical names."""
+_OWN = frozenset(
+    """module device_ids output_device dim static_graph training find_unused_parameters broadcast_buffers logger
+    require_backward_grad_sync require_forward_param_sync gradient_as_bucket_view process_group""".split()
+)
+"""Attributes of the wrappers themselves."""
+OF_WRAPPERS = _OWN | frozenset(
+    """T_destination add_module apply batched_grad_copy bfloat16 broadcast_bucket_size bucket_bytes_cap
+    bucket_bytes_cap_default bucket_bytes_cap_list buffer_hook buffers call_super_init children compile cpu cuda
+    ddp_join_enabled device device_mesh device_type double dump_patches eval extra_repr float forward
+    forward_sync_buffers gather get_buffer get_extra_state get_parameter get_submodule half ipu
+    is_multi_device_module join join_device join_hook join_process_group load_state_dict mixed_precision modules
+    modules_buffers modules_params mtia named_buffers named_children named_module_buffers named_modules
+    named_parameters no_sync parallel_apply parameters parameters_to_ignore reducer register_backward_hook
+    register_buffer register_comm_hook register_forward_hook register_forward_pre_hook register_full_backward_hook
+    register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
+    register_module register_parameter register_state_dict_post_hook register_state_dict_pre_hook replicate
+    requires_grad_ scatter set_extra_state set_submodule share_memory skip_all_reduce_unused_params src_device_obj
+    state_dict to to_empty to_kwargs train type use_side_stream_for_tensor_copies will_sync_module_buffers xpu
+    zero_grad""".split()
+)
+"""What one of them has besides, as a module or by itself: of no other name does it ask the module inside."""
+_IMPORT = re.compile(r"^\s*(?:from|import)\s+([.\w]+)", re.MULTILINE)
+_KNOWN = frozenset("torch torchvision torchaudio numpy PIL tqdm matplotlib scipy sklearn pandas cv2 yaml".split())
+"""Packages, besides Python's own, that set up no process group."""
+_GROUP = re.compile(r"init_process_group|init_device_mesh|init_distributed")
+_MAKES_DISTRIBUTED = re.compile(r"(?:^|_)DDP(?:_|$)|^(?:smart|wrap|prepare|make|build|setup)_ddp(?:_|$)|_to_ddp$")
+"""The names of functions that wrap a module in the better wrapper, or set up what it needs."""
+_SCRIPT = re.compile(r"""^if\s+__name__\s*==\s*["']__main__["']""", re.MULTILINE)
+RANK = re.compile(r"rank|gpu", re.IGNORECASE)
+"""The names of what tells a process from another."""
+CHOSEN = re.compile(r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\(|accelerator\.device_index\(")
+"""How a process says which device is its own."""
+
+
+def wrap(frame: Frame, call: Call, path: str) -> Value:
+    """The module that a wrapper for several devices makes of another."""
+    inner = call.argument(0, "module")
+    ids = call.argument(1, "device_ids")
+    count = len(ids.items) if isinstance(ids, Sequence) and ids.items is not None else None
+    beside = tuple(name for name in _wrappers_used(frame) if name != path)
+    stateful = isinstance(inner, Module) and inner.has_state
+    place = frame.place_of(inner) if stateful and isinstance(inner, Module) else device.UNKNOWN
+    fixed = _fixed(call, ids) or (_placed_alike(frame, inner, ids) if isinstance(inner, Module) else None)
+    group = False if grouped(frame.machine.text_of_file) is False else None
+    site = Wrap(call.node, frame.scope(), path, count, beside, place, group, fixed)
+    frame.emit(site)
+    if count is not None and count > 1 and path != DISTRIBUTED and isinstance(ids, Sequence) and ids.items:
+        last = ids.items[-1]
+        spelled = f"device_ids={frame.machine.text(call.argument_node(1, 'device_ids') or call.node)}"
+        frame.machine.choosing.number(frame, call.node, last.value if isinstance(last, Const) else None, spelled)
+    if path == DISTRIBUTED:
+        frame.machine.loaders.sharing.wrap(frame, call.node)
+    given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
+    if path.endswith("data_parallel"):
+        return UNKNOWN
+    text = path.rpartition(".")[2]
+    if not isinstance(inner, Module):
+        outer = Module(identity(), path, text=text, spread=True, wraps=inner)
+        frame.state.heap[(outer.oid, WRAPPED)] = site
+        if isinstance(inner, Tensor):
+            # what this is was not seen, and where it was moved was
+            frame.state.heap[(outer.oid, DEVICE)] = inner.device
+            frame.state.heap[(outer.oid, STORY)] = inner.story
+        return outer
+    spread = inner.spread or path != DISTRIBUTED or given
+    outer = replace(inner, oid=identity(), spread=spread, text=text, cls=None, path=path, wraps=inner)
+    frame.state.heap[(outer.oid, DEVICE)] = frame.place_of(inner)
+    frame.state.heap[(outer.oid, STORY)] = frame.story_of(inner)
+    frame.state.heap[(outer.oid, CHILDREN)] = (inner,)
+    for module in (inner, outer):
+        frame.state.heap[(module.oid, WRAPPED)] = site
+    return outer
+
+
+def move(frame: Frame, module: Module, step: Step) -> None:
+    """A module is moved which is, or is in, a wrapper."""
+    wrapped = frame.state.heap.get((module.oid, WRAPPED))
+    if isinstance(wrapped, Wrap) and not module.perhaps:
+        frame.emit(replace(wrapped, moved_after=step))
+
+
+def attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
+    """An attribute is set on a module, which may be a wrapper."""
+    wrapped = frame.state.heap.get((base.oid, WRAPPED))
+    if not isinstance(wrapped, Wrap) or base.path not in WRAPPERS or target.attr in _OWN or frame.machine.muted:
+        return
+    if wrapped.attached is None:
+        wrapped = replace(wrapped, attached=Step(target, f"`{target.attr}` is set on the wrapper here"))
+        frame.state.heap[(base.oid, WRAPPED)] = wrapped
+        frame.emit(wrapped)
+
+
+def read(frame: Frame, node: ast.Attribute, base: Module) -> None:
+    """An attribute of a wrapper is read, which hands none on to the module inside."""
+    if node.attr in OF_WRAPPERS or node.attr.startswith("_") or base.path not in WRAPPERS:
+        return
+    wrapped = frame.state.heap.get((base.oid, WRAPPED))
+    # under `n > 1` it was wrapped, and this is under `n == 1`
+    subjects = [guard.partition(" ")[0] for guard in base.perhaps]
+    settled = any(subject in fact for fact in frame.state.facts for subject in subjects)
+    if not isinstance(wrapped, Wrap) or settled or frame.tried or frame.shim or _adds(frame, node.attr):
+        return
+    made = Step(wrapped.node, "it is wrapped here")
+    frame.emit(Unforwarded(node, frame.scope(), base.path, frame.machine.text(node.value), made, bool(base.perhaps)))
+
+
+def _adds(frame: Frame, name: str) -> bool:
+    """Whether the file itself may give a wrapper an attribute, or teach it to look for one.
+
+    What the methods of a class give ``self``, they give the module inside.
+    """
+    text = frame.machine.text_of_file
+    given = re.search(rf"(?<!\bself)\.{name}\s*(?::[^=\n]+)?=[^=]", text)
+    return given is not None or "__getattr__" in text or "setattr(" in text
+
+
+def grouped(text: str) -> bool | None:
+    """Whether a process group is made: not in a script that says nothing of one, nor calls code that could."""
+    if _GROUP.search(text):
+        return True
+    strange = {name.partition(".")[0] for name in _IMPORT.findall(text)} - _KNOWN - sys.stdlib_module_names
+    return None if strange or not _SCRIPT.search(text) else False
+
+
+def _fixed(call: Call, ids: Value | None) -> Step | None:
+    """The one device id, where the code gives it as a number."""
+    node = call.argument_node(1, "device_ids")
+    if node is None or not isinstance(ids, Sequence) or ids.items is None or len(ids.items) != 1:
+        return None
+    (only,) = ids.items
+    number = isinstance(only, Const) and isinstance(only.value, int)
+    return Step(node, "every process takes this one") if number else None
+
+
+def _placed_alike(frame: Frame, inner: Module, ids: Value | None) -> Step | None:
+    """Where a module is put on an accelerator that is the same for every process."""
+    listed = ids.items if isinstance(ids, Sequence) else None
+    place, story = frame.place_of(inner), frame.story_of(inner)
+    if place.kind is not Kind.ACCELERATOR or not story or not _shared(place, frame):
+        return None
+    if place.index is None and (_told_its_rank(frame) or isinstance(listed and listed[0], (Opaque, Unknown))):
+        # where the process is told its own GPU, or has been, by what gives the number to the wrapper
+        return None
+    return replace(story[0], label=f"every process takes {place} here")
+
+
+def _shared(place: Device, frame: Frame) -> bool:
+    """Whether ``cuda`` is the same device in every process: it has a number, or nobody chooses one."""
+    text = frame.machine.text_of_file
+    return "CUDA_VISIBLE_DEVICES" not in text if place.index is not None else CHOSEN.search(text) is None
+
+
+def _told_its_rank(frame: Frame) -> bool:
+    """Whether the function tells code of another file which process it is, or has it make the process group.
+
+    Both may well choose the device.
+    """
+    for node in frame.info.own if frame.info else frame.machine.index.top:
+        if isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            root, _, rest = frame.machine.index.resolve(names.dotted(node.func)).partition(".")
+            strange = rest and root not in _KNOWN and root not in sys.stdlib_module_names
+            told = any(isinstance(part, ast.Name) and RANK.search(part.id) for part in given)
+            if strange and (told or _GROUP.search(rest)):
+                return True
+    return False
+
+
+def _wrappers_used(frame: Frame) -> tuple[str, ...]:
+    """The wrappers that the function (or the top level) uses."""
+    text = frame.machine.lookups.of(frame)
+    if text.wrappers is not None:
+        return text.wrappers
+    found: dict[str, None] = {}
+    for node in frame.info.own if frame.info else frame.machine.index.top:
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            path = frame.machine.index.resolve(names.dotted(node))
+            if path in WRAPPERS or name in ("DistributedDataParallel", "DDP"):
+                found[path if path in WRAPPERS else DISTRIBUTED] = None
+            elif _MAKES_DISTRIBUTED.search(name):
+                found[DISTRIBUTED] = None
+    text.wrappers = tuple(found)
+    return text.wrappers

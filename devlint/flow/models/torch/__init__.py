@@ -1,0 +1,1 @@
+"""Models of torch itself: functions, moves, creation, random numbers."""

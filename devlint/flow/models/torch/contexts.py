@@ -1,0 +1,74 @@
+"""Context managers that may say where new tensors are made."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device
+from devlint.flow.domain.values import DeviceValue, Opaque, Value
+from devlint.flow.program.type_hints import is_device_name
+from devlint.flow.syntax import names
+from devlint.immutable import replace
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+    from devlint.flow.program.index import ClassInfo, FunctionInfo
+
+_CURRENT = ("cuda.device", "accelerator.device_index")
+"""What makes another accelerator the current one, and leaves the default device alone."""
+_DEVICES = "torch.device"
+_KNOWN = ("torch.", "contextlib.")
+"""Where the context managers come from of which it is known that only a device changes where tensors are made."""
+_FAKE = "FakeTensorMode"
+_LIBRARIES = frozenset({"init_module", "init_tensor", "init_empty_weights", "init_on_device", "zero.Init"})
+"""What makes modules elsewhere in Lightning, accelerate and DeepSpeed."""
+
+
+def default_device(frame: Frame, node: ast.expr, value: Value) -> Device | None:
+    """Where tensors are made within ``with node:``; ``None`` where that changes nothing."""
+    called = names.dotted(node.func) if isinstance(node, ast.Call) else ""
+    if isinstance(value, DeviceValue):
+        return None if called.endswith(_CURRENT) else replace(value.device, implied=False)
+    path = frame.machine.index.resolve(called)
+    if not isinstance(node, ast.Call) or path.startswith(_KNOWN):
+        return None
+    definition = _definition(frame, called)
+    if definition is not None:
+        return device.UNKNOWN if _enters(frame, definition) else None
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    makes = any(path == name or path.endswith(f".{name}") for name in _LIBRARIES)
+    return device.UNKNOWN if makes or any(_names_device(frame, part) for part in given) else None
+
+
+def fakes(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
+    """Whether tensors within a ``with`` only say where they would be, on any machine."""
+    entered = [names.dotted(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
+    return any(called.endswith(_FAKE) or frame.machine.index.resolve(called).endswith(_FAKE) for called in entered)
+
+
+def _definition(frame: Frame, called: str) -> FunctionInfo | ClassInfo | None:
+    """The function or class of the file that makes the context."""
+    index, name = frame.machine.index, called.rpartition(".")[2]
+    found = next((info for info in index.functions.values() if info.name == name), None)
+    return found or index.classes.get(name)
+
+
+def _enters(frame: Frame, definition: FunctionInfo | ClassInfo) -> bool:
+    """Whether a context manager of the file enters another one that may be a device."""
+    for node in definition.nodes:
+        if isinstance(node, ast.withitem) and not isinstance(node.context_expr, ast.Call):
+            return True
+        if isinstance(node, ast.Call) and frame.machine.index.resolve(names.dotted(node.func)) == _DEVICES:
+            return True
+    return False
+
+
+def _names_device(frame: Frame, node: ast.expr) -> bool:
+    if isinstance(node, ast.Name):
+        value = frame.lookup(node.id)
+        return isinstance(value, DeviceValue) or (isinstance(value, Opaque) and value.hint == "device")
+    if isinstance(node, ast.Attribute):
+        return is_device_name(node.attr)
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and device.parse(node.value) is not None

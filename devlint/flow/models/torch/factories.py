@@ -1,0 +1,253 @@
+"""Torch functions that make tensors: where what they make lives."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind, Role
+from devlint.flow.catalog import torch_table
+from devlint.flow.domain.values import (
+    Batches,
+    Const,
+    DeviceValue,
+    Named,
+    Opaque,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+    named_place,
+    surely_tensor,
+)
+from devlint.flow.observers.costs import repeated_copies
+from devlint.flow.observers.portability import device_misuse
+from devlint.flow.syntax import names
+from devlint.immutable import replace
+from devlint.sites.base import Step
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+
+_SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "randint"})
+_FLAT = frozenset(
+    {"arange", "range", "linspace", "logspace", "randperm", "eye", "tril_indices", "triu_indices", "cartesian_prod"}
+)
+_DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor", "Tensor"})
+_COUNTS = frozenset({"item", "numel", "nelement", "dim", "ndimension"})
+"""Methods of tensors that return one number."""
+_LISTS = frozenset({"builtins.list", "builtins.sorted", "builtins.tuple", "builtins.range"})
+_LEGACY = frozenset(
+    {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"}
+)
+
+
+def is_legacy(path: str) -> bool:
+    """Whether it is a constructor such as ``torch.FloatTensor``, which takes no ``device=`` of an accelerator."""
+    module, _, name = path.rpartition(".")
+    return module == "torch" and name in _LEGACY
+
+
+def is_plain(path: str) -> bool:
+    """Whether it is a function of torch that makes a tensor of numbers alone, such as a size."""
+    entry = torch_table.function(path)
+    return entry is not None and entry.rule == "default_or_kwarg"
+
+
+def is_true(value: Value | None) -> bool:
+    """Whether an argument is a literal `True`."""
+    return isinstance(value, Const) and value.value is True
+
+
+def make(
+    frame: Frame, call: Call, path: str, entry: torch_table.Function | None, beside: Tensor | None = None
+) -> Tensor:
+    """The tensor that a factory makes; ``beside`` is the tensor whose method it is, as in ``x.new_zeros(3)``."""
+    device_misuse.note_place(frame, call)
+    rule = entry.rule if entry else "cpu"
+    name = path.rpartition(".")[2]
+    data = beside or _data_tensor(frame, call, rule)
+    asked = call.argument(-1, "device")
+    place, chosen = _place(frame, call, asked, data, rule)
+    if chosen:
+        frame.machine.samples.placed(frame, call.node, place)
+    many, rank = _dimensions(frame, call, name, None if beside else data)
+    source = asked.source if isinstance(asked, DeviceValue) else None
+    if chosen and asked is not None:
+        repeated_copies.upload(frame, call, path, place)
+    fresh = place.implied and source is None
+    label = "created on the CPU here" if place.kind is Kind.CPU else f"created on {place} here"
+    return Tensor(
+        place,
+        many=many,
+        rank=rank,
+        story=(Step(call.node, label),) if chosen or fresh else data.story if data else (),
+        factory=path if fresh else source.factory if source else data.factory if data else "",
+        factory_node=call.node if fresh else source.factory_node if source else data.factory_node if data else None,
+        grad="leaf" if is_true(call.keywords.get("requires_grad")) else "",
+        derived=bool(data and data.derived and not chosen),
+        pinned=Step(call.node, "pinned here") if is_true(call.keywords.get("pin_memory")) else None,
+        near=device.IMPLIED_CPU if name == "tensor" and not place.known and not chosen else device.UNKNOWN,
+    )
+
+
+def _data_tensor(frame: Frame, call: Call, rule: str) -> Tensor | None:
+    """The tensor among the arguments that decides where the result lives, for ``*_like`` and ``as_tensor``."""
+    if rule not in ("like_input_or_kwarg", "data_or_default", "arg_tensor_or_cpu") or not call.positional:
+        return None
+    first = call.positional[0]
+    if (isinstance(first, Batches) or surely_tensor(first)) and not _is_listed(frame, call):
+        return as_tensor(first)
+    return _followed(frame, call, first) if rule == "like_input_or_kwarg" else None
+
+
+def _followed(frame: Frame, call: Call, other: Value) -> Tensor:
+    """What ``zeros_like`` takes its device from: a tensor, or it would raise, wherever that may be."""
+    tensor = as_tensor(other)
+    strange = isinstance(other, Unknown) or (isinstance(other, Opaque) and other.hint == "")
+    named = names.dotted(call.node.func).endswith("_like")
+    if tensor.device.known or tensor.near.known or not strange or not named:
+        # what else follows its argument takes arrays as well
+        return tensor
+    key = f"{frame.name}:like@{call.node.lineno}:{call.node.col_offset}"
+    return replace(tensor, device=device.symbol(key, frame.machine.text(call.nodes[0]), Role.INPUT), derived=True)
+
+
+def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, rule: str) -> tuple[Device, bool]:
+    """Where, and whether the call asks for it."""
+    if asked is not None and not (isinstance(asked, Const) and asked.value is None):
+        frame.machine.choosing.use(frame, asked, call.node)
+        place = named_place(asked)
+        if place is None and isinstance(asked, Const) and isinstance(asked.value, int):
+            place = device.accelerator("cuda", asked.value)
+        return place or device.UNKNOWN, True
+    out = call.keywords.get("out")
+    if out is not None and not (isinstance(out, Const) and out.value is None):
+        return as_tensor(out).device, False
+    if call.open:
+        return device.UNKNOWN, False
+    if data is not None:
+        return data.device, False
+    plain = rule != "data_or_default" or not call.positional or _is_listed(frame, call)
+    if not plain and _may_be_tensor(frame, call.positional[0], _is_count(call)):
+        return device.UNKNOWN, False
+    if rule in ("cpu", "arg_tensor_or_cpu"):
+        return device.IMPLIED_CPU, False
+    if frame.machine.default_changed:
+        return device.UNKNOWN, False
+    if frame.default_device is not None:
+        return frame.default_device, True
+    return device.IMPLIED_CPU, False
+
+
+def _is_count(call: Call) -> bool:
+    """Whether the data is what a method of tensors counts."""
+    node = call.nodes[0] if call.nodes else None
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COUNTS
+
+
+def _is_listed(frame: Frame, call: Call) -> bool:
+    """Whether the data is a list made at once, of which torch makes a new tensor, wherever its items are."""
+    node = call.nodes[0] if call.nodes else None
+    named = frame.evaluate(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+    return isinstance(named, Named) and named.path in _LISTS
+
+
+def _may_be_tensor(frame: Frame, data: Value, counted: bool) -> bool:
+    """Whether data may be a tensor already: nothing says that it is not."""
+    if not isinstance(data, Opaque) or data.hint in ("host", "number"):
+        return isinstance(data, Unknown) and not counted
+    facts, asked = frame.state.facts, _asks_for(frame, data)
+    tests = (f"torch.is_tensor({data.key})", f"{asked}torch.Tensor)")
+    return all(facts.get(test) is not False for test in tests) and not _is_list(frame, data)
+
+
+def _asks_for(frame: Frame, data: Opaque) -> str:
+    """How the conditions begin that ask for the class of an argument."""
+    return f"{frame.machine.index.label}isinstance#({data.key}, "
+
+
+def _is_list(frame: Frame, data: Opaque) -> bool:
+    """Whether a test has told that an argument is a list or a tuple."""
+    asked = _asks_for(frame, data)
+    classes = [key.removeprefix(asked) for key, holds in frame.state.facts.items() if holds and key.startswith(asked)]
+    return any(set(re.findall(r"[\w.]+", named)) <= {"list", "tuple"} for named in classes)
+
+
+def makes_one(value: Value) -> bool:
+    """Whether a tensor was made of one value, or with dimensions of size one."""
+    made = value.factory_node if isinstance(value, Tensor) else None
+    if not isinstance(value, Tensor) or not isinstance(made, ast.Call) or not made.args:
+        return False
+    name = value.factory.rpartition(".")[2]
+    first = made.args[0]
+    if name in _DATA or name in _LEGACY:
+        return isinstance(first, (ast.List, ast.Tuple)) and len(first.elts) == 1
+    sizes = first.elts if isinstance(first, (ast.List, ast.Tuple)) else made.args
+    return name in _SIZED and all(isinstance(size, ast.Constant) and size.value == 1 for size in sizes)
+
+
+def _dimensions(frame: Frame, call: Call, name: str, data: Tensor | None) -> tuple[bool | None, int | None]:
+    """Whether the result has dimensions, and how many."""
+    if data is not None:
+        return data.many, data.rank
+    if name in _FLAT or name.endswith("_window"):
+        return True, 2 if name in ("eye", "tril_indices", "triu_indices") else 1
+    if name in _DATA or name in _LEGACY or name.startswith("new_tensor"):
+        return _data_dimensions(frame, call, name)
+    if name in _SIZED or name in ("new_zeros", "new_ones", "new_full", "new_empty"):
+        return _size_dimensions(call, name)
+    return None, None
+
+
+def _data_dimensions(frame: Frame, call: Call, name: str) -> tuple[bool | None, int | None]:
+    first = call.positional[0] if call.positional else call.keywords.get("data")
+    if isinstance(first, Const) or (isinstance(first, Opaque) and first.hint == "number"):
+        legacy = name in _LEGACY
+        return legacy, 1 if legacy else 0
+    if isinstance(first, Sequence) and first.items and all(isinstance(item, Const) for item in first.items):
+        return True, 1
+    if isinstance(first, Sequence):
+        nested = isinstance(first.item, Sequence)
+        return True, None if nested or isinstance(first.item, (Opaque, Unknown)) else 1
+    if name in _LEGACY or _is_listed(frame, call) or (isinstance(first, Opaque) and _is_list(frame, first)):
+        return True, None
+    if _is_count(call):
+        return False, 0
+    node = call.nodes[0] if call.nodes else None
+    if isinstance(node, ast.Attribute) and node.attr == "shape":
+        return True, 1
+    return None, None
+
+
+def _has_part(call: Call) -> bool | None:
+    """Whether a size such as ``(*shape, 1)`` has a part besides those that are unpacked into it."""
+    node = call.argument_node(0, "size")
+    parts = node.elts if isinstance(node, (ast.Tuple, ast.List)) else ()
+    return True if any(not isinstance(part, ast.Starred) for part in parts) else None
+
+
+def _size_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
+    given = call.positional
+    if name == "randint":
+        size = next((value for value in (*given, *call.keywords.values()) if isinstance(value, Sequence)), None)
+        return (True, len(size.items)) if size and size.items else (None, None)
+    if not given:
+        size_value = call.keywords.get("size")
+        given = () if size_value is None else (size_value,)
+    if not given:
+        return (None, None) if call.open else (False, 0)
+    if call.starred and len(given) == 1:
+        # torch.zeros(*shape): hardly ever an empty shape
+        return True, None
+    first = given[0]
+    if isinstance(first, Sequence):
+        return (_has_part(call), None) if first.items is None else (bool(first.items), len(first.items))
+    if name in ("full", "new_full"):
+        return True, None
+    if call.open or call.starred:
+        return True, None
+    return True, len(given) if len(given) > 1 or isinstance(first, Const) else None

@@ -1,0 +1,319 @@
+"""Moves: ``.to``, ``.cuda``, ``.cpu`` and their kin, on tensors, modules and what may be either."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind
+from devlint.flow.domain.state import CHANGED
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Instance,
+    Module,
+    Named,
+    Opaque,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+    named_place,
+    placement,
+    surely_tensor,
+)
+from devlint.flow.models.libraries import managed
+from devlint.flow.models.nn import parallel
+from devlint.flow.observers.costs import creations, repeated_copies
+from devlint.flow.observers.placement import leaf_moves
+from devlint.flow.observers.portability import device_literals, device_misuse, gpu_selection
+from devlint.flow.syntax import names
+from devlint.flow.transfer import composition, loop_invariance, memory, module_state
+from devlint.flow.transfer.placement import in_graph, stranded
+from devlint.immutable import immutable, replace
+from devlint.sites.base import Operand, Step
+from devlint.sites.transfers import Transfer
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+
+MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu", "mps", "type_as"})
+"""The methods that put their receiver somewhere."""
+_OF_CUDA = frozenset({"device", "non_blocking", "memory_format"})
+"""What torch's own ``.cuda()`` can be told by name."""
+_DTYPE = re.compile(
+    r"(?:^|[._])dtype|^torch\.(?:b?float|double|half|u?int|long|short|bool|complex|q?u?int)\d*|memory_format|_format$"
+)
+
+
+def is_dtype(text: str) -> bool:
+    """Whether a dotted name is that of a type of numbers, or of a layout in memory."""
+    return bool(_DTYPE.search(text))
+
+
+@immutable(frozen=True, slots=True)
+class Target:
+    """What a move asks for: a device (``None``: none), and whether it asks for nothing else."""
+
+    device: Device | None
+    node: ast.AST | None
+    plain: bool
+    non_blocking: bool
+
+
+def target_of(frame: Frame, call: Call, name: str) -> Target:
+    """What the arguments of ``.to(...)``, ``.cuda(...)``, ... ask for."""
+    blocking = call.argument(1, "non_blocking")
+    non_blocking = isinstance(blocking, Const) and blocking.value is True
+    if name == "cpu":
+        return Target(device.CPU, None, not call.keywords and not call.positional, False)
+    if name == "type_as":
+        other = call.argument(0, "other")
+        where = as_tensor(other).device if other is not None else device.UNKNOWN
+        return Target(where, call.argument_node(0, "other"), False, False)
+    if name != "to":
+        return _named_target(frame, call, name, non_blocking)
+    given = call.argument(0, "device") if "device" in call.keywords or call.positional else call.keywords.get("other")
+    node = call.argument_node(0, "device") or call.keyword_nodes.get("other")
+    extra = len(call.positional) > 1 or bool(set(call.keywords) - {"device", "non_blocking"})
+    if call.open or call.starred:
+        return Target(device.UNKNOWN, node, False, non_blocking)
+    if given is None:
+        return Target(None, None, False, non_blocking)
+    if isinstance(node, ast.Attribute) and node.attr == "device" and isinstance(node.value, ast.Name):
+        # where this tensor is, others follow
+        frame.machine.callers.escape((frame.lookup(node.value.id) or UNKNOWN,))
+    place = _device_argument(given, node, frame)
+    tensor = surely_tensor(given)
+    return Target(place, node, not extra and not tensor, non_blocking)
+
+
+def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Target:
+    given = call.argument(0, "device")
+    node = call.argument_node(0, "device")
+    place: Device | None
+    if given is None or (isinstance(given, Const) and (given.value is None or isinstance(given.value, bool))):
+        # a boolean is meant for another parameter
+        place = device.accelerator(name)
+    elif isinstance(given, Const) and isinstance(given.value, int) and not isinstance(given.value, bool):
+        frame.machine.choosing.number(frame, call.node, given.value, f".{name}({given.value})")
+        place = device.accelerator(name, given.value)
+    else:
+        place = named_place(given) or device.UNKNOWN
+    extra = bool(set(call.keywords) - {"device", "non_blocking"}) or len(call.positional) > 2
+    return Target(place, node, not extra and not call.open, non_blocking)
+
+
+def _device_argument(given: Value, node: ast.AST | None, frame: Frame) -> Device | None:
+    """The device that the first argument of ``.to`` names, ``None`` for a dtype."""
+    frame.machine.choosing.use(frame, given, node or frame.machine.tree)
+    place = placement(given)
+    if place is not None:
+        return place
+    if isinstance(given, Const):
+        if isinstance(given.value, int) and not isinstance(given.value, bool):
+            frame.machine.choosing.number(frame, node or frame.machine.tree, given.value, f".to({given.value})")
+            return device.accelerator("cuda", given.value)
+        return None if given.value is None else device.UNKNOWN
+    text = names.dotted(node) if isinstance(node, ast.expr) else ""
+    if isinstance(given, Named):
+        return None if is_dtype(given.path) else device.UNKNOWN
+    if isinstance(given, Tensor):
+        return given.device
+    if isinstance(given, Opaque) and given.hint == "tensor":
+        return as_tensor(given).device
+    return None if is_dtype(text) else device.UNKNOWN
+
+
+def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
+    """A move of anything but a module: the site, and the moved value."""
+    name = node.attr
+    if name == "cuda" and not set(call.keywords) <= _OF_CUDA:
+        # a namesake of another library
+        return UNKNOWN
+    target = target_of(frame, call, name)
+    _literal(frame, call, target)
+    tensor = as_tensor(receiver)
+    device_misuse.note_move(frame, call, tensor if isinstance(receiver, Opaque) else receiver, name)
+    discarded = call.node in frame.discarded
+    collated = isinstance(receiver, Batches) and receiver.part and frame.machine.loaders.collates(receiver.loaders)
+    if discarded and collated:
+        # what torch itself puts into a batch, and has a .to, is a tensor
+        tensor = replace(tensor, certain=True)
+    kind = "tensor" if tensor.certain else ""
+    operand = frame.operand(node.value, tensor if discarded and collated else receiver)
+    foreign = isinstance(receiver, Instance) and _defines(receiver, name)
+    scope = frame.scope()
+    made = creations.creation(frame, call.node, node.value, tensor)
+    site = Transfer(
+        call.node,
+        scope,
+        name,
+        kind,
+        operand,
+        target.device,
+        target.node,
+        target.plain,
+        discarded,
+        target.non_blocking,
+        foreign,
+        *_memory(frame, receiver),
+        target.device is not None and repeated_copies.invariant(frame, scope, call.node, operand, target.node, made),
+        loop_invariance.read_early(frame, call.node) if _arrives_late(target) else None,
+        made,
+        repeated_copies.every_call(frame, call.node, node.value, tensor, target.device),
+    )
+    frame.emit(site)
+    managed.move(frame, call, receiver, node, target.device, target.plain)
+    if tensor.grad in leaf_moves.LEAVES and not (target.device is None and _to_default_type(call)):
+        leaf_moves.note(frame, call, node, tensor, target.device)
+    if target.device is None:
+        # another layout of the memory is another memory
+        copied = "memory_format" in call.keywords and isinstance(receiver, (Batches, Tensor))
+        return memory.separate(replace(tensor, certain=True)) if copied else receiver
+    frame.machine.samples.placed(frame, call.node, target.device)
+    if isinstance(receiver, Opaque) and not tensor.certain:
+        text = frame.machine.text(node.value)
+        step = Step(call.node, f"`{text}` is moved to {target.device} here")
+        frame.machine.optimizers.move(frame, receiver, target.device, step)
+    frame.machine.loaders.moving(site, receiver)
+    _note_attribute(frame, node, receiver, tensor, call, target.device)
+    if isinstance(receiver, Instance):
+        return UNKNOWN
+    if discarded and isinstance(receiver, Opaque) and not tensor.certain and target.plain:
+        # called for its effect, so it is no tensor: what it is stays there
+        frame.state.heap[(receiver.key, "@device")] = target.device
+        frame.state.heap[(receiver.key, "@story")] = (Step(call.node, f"moved to {target.device} here"),)
+        return receiver
+    if (
+        discarded
+        and tensor.certain
+        and isinstance(node.value, ast.Name)
+        and target.device.same(tensor.device) is not True
+    ):
+        # the dropped result is reported, and what follows from it is not
+        frame.state.env[node.value.id] = replace(stranded(tensor), device=device.UNKNOWN)
+    if isinstance(receiver, Batches):
+        return replace(receiver, device=target.device, parts=())
+    if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
+        return _moved_stranger(frame, call, node.value, target.device)
+    return _moved(frame, call, tensor, target.device)
+
+
+def _to_default_type(call: Call) -> bool:
+    """Whether numbers are to get the type that those of most leaves have: such a tensor is returned as it is."""
+    given = call.keywords.get("dtype") or call.argument(0, "device")
+    return isinstance(given, Named) and given.path in ("torch.float32", "torch.float")
+
+
+def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:
+    """Whether what is copied is pinned, and by whom: known of the batches of loaders, and of what the code pins."""
+    if isinstance(receiver, Tensor) and receiver.device.kind is Kind.CPU and receiver.pinned is not None:
+        return True, receiver.pinned
+    on_host = isinstance(receiver, Batches) and receiver.device == device.CPU
+    by = frame.machine.loaders.pins(receiver.loaders) if isinstance(receiver, Batches) and on_host else None
+    return (None if by is None else True), by
+
+
+def _arrives_late(target: Target) -> bool:
+    return target.non_blocking and target.device is not None and target.device.kind is Kind.CPU
+
+
+def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:
+    settled = frame.state.settled(place)
+    label = "copied to the CPU here" if settled.kind is Kind.CPU else f"moved to {place} here"
+    if tensor.device.same(place):
+        return tensor
+    return Tensor(
+        place,
+        many=tensor.many,
+        rank=tensor.rank,
+        certain=tensor.certain,
+        story=(Step(call.node, label),),
+        batch=tensor.batch,
+        grad=in_graph(tensor),
+    )
+
+
+def _moved_stranger(frame: Frame, call: Call, moved: ast.expr, place: Device) -> Value:
+    """A moved value which may be a tensor or a module: its device is known."""
+    story = Step(call.node, f"`{frame.machine.text(moved)}` is moved to {place} here")
+    return Tensor(place, certain=False, story=(story,))
+
+
+def _defines(receiver: Value, name: str) -> bool:
+    return isinstance(receiver, Instance) and receiver.cls.method(name) is not None
+
+
+def _on_module(frame: Frame, tensor: Tensor) -> bool:
+    """Whether a module's method moves a tensor that stayed on the CPU, where the module may have gone."""
+    return frame.after_init and tensor.device.kind is Kind.CPU
+
+
+def _on_stranger(frame: Frame, tensor: Tensor) -> bool:
+    """Whether a method moves a tensor of a class of which it is not known what it is."""
+    later = frame.info is not None and not frame.info.initialises and not frame.inlined
+    return later and frame.owner is not None and frame.owner.is_open and not tensor.device.known
+
+
+def _note_attribute(
+    frame: Frame, node: ast.Attribute, receiver: Value, tensor: Tensor, call: Call, place: Device
+) -> None:
+    if tensor.attribute is None or not (_on_module(frame, tensor) or _on_stranger(frame, tensor)):
+        return
+    if frame.info and any("cache" in name for name in frame.info.decorators):
+        # moved once for each device, not on every call
+        return
+    attribute = names.dotted(node.value)
+    body = frame.info.nodes if frame.info else ()
+    statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
+    kept = "." in attribute and any(names.dotted(node.targets[0]) == attribute for node in statements)
+    label = "moved here" if kept else "moved here, on every call"
+    frame.machine.attributes.move(frame, receiver, call.node, label, kept, place)
+
+
+def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:
+    """A move of a module: in place."""
+    target = target_of(frame, call, node.attr)
+    empty = module_state.is_empty(frame, module)
+    _literal(frame, call, target)
+    device_misuse.note_move(frame, call, module, node.attr)
+    place = device.UNKNOWN if (module.oid, CHANGED) in frame.state.heap else frame.place_of(module)
+    operand = Operand(node.value, frame.machine.text(node.value), place, None, True, frame.story_of(module))
+    discarded = call.node in frame.discarded
+    frame.emit(
+        Transfer(
+            call.node,
+            frame.scope(),
+            node.attr,
+            "module",
+            operand,
+            target.device,
+            target.node,
+            target.plain,
+            discarded,
+            target.non_blocking,
+            empty=empty,
+        )
+    )
+    frame.machine.samples.placed(frame, call.node, target.device)
+    managed.move(frame, call, module, node, target.device, target.plain)
+    if target.device is not None and target.device.same(place) is not True:
+        text = frame.machine.text(node.value)
+        step = Step(call.node, f"`{text}` is moved to {target.device} here")
+        frame.machine.optimizers.move(frame, module, target.device, step)
+        composition.move(frame, frame.place_of(module))
+        parallel.move(frame, module, step)
+        frame.put(module, target.device, step)
+    return module
+
+
+def _literal(frame: Frame, call: Call, target: Target) -> None:
+    place = target.device
+    if place is not None and place.kind is Kind.ACCELERATOR and place.type == "cuda":
+        gpu_selection.touch(frame, call.node)
+    if target.node is not None:
+        device_literals.literal(frame, target.node, ".to")

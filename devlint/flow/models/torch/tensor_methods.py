@@ -1,0 +1,295 @@
+"""Methods of tensors: what they return, and what has to meet."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import ITEMS
+from devlint.flow.catalog import torch_table
+from devlint.flow.domain.join import items_of
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Named,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    as_tensor,
+    surely_tensor,
+)
+from devlint.flow.models.torch import autograd, factories, moves, rng
+from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
+from devlint.flow.program.type_hints import TENSOR_ONLY
+from devlint.flow.transfer import memory
+from devlint.flow.transfer.indexing import item
+from devlint.flow.transfer.placement import Met, blend, derived, is_tensor, meet, met_in_place, stranded, tied, written
+from devlint.immutable import replace
+from devlint.sites.base import Step
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+
+REDUCTIONS = frozenset(
+    """sum mean prod norm max min median std var all any amax amin argmax argmin logsumexp nansum nanmean
+    count_nonzero dist numel trace det""".split()
+)
+_SAME_SHAPE = frozenset(
+    """clone detach contiguous float double half bfloat16 long int short bool byte requires_grad_ relu tanh sigmoid exp
+    log sqrt abs neg square abs_ clamp clamp_ clamp_min clamp_max softmax log_softmax add sub mul div add_ sub_
+    mul_ div_ pow zero_ fill_ normal_ uniform_ requires_grad random_ bernoulli_ log2 sin cos to_dense round
+    floor ceil masked_fill masked_fill_ share_memory_ pin_memory type roll flip cumsum sort triu tril copy_
+    logical_not bitwise_not dropout alpha_dropout gelu leaky_relu elu selu celu silu mish softplus softsign hardtanh
+    hardswish hardsigmoid relu6 logsigmoid softmin gumbel_softmax normalize layer_norm group_norm instance_norm
+    batch_norm rms_norm tanhshrink relu_ sigmoid_ tanh_ exp_ rsqrt reciprocal expm1 log1p log10 erf sign trunc frac
+    nan_to_num cumprod""".split()
+)
+_ALWAYS_MANY = frozenset(
+    {"view", "reshape", "flatten", "unsqueeze", "expand", "repeat", "unsqueeze_", "nonzero", "masked_select", "tile"}
+)
+_MULTIPLE = frozenset(
+    {"chunk", "split", "unbind", "topk", "sort", "tensor_split", "qr", "svd", "unique", "unsafe_chunk"}
+)
+_UNDIFFERENTIATED = frozenset(
+    """detach argmax argmin argsort long int short bool byte nonzero count_nonzero eq ne lt le gt ge isnan
+    isfinite""".split()
+)
+"""What no gradient comes back through."""
+_SELF_PERHAPS = frozenset({"contiguous", "float", "double", "half", "bfloat16", "requires_grad_"})
+"""Methods that return the tensor itself where there is nothing to do: a parameter may stay one."""
+_MATRICES = {"mm": 2, "addmm": 2, "bmm": 3, "baddbmm": 3, "outer": 2}
+"""Functions whose results have so many dimensions."""
+_PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue", "cummax", "cummin"})
+
+
+def proves(call: Call, name: str) -> bool:
+    """Whether nothing but a tensor has the method, or takes it by ``dim=``."""
+    return name in TENSOR_ONLY or ("dim" in call.keywords and torch_table.method(name) is not None)
+
+
+def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
+    """The result of ``tensor.name(...)``."""
+    name = node.attr
+    if isinstance(receiver, Batches) and name in ("items", "values", "keys", "get", "pop"):
+        if name == "items":
+            return Sequence(None, Sequence((UNKNOWN, receiver), receiver))
+        return Sequence(None, receiver) if name == "values" else receiver if name != "keys" else UNKNOWN
+    if name in moves.MOVERS:
+        return moves.move(frame, call, receiver, node)
+    api_mentions.note_method(frame, node, call.node)
+    entry = torch_table.method(name)
+    tensor = as_tensor(receiver)
+    if "device" in call.keywords:
+        device_literals.literal_keyword(frame, call, "device", "device")
+        device_misuse.note_argument(frame, call, call.keyword_nodes.get("device"), call.keywords["device"], "device")
+    if entry is None:
+        return receiver if isinstance(receiver, Batches) else UNKNOWN
+    if entry.rule in ("python", "numpy", "none"):
+        return _no_tensor(frame, call, receiver, node)
+    if entry.rule == "like_input_or_kwarg":
+        return factories.make(frame, call, f"torch.Tensor.{name}", entry, beside=tensor)
+    if entry.rule == "cpu-pinned":
+        api_mentions.note(frame, node, f"torch.Tensor.{name}", call.node)
+        return replace(tensor, pinned=Step(call.node, "pinned here"))
+    if entry.rule.startswith("mover"):
+        return _typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
+    operands = arguments(call, entry, ((node.value, receiver, "self"),))
+    kind = "accumulator" if name == "copy_" else "operands"
+    clash = len(operands) > 1 and meet(frame, call.node, f".{name}()", kind, _reacting(frame, name, operands, entry))
+    result = met_in_place(tensor, operands, call.node) if name.endswith("_") else blend(*deciding(operands, entry))
+    result = memory.separate(tied(result, call), name)
+    if "generator" in call.keywords:
+        result = as_tensor(rng.numbers(frame, call, f".{name}()", (node.value, tensor), result))
+    if clash and kind != "accumulator":
+        result = stranded(result)
+    return shaped(call, name, result, tensor)
+
+
+def _no_tensor(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
+    """The result of a method that returns no tensor."""
+    if node.attr == "backward":
+        autograd.handed(frame, call, ".backward()", (node.value, receiver), 0, "gradient")
+    return Stateful(device_misuse.INDEX, node=call.node) if node.attr == "get_device" else UNKNOWN
+
+
+def _reacting(
+    frame: Frame, name: str, operands: list[tuple[ast.AST, Value, str]], entry: torch_table.Function
+) -> list[tuple[ast.AST, Value, str]]:
+    """The operands of a method that have to be in one place."""
+    if name == "copy_" and as_tensor(operands[0][1]).factory:
+        return operands
+    reacts = checked([met for met in operands if met[2] == "self" or matters(frame, met, entry)], entry)
+    if "self" in entry.rejects_cpu:
+        return [written(reacts[0]), *reacts[1:]] if name.endswith("_") else reacts
+    return [met for met in reacts if met[2] != "self" or not _may_be_on_cpu(frame, met[1])]
+
+
+def checked(operands: list[Met], entry: torch_table.Function) -> list[Met]:
+    """The operands, without an exception for those of no dimension if the kernel makes none: `torch.clamp` does not."""
+    return [written(met) for met in operands] if entry.device_check == "ExactSame" else operands
+
+
+def _typed(tensor: Tensor, call: Call) -> Tensor:
+    """The result of ``.type(...)``: a dtype leaves the tensor where it is, a tensor type has a device of its own."""
+    given = call.argument(0, "dtype")
+    text = given.value if isinstance(given, Const) else given.path if isinstance(given, Named) else None
+    if given is None:
+        return tensor
+    if not isinstance(text, str):
+        return Tensor(device.UNKNOWN)
+    if not text.endswith("Tensor"):
+        return tensor
+    place = device.accelerator("cuda") if "cuda" in text else device.CPU
+    label = f"converted to a type of {'the CPU' if place is device.CPU else '`cuda`'} here"
+    return Tensor(place, many=tensor.many, rank=tensor.rank, story=(Step(call.node, label),))
+
+
+def arguments(
+    call: Call, entry: torch_table.Function, leading: tuple[tuple[ast.AST, Value, str], ...] = ()
+) -> list[tuple[ast.AST, Value, str]]:
+    """The tensor arguments of a call, items of lists included, each with the parameter that it lands in."""
+    found = list(leading)
+    offset = len(leading)
+    for position, (node, value) in enumerate(zip(call.nodes, call.positional, strict=False)):
+        _collect(found, node, value, entry.parameter_at(position + offset) or "")
+    for name, value in call.keywords.items():
+        if name in call.keyword_nodes:
+            _collect(found, call.keyword_nodes[name], value, name)
+    return found
+
+
+def _collect(found: list[tuple[ast.AST, Value, str]], node: ast.AST, value: Value, parameter: str) -> None:
+    if isinstance(value, Sequence):
+        nodes = node.elts if isinstance(node, (ast.List, ast.Tuple)) and value.items is not None else ()
+        if value.items is not None and len(nodes) == len(value.items):
+            for inner, item in zip(nodes, value.items, strict=True):
+                if is_tensor(item):
+                    found.append((inner, item, parameter))
+        elif is_tensor(value.item):
+            found.extend((node, item, parameter) for item in kinds(value.item))
+    elif is_tensor(value):
+        found.append((node, value, parameter))
+
+
+def kinds(item: Value) -> list[Value]:
+    """The different tensors that a list holds, where it was filled from several sources."""
+    if not isinstance(item, Tensor) or item.device.guard != ITEMS:
+        return [item]
+    return [
+        replace(item, device=place) if place.implied else replace(item, device=place, factory="", factory_node=None)
+        for place in items_of(item.device)
+    ]
+
+
+def matters(frame: Frame, met: tuple[ast.AST, Value, str], entry: torch_table.Function) -> bool:
+    """Whether the operand's device counts: a CPU tensor only where torch is known to reject it."""
+    return met[2] in entry.rejects_cpu or met[2] == "out" or not _may_be_on_cpu(frame, met[1])
+
+
+def _may_be_on_cpu(frame: Frame, value: Value) -> bool:
+    """Whether a tensor is on the CPU, on some path or in some round, where there is an accelerator."""
+    place = as_tensor(value).device
+    if place.kind is not device.Kind.CHOICE:
+        return place.kind is device.Kind.CPU
+    place = frame.state.settled(place).assume(device.AVAILABLE, True)
+    return any(leaf.accelerates() is False for leaf in place.leaves())
+
+
+def is_definite(value: Value) -> bool:
+    """Whether the value is surely a tensor, and so decides about the result."""
+    return isinstance(value, Batches) or surely_tensor(value)
+
+
+def deciding(operands: list[tuple[ast.AST, Value, str]], entry: torch_table.Function) -> list[Value]:
+    """The tensors that decide where the result lives: not those that are only sizes or indexes."""
+    definite = [met for met in operands if is_definite(met[1])]
+    operating = [met for met in definite if met[2] in entry.rejects_cpu or met[2] in ("self", "input", "tensors")]
+    if not operating and any(met[2] in ("self", "input", "tensors") for met in operands):
+        # what decides is unknown, and so is the result
+        return []
+    return [met[1] for met in operating or definite]
+
+
+def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
+    """The result with what is known of its dimensions; several results where the function returns several."""
+    result = _collecting(call, name, result, tensor)
+    if name in _MATRICES:
+        return replace(result, many=True, rank=_MATRICES[name], certain=True)
+    given = [key for key in call.keywords if key in ("dim", "axis", "keepdim")]
+    has_dim = bool(given) or (bool(call.positional) and name not in ("norm",))
+    if name in REDUCTIONS:
+        if not has_dim:
+            return derived(result, many=False, rank=0)
+        keeps = isinstance(kept := call.keywords.get("keepdim"), Const) and kept.value is True
+        left = None if tensor.rank is None or keeps or not is_dim(call) else tensor.rank - 1
+        part = replace(result, many=result.many if keeps else _more_than(left, 0), rank=left, certain=True)
+        return Sequence((part, part), part) if name in _PAIRS and is_dim(call) else part
+    if name == "unique" and len(call.positional) < 2 and not set(call.keywords) - {"sorted"}:
+        return replace(result, many=True, rank=1, certain=True)
+    if name in _MULTIPLE:
+        part = replace(result, rank=None, certain=True)
+        return Sequence(None, item(replace(result, rank=tensor.rank)) if name == "unbind" else part)
+    if name in ("item", "tolist"):
+        return UNKNOWN
+    if name in ("squeeze", "squeeze_", "unsqueeze", "index_select") or name in _SHAPED_AS:
+        return _reshaped(call, name, result, tensor)
+    if name in _ALWAYS_MANY:
+        many = True if name != "view" or call.positional else result.many
+        return replace(result, many=many, rank=_sizes(call) if name in _SHAPED else None, certain=True)
+    if name in _SAME_SHAPE:
+        return replace(result, many=result.many, rank=tensor.rank, certain=True)
+    if name in ("select", "diagonal", "dot", "inner"):
+        return replace(result, many=None, rank=None, certain=True)
+    return replace(result, rank=None, certain=True)
+
+
+def _collecting(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor:
+    """The result with what is known of its gradients."""
+    if name in _UNDIFFERENTIATED:
+        return replace(result, grad="")
+    if tensor.grad == "parameter" and name in _SELF_PERHAPS:
+        return replace(result, grad=tensor.grad, buffer=tensor.buffer)
+    if name == "requires_grad_" and not tensor.grad:
+        asked = call.argument(0, "requires_grad")
+        return replace(result, grad="leaf" if asked is None or factories.is_true(asked) else "")
+    return result
+
+
+def _reshaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor:
+    """The result of what adds a dimension, takes one away, or leaves them as they are."""
+    if name == "index_select":
+        return replace(result, many=tensor.many, rank=tensor.rank, certain=True)
+    if name in _SHAPED_AS:
+        other = as_tensor(call.positional[0] if call.positional else UNKNOWN)
+        return replace(result, many=other.many, rank=other.rank, certain=True)
+    if name == "unsqueeze":
+        return replace(result, many=True, rank=None if tensor.rank is None else tensor.rank + 1, certain=True)
+    many = _more_than(tensor.rank, 1) if call.positional else None
+    return replace(result, many=many, rank=None, certain=True)
+
+
+_SHAPED_AS = ("expand_as", "view_as", "reshape_as")
+_SHAPED = frozenset({"view", "reshape", "expand", "repeat"})
+
+
+def _sizes(call: Call) -> int | None:
+    """How many dimensions a call asks for that gives their sizes one by one."""
+    sizes = [value.value for value in call.positional if isinstance(value, Const)]
+    known = len(sizes) == len(call.positional) and all(isinstance(size, int) for size in sizes)
+    return len(sizes) if known and sizes and not call.keywords and not call.starred else None
+
+
+def _more_than(rank: int | None, least: int) -> bool | None:
+    """Whether there are more dimensions than so many; one too few may be none at all."""
+    return None if rank is None or rank <= least else True
+
+
+def is_dim(call: Call) -> bool:
+    """Whether ``max(...)`` reduces along a dimension, and so returns values and indices."""
+    if "dim" in call.keywords:
+        return True
+    last = call.positional[-1] if call.positional else None
+    return isinstance(last, Const) and isinstance(last.value, int)

@@ -1,0 +1,1 @@
+"""Observers of waits, copies and memory that cost time."""

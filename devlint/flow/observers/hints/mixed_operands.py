@@ -1,0 +1,226 @@
+"""Leads: where a tensor of the default device probably does harm, although nothing proves that it does.
+
+What is recorded here is worth a hint and no more: one name that stands for a new tensor of the CPU on one path and for
+a tensor of the caller on the other, or a new tensor that goes where only an accelerator's are taken.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Kind, Role
+from devlint.flow.domain.state import State
+from devlint.flow.domain.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
+from devlint.flow.evaluation.conditions import asks_for_array
+from devlint.flow.models.torch.moves import MOVERS
+from devlint.flow.syntax import names
+from devlint.immutable import replace
+from devlint.sites.base import Operand
+from devlint.sites.placement import Operation
+from devlint.syntax import makes_nothing
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+
+_CONVERSIONS = frozenset(f"torch.{name}" for name in ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"))
+"""Factories that wrap data of the host."""
+_COLLECTIVES = frozenset(
+    """all_reduce broadcast reduce all_gather all_gather_into_tensor gather reduce_scatter reduce_scatter_tensor
+    all_to_all all_to_all_single send recv isend irecv""".split()
+)
+_LIBRARY = re.compile(r"(?:torch_\w+|torchvision\.ops|kornia|einops|pyg_lib|pytorch3d|xformers|flash_attn)\.")
+"""Packages whose functions compute with tensors where those are."""
+_OF_NETWORKS = frozenset({"parameters", "named_parameters", "state_dict", "named_modules"})
+"""Methods of modules, and of nothing that a function takes beside tensors."""
+_TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
+_NO_TENSOR = frozenset({"number", "device", "module", "host"})
+
+
+def branches(frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
+    """The two sides of an ``if`` are about to be joined: a name may be new on the one, the caller's on the other."""
+    if then.dead or other.dead or frame.inlined or frame.machine.muted:
+        return
+    for name, value in then.env.items():
+        beside = other.env.get(name)
+        if value is beside or beside is None:
+            continue
+        known = before.env.get(name)
+        if is_fresh(value) and value is not known:
+            _alternative(frame, node.test, name, value, beside)
+        elif is_fresh(beside) and beside is not known:
+            _alternative(frame, node.test, name, beside, value)
+
+
+def either(frame: Frame, node: ast.IfExp, first: Value, second: Value) -> None:
+    """The two sides of ``a if condition else b``."""
+    if not frame.inlined and not frame.machine.muted:
+        for fresh, beside, place in ((first, second, node.orelse), (second, first, node.body)):
+            if is_fresh(fresh):
+                _alternative(frame, place, frame.machine.text(place), fresh, beside, asks_for_array(node.test))
+
+
+def filled(frame: Frame, target: ast.Subscript, held: Value, value: Value) -> None:
+    """An item of a list takes the place of a new tensor: those that are not replaced stay on the CPU."""
+    if frame.inlined or frame.machine.muted or not isinstance(held, Tensor) or held.many is False:
+        return
+    if any(leaf.implied for leaf in held.device.leaves()):
+        _alternative(frame, target, frame.machine.text(target), held, value)
+
+
+def is_fresh(value: Value | None) -> bool:
+    """Whether it is a tensor which a factory made on the default device, and nothing else."""
+    return (
+        isinstance(value, Tensor)
+        and value.factory_node is not None
+        and value.many is not False
+        and value.device.kind is Kind.CPU
+        and value.device.implied
+        and value.attribute is None
+    )
+
+
+def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: Value, tensor: bool = False) -> None:
+    """On one path a tensor of the default device, on the other ``beside``, where ``tensor`` says that it is one."""
+    made = as_tensor(fresh)
+    lost = isinstance(beside, Unknown) or (isinstance(beside, Opaque) and beside.derived)
+    network = tensor and frame.after_init and lost
+    if made.factory_node is None or _moves_after(frame, node, name):
+        return
+    if network:
+        # what is this on the one path and unknown on the other cannot be followed further
+        frame.machine.callers.escape((fresh,))
+    elif not _is_callers(frame, beside, made):
+        return
+    if made.factory in _CONVERSIONS and not frame.after_init:
+        # what converts its arguments may well be meant for the host
+        return
+    operands = (frame.operand(made.factory_node, fresh), replace(frame.operand(node, beside), text=name))
+    frame.emit(Operation(node, frame.scope(), "else", "alternative", operands))
+
+
+def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
+    """Whether it lives where the caller keeps an argument, or the module: nobody here moved it there."""
+    if isinstance(value, Opaque):
+        if value.role is not Role.INPUT or value.hint in _NO_TENSOR:
+            return False
+        if value.derived:
+            # what a part of the module makes of tensors is where they are, and here a tensor takes its place
+            return frame.after_init and made.many is True and not makes_nothing(made.factory_node)
+        if "." in value.text:
+            return False
+        # a tensor takes its place, so it is one; but what kind of function this is has to be seen
+        return frame.after_init or (made.many is True and _takes_tensors(frame, value))
+    return isinstance(value, Tensor) and _lives_with_caller(value)
+
+
+def _lives_with_caller(tensor: Tensor) -> bool:
+    """Whether it is a tensor that nobody here moved to where it is."""
+    place = tensor.device
+    moved = any("moved" in step.label for step in tensor.story)
+    there = place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE)
+    return there and tensor.certain and not tensor.derived and not moved
+
+
+def _moves_after(frame: Frame, node: ast.AST, name: str) -> bool:
+    """Whether the function moves what ``name`` stands for, whichever it is, further down."""
+    line = getattr(node, "end_lineno", 0)
+    return any(
+        later.attr in MOVERS and later.lineno > line and names.dotted(later.value) == name
+        for later in (frame.info.attributes if frame.info is not None else ())
+    )
+
+
+def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
+    """Whether the function shows one more of its arguments to be a tensor."""
+    if frame.info is None:
+        return False
+    arguments = {parameter.arg for parameter in frame.info.parameters}
+    return any(
+        hint == "tensor" and name in arguments and name != beside.text for name, hint in frame.info.hints.items()
+    )
+
+
+def together(frame: Frame, call: Call, path: str) -> None:
+    """A tensor of the default device and one of the caller go into a function of a library that works on tensors."""
+    if frame.inlined or frame.machine.muted or not path.rpartition(".")[2].islower():
+        # a class may only keep them
+        return
+    given = call.given()
+    beside = _network(frame, given)
+    if beside is None and _LIBRARY.match(path) and (frame.after_init or bool(frame.info and frame.info.device_aware)):
+        beside = next((met for met in given if surely_tensor(met[1]) and _lives_with_caller(as_tensor(met[1]))), None)
+    for node, value in given if beside is not None else ():
+        for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
+            if beside is not None and is_fresh(held) and as_tensor(held).many:
+                operands = (frame.operand(as_tensor(held).factory_node or node, held), frame.operand(*beside))
+                frame.emit(Operation(call.node, frame.scope(), path, "together", operands))
+
+
+def _network(frame: Frame, given: list[tuple[ast.expr, Value]]) -> tuple[ast.expr, Value] | None:
+    """The argument of a function that is a network, or a copy of one: whose parameters the function asks for."""
+    inside = frame.info.attributes if frame.info is not None else ()
+    for node, _ in given:
+        while isinstance(node, ast.Call) and node.args and names.dotted(node.func).endswith("copy"):
+            node = node.args[0]
+        value = frame.lookup(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(node, ast.Name) or not isinstance(value, Opaque) or value.role is not Role.INPUT:
+            continue
+        for asked in inside:
+            if asked.attr in _OF_NETWORKS and isinstance(asked.value, ast.Name) and asked.value.id == node.id:
+                return node, value
+    return None
+
+
+def row(frame: Frame, node: ast.Tuple | ast.List, held: list[tuple[ast.expr, Value]]) -> None:
+    """One row of a list holds tensors of the default device beside one that the function made on a device."""
+    if frame.inlined or frame.machine.muted or frame.info is None:
+        return
+    fresh = [(part, as_tensor(value)) for part, value in held if is_fresh(value) and as_tensor(value).many]
+    beside = next(((part, value) for part, value in held if _made_there(value)), None)
+    if not fresh or beside is None or not _joined_by_column(frame.info.nodes, node):
+        return
+    for part, tensor in fresh:
+        operands = (frame.operand(tensor.factory_node or part, tensor), frame.operand(*beside))
+        frame.emit(Operation(node, frame.scope(), "row", "row", operands))
+
+
+def _made_there(value: Value) -> bool:
+    """Whether it is a tensor which was made on a device that the code chose."""
+    if not isinstance(value, Tensor) or not value.certain or value.derived or not value.device.known:
+        return False
+    asked = any(step.label.startswith("created on") for step in value.story)
+    return asked and not any(leaf.implied for leaf in value.device.leaves()) and value.device.accelerates() is not False
+
+
+def _joined_by_column(inside: list[ast.AST], row: ast.AST) -> bool:
+    """Whether a row is put into a list whose columns are taken, and of which no row is copied to the host."""
+    calls = [node for node in inside if isinstance(node, ast.Call)]
+    added = [node for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "append"]
+    kept = next((names.dotted(node.func)[: -len(".append")] for node in added if row in node.args), "")
+    columns = any(
+        isinstance(part, ast.Starred) and names.dotted(part.value) == kept
+        for node in calls
+        if names.dotted(node.func) == "zip"
+        for part in node.args
+    )
+    rows = [node for node in added if names.dotted(node.func) == f"{kept}.append"]
+    copied = any(isinstance(part, ast.Attribute) and part.attr in _TO_HOST for node in rows for part in ast.walk(node))
+    return bool(kept) and columns and not copied
+
+
+def collective(frame: Frame, call: Call, path: str) -> None:
+    """A tensor of the default device is given to a collective, which NCCL carries out between accelerators only."""
+    module, _, name = path.rpartition(".")
+    if module != "torch.distributed" or name not in _COLLECTIVES:
+        return
+    if frame.inlined or frame.machine.index.mentions("gloo"):
+        return
+    for node, value in zip(call.nodes, call.positional, strict=False):
+        made = value if isinstance(value, Tensor) else None
+        if made is None or made.factory_node is None or not any(leaf.implied for leaf in made.device.leaves()):
+            continue
+        group = Operand(call.node, path, device.symbol("NCCL", "NCCL"), many=True, certain=True)
+        frame.emit(Operation(call.node, frame.scope(), path, "collective", (frame.operand(node, made), group)))

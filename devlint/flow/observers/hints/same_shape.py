@@ -1,0 +1,49 @@
+"""A new tensor of the default device that was made in the shape of another, for no other reason than to meet it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from devlint.device import Device, Kind
+from devlint.flow.domain.values import Tensor, Value, as_tensor
+from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax.def_use import DESCRIPTIONS
+from devlint.sites.placement import Operation
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+
+
+def met(frame: Frame, node: ast.AST, operator: str, tensors: Sequence[tuple[ast.AST, Value, str, Device]]) -> None:
+    """A lead where tensors meet in a module, one in the shape of another of which it is not known where it is."""
+    if frame.machine.muted or frame.inlined or not frame.after_init:
+        return
+    for made, fresh, _, place in tensors:
+        call = fresh.factory_node if isinstance(fresh, Tensor) and fresh.many and fresh.attribute is None else None
+        if call is None or place.kind is not Kind.CPU or not place.implied:
+            continue
+        for where, other, _, elsewhere in tensors:
+            if elsewhere.kind is Kind.UNKNOWN and is_tensor(other) and in_shape_of(call, where):
+                operands = (frame.operand(made, fresh), frame.operand(where, other))
+                frame.emit(Operation(node, frame.scope(), operator, "shaped", operands))
+
+
+def is_tensor(value: Value) -> bool:
+    """Whether it is one, of which nobody says that it was made on the host."""
+    return as_tensor(value).certain and not as_tensor(value).near.known
+
+
+def in_shape_of(made: ast.AST, node: ast.AST) -> bool:
+    """Whether a creation asks for the shape or the type of a tensor, or of what it is taken from."""
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        node = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+        node = node.value if isinstance(node, ast.Subscript) else node
+        if isinstance(node, ast.Call):
+            return False
+    name = names.dotted(node) if isinstance(node, ast.expr) else ""
+    return bool(name) and any(
+        isinstance(inner, ast.Attribute) and inner.attr in DESCRIPTIONS and names.dotted(inner.value) == name
+        for inner in nodes.walk(made)
+    )

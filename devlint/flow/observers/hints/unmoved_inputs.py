@@ -1,0 +1,187 @@
+"""What is placed in one way and not in another: a branch that does not move, an input that nobody moved.
+
+What is recorded here is worth a hint for those who ask, and no more: the tensor may be in the right place already.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devlint.device import Device, Role
+from devlint.flow.domain.state import State
+from devlint.flow.domain.values import Opaque, Tensor, Unknown, Value
+from devlint.flow.models.torch.moves import MOVERS, is_dtype
+from devlint.flow.syntax import names
+from devlint.sites.base import Operand, Step
+from devlint.sites.placement import Operation
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+    from devlint.flow.domain.values import Module
+
+_TOLD = ("device", "cuda", "gpu", ".to(")
+"""Words in the code that made something which say that it was put somewhere."""
+_LONGEST_CHAIN = 4
+_NO_TENSOR = frozenset({"number", "device", "module", "host"})
+
+
+def branches(frame: Frame, node: ast.If, then: State, other: State) -> None:
+    """The two sides of an ``if`` are about to be joined: one moves what it names, the other reads it off an object.
+
+    Where both are converted further down, that is the place to move both.
+    """
+    if frame.inlined or frame.machine.muted or then.dead or other.dead or not node.orelse:
+        return
+    first, second = _assigned(node.body), _assigned(node.orelse)
+    for name in first.keys() & second.keys():
+        for moved, left, state, rest in (
+            (first[name], second[name], then, other),
+            (second[name], first[name], other, then),
+        ):
+            value, beside = state.env.get(name), rest.env.get(name)
+            if not _chosen(value) or not _moves(moved) or not _read_off(left, beside) or not isinstance(value, Tensor):
+                continue
+            converted = _converted(frame, node, name)
+            if converted is not None:
+                stray = Operand(left, frame.machine.text(left))
+                gone = frame.operand(moved, value)
+                frame.emit(Operation(converted, frame.scope(), name, "half", (stray, gone)))
+
+
+def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
+    """What the statements of a branch last give each name."""
+    return {
+        target.id: statement.value
+        for statement in body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _chosen(value: Value | None) -> bool:
+    """Whether it is a tensor on a device that the code chose, which is not the CPU for sure."""
+    return isinstance(value, Tensor) and value.device.known and _is_choice(value.device)
+
+
+def _is_choice(place: Device) -> bool:
+    return place.accelerates() is not False and all(leaf.role in (Role.DEVICE, None) for leaf in place.leaves())
+
+
+def _moves(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MOVERS
+
+
+def _read_off(node: ast.expr, value: Value | None) -> bool:
+    """Whether it is an attribute of an object that this one holds, and nothing is known of it."""
+    if not isinstance(value, Opaque) or value.hint in _NO_TENSOR or value.near.known:
+        return False
+    path = names.dotted(node)
+    return path.count(".") > 1 and path.startswith("self.")
+
+
+def _converted(frame: Frame, branch: ast.If, name: str) -> ast.Call | None:
+    """The first conversion of what ``name`` stands for to another type of numbers, unless it is moved as well."""
+    found: list[ast.Call] = []
+    for node in frame.inside:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in MOVERS:
+            continue
+        if names.dotted(node.func.value) != name or node.lineno <= (branch.end_lineno or 0):
+            continue
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        if node.func.attr != "to" or not all(is_dtype(names.dotted(argument)) for argument in given):
+            return None
+        found.append(node)
+    return min(found, key=lambda call: call.lineno, default=None)
+
+
+def given(frame: Frame, call: Call, module: Module, place: Device) -> None:
+    """A model that the code put on a device gets what a stranger made, as it is; elsewhere its inputs are moved."""
+    machine = frame.machine
+    story = frame.story_of(module)
+    if machine.muted or frame.silent or not place.known or not _is_choice(place) or not story:
+        return
+    for node, value in call.given():
+        name = _root(node)
+        if name is None or not isinstance(value, (Opaque, Unknown)) or not _unplaced(value):
+            continue
+        origin = _origin(frame, name)
+        if origin is not None and _others_moved(frame, call.node):
+            steps = (Step(origin, f"`{name}` is made here, and nowhere put on a device"),)
+            stray = Operand(node, machine.text(node), story=steps)
+            model = Operand(call.node.func, machine.text(call.node.func), place, story=story)
+            frame.emit(Operation(call.node, frame.scope(), module.text, "unplaced", (stray, model)))
+
+
+def _unplaced(value: Opaque | Unknown) -> bool:
+    known = isinstance(value, Opaque) and (value.role is Role.INPUT or value.hint in _NO_TENSOR or value.near.known)
+    return not known and not (isinstance(value, Opaque) and value.managed)
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name that an attribute or an item is taken from."""
+    start = node
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) and node is not start else None
+
+
+def _origin(frame: Frame, name: str, depth: int = 0) -> ast.expr | None:
+    """The call of others which made what ``name`` stands for, where nothing in the file says where it is to be."""
+    machine = frame.machine
+    info = frame.info
+    if info is not None and any(parameter.arg == name for parameter in info.parameters):
+        return None
+    inside = info.own if info is not None and _stores(info.own, name) else machine.index.top
+    values = [node.value for node in inside if isinstance(node, ast.Assign) and _binds(node, name)]
+    if len(values) != 1 or len(_stores(inside, name)) != 1 or _is_put(_everywhere(frame), name):
+        return None
+    if any(word in ast.unparse(values[0]) for word in _TOLD):
+        return None
+    if isinstance(values[0], ast.Call):
+        path = names.dotted(values[0].func)
+        return values[0] if path.partition(".")[0] in machine.index.imports else None
+    inner = _root(values[0])
+    return _origin(frame, inner, depth + 1) if inner is not None and depth < _LONGEST_CHAIN else None
+
+
+def _binds(statement: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+
+
+def _stores(inside: list[ast.AST], name: str) -> list[ast.Name]:
+    return [
+        node for node in inside if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+    ]
+
+
+def _everywhere(frame: Frame) -> Iterator[ast.AST]:
+    yield from frame.machine.index.top
+    for info in frame.machine.index.functions.values():
+        yield from info.own
+
+
+def _is_put(inside: Iterator[ast.AST], name: str) -> bool:
+    """Whether something is moved as a whole, or gets new parts."""
+    return any(
+        isinstance(node, (ast.Attribute, ast.Subscript))
+        and (
+            (isinstance(node, ast.Attribute) and node.attr in MOVERS and names.dotted(node.value) == name)
+            or (isinstance(node.ctx, ast.Store) and _root(node) == name)
+        )
+        for node in inside
+    )
+
+
+def _others_moved(frame: Frame, call: ast.Call) -> bool:
+    """Whether another call of the same model, or of a method of it, moves what it is given."""
+    model = names.dotted(call.func).partition(".")[0]
+    return any(
+        isinstance(node, ast.Call)
+        and node is not call
+        and names.dotted(node.func).partition(".")[0] == model
+        and any(_moves(argument) for argument in node.args)
+        for node in _everywhere(frame)
+    )

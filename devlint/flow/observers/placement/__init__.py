@@ -1,0 +1,1 @@
+"""Observers of tensors and modules that stay behind where their module goes."""

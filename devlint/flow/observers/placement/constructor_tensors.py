@@ -1,0 +1,137 @@
+"""Tensors that a module is made with and keeps in plain attributes: they stay where whoever made it had them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.flow.catalog import torch_table
+from devlint.flow.program import overrides, type_hints
+from devlint.flow.syntax import names
+from devlint.sites.base import Operand, Scope, Step
+from devlint.sites.placement import Attribute
+
+if TYPE_CHECKING:
+    from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
+
+_BUILDS = frozenset({"__init__", "reset_parameters", "to", "cuda", "cpu", "_apply"})
+_MOVERS = frozenset({"to", "cuda", "cpu", "type_as", "size", "dim", "numel", "item", "tolist", "new_zeros", "new_ones"})
+"""Methods after which it is somewhere else, or no tensor any more."""
+_NO_TENSOR = frozenset({"shape", "device", "dtype", "ndim", "requires_grad"})
+
+
+def sites(index: Index) -> Iterator[Attribute]:
+    """A site for each attribute that holds an argument annotated as a tensor, and meets what a method is given."""
+    for info in index.classes.values():
+        init = info.methods.get("__init__")
+        given = _tensors(init) if init is not None else {}
+        if init is None or not given or not info.is_module:
+            continue
+        for name, value in _kept(init, given):
+            if overrides.takes_along(info, name) or name in info.stored or _registered(info, name):
+                continue
+            uses = tuple(_uses(info, name))
+            if uses:
+                scope = Scope(function="__init__", owner=info.name, module=True)
+                operand = Operand(value, value.id, device.UNKNOWN)
+                yield Attribute(value, scope, info.name, name, operand, uses, kind="given")
+
+
+def _tensors(init: FunctionInfo) -> dict[str, ast.arg]:
+    """The arguments that are annotated as tensors, and stay what they are."""
+    found = {parameter.arg: parameter for parameter in init.parameters if parameter.annotation is not None}
+    return {
+        name: parameter
+        for name, parameter in found.items()
+        if parameter.annotation is not None and type_hints.annotated(parameter.annotation) == "tensor"
+    }
+
+
+def _kept(init: FunctionInfo, given: dict[str, ast.arg]) -> Iterator[tuple[str, ast.Name]]:
+    bound = {node.id for node in init.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in init.of(ast.Assign):
+        if len(node.targets) == 1 and isinstance(node.value, ast.Name) and node.value.id in given.keys() - bound:
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
+                yield target.attr, node.value
+
+
+def _registered(info: ClassInfo, name: str) -> bool:
+    """Whether something registers a tensor under that name, or under one that is computed."""
+    for node in info.calls:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("register_buffer", "register_parameter"):
+            first = node.args[0] if node.args else None
+            if not isinstance(first, ast.Constant) or first.value == name:
+                return True
+    return False
+
+
+def _uses(info: ClassInfo, name: str) -> Iterator[Step]:
+    for method in info.methods.values():
+        if method.name in _BUILDS or "staticmethod" in method.decorators:
+            continue
+        arguments = {parameter.arg for parameter in method.parameters[1:]}
+        same = {f"self.{name}"} | _aliases(method, name, arguments)
+        for node in method.nodes:
+            parts = _operands(info, node)
+            held = [part for part in parts if _is_one_of(part, same)]
+            if held and any(_computes(part, arguments) for part in parts if part is not held[0]):
+                yield Step(held[0], "meets what the method is given here")
+
+
+def _aliases(method: FunctionInfo, name: str, arguments: set[str]) -> set[str]:
+    """The names of what is computed from the attribute alone; those that come from ``arguments`` are put there."""
+    named = [node.id for node in method.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    found = {f"self.{name}"}
+    for node in method.of(ast.Assign):
+        target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, ast.Name) or named.count(target.id) > 1:
+            continue
+        if _is_one_of(node.value, found):
+            found.add(target.id)
+        elif _computes(node.value, arguments):
+            arguments.add(target.id)
+    return found
+
+
+def _operands(info: ClassInfo, node: ast.AST) -> list[ast.expr]:
+    """The parts of an operation, or of a call of torch, that have to be in one place."""
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Call) and (node.args or node.keywords):
+        path = info.index.resolve(names.dotted(node.func))
+        if path.startswith("torch.") and torch_table.function(path) is not None:
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return [part for one in given for part in (one.elts if isinstance(one, (ast.List, ast.Tuple)) else (one,))]
+    return []
+
+
+def _is_one_of(node: ast.expr, same: set[str]) -> bool:
+    """Whether it is the attribute, or a tensor computed from it alone."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _MOVERS:
+            node = node.func.value
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            return names.dotted(node) in same
+
+
+def _computes(node: ast.expr, arguments: set[str]) -> bool:
+    """Whether an operand is one of the arguments, or a tensor that is computed from one of them."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _MOVERS:
+            node = node.func.value
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        elif isinstance(node, ast.BinOp):
+            return _computes(node.left, arguments) or _computes(node.right, arguments)
+        elif isinstance(node, ast.Attribute) and node.attr not in _NO_TENSOR:
+            node = node.value
+        else:
+            return False
+    return node.id in arguments

@@ -1,0 +1,176 @@
+"""Tensors handed to what reads the host's memory alone: arrays, plots, estimators, lengths of sequences."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Role
+from devlint.flow.catalog import torch_table
+from devlint.flow.domain.state import FED
+from devlint.flow.domain.values import Batches, Const, Opaque, Sequence, Stateful, Tensor, Unknown, Value, as_tensor
+from devlint.flow.syntax import device_tests
+from devlint.immutable import replace
+from devlint.sites.base import Operand, Step
+from devlint.sites.placement import HostRead
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+
+READERS = frozenset({"numpy", "__array__"})
+"""The methods by which a tensor becomes an array."""
+# What asks the tensor itself first, such as np.mean and np.shape, is no member.
+_NUMPY = frozenset(
+    """abs absolute add allclose angle append arccos arcsin arctan arctan2 argmax argmin argpartition argsort argwhere
+    around array array_equal array_split asanyarray asarray ascontiguousarray asfortranarray atleast_1d atleast_2d
+    atleast_3d average bincount broadcast_to cbrt ceil clip column_stack convolve copy corrcoef correlate cos cosh
+    count_nonzero cov cross cumprod cumsum deg2rad delete diag diagonal digitize divide dot dstack einsum equal exp
+    exp2 expand_dims expm1 flatnonzero fliplr flipud float16 float32 float64 floor floor_divide fmax fmin fmod full_like
+    gradient greater greater_equal histogram histogram2d hstack hypot inner insert int16 int32 int64 int8 interp
+    intersect1d isclose isfinite isin isinf isnan kron less less_equal log log10 log1p log2 logaddexp logical_and
+    logical_not logical_or logical_xor matmul maximum median meshgrid minimum mod multiply nan_to_num nanargmax
+    nanargmin nanmax nanmean nanmedian nanmin nanpercentile nanstd nansum nanvar negative not_equal ones_like outer pad
+    percentile polyfit polyval power ptp quantile rad2deg ravel reciprocal repeat reshape resize rint roll rot90 round
+    row_stack save savetxt savez savez_compressed searchsorted sign sin sinh sort split sqrt square stack subtract take
+    tan tanh tensordot tile trace transpose trapezoid trapz tril trim_zeros triu true_divide uint8 union1d unique
+    unravel_index vdot vstack where zeros_like
+    linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.inv linalg.lstsq linalg.norm linalg.pinv
+    linalg.qr linalg.solve linalg.svd fft.fft fft.fft2 fft.fftshift fft.ifft fft.ifft2 fft.irfft fft.rfft
+    random.choice testing.assert_allclose testing.assert_array_almost_equal testing.assert_array_equal
+    testing.assert_almost_equal""".split()
+)
+_NUMPY_OF_LISTS = frozenset(
+    """all amax amin any concat concatenate max mean min nonzero prod ndim shape size squeeze std sum var""".split()
+)
+_PLOTS = frozenset(
+    """bar barh boxplot contour contourf errorbar eventplot fill_between hexbin hist hist2d imsave imshow loglog
+    matshow pcolor pcolormesh pie plot quiver scatter semilogx semilogy spy stackplot stem step violinplot xlim
+    ylim""".split()
+)
+_FRAMES = frozenset({"DataFrame", "Series"})
+_ESTIMATES = frozenset(
+    """fit fit_predict fit_transform partial_fit predict predict_proba score transform decision_function""".split()
+)
+_SELECTIONS = frozenset({"train_test_split", "shuffle", "resample"})
+"""Functions of sklearn that return what they are given item by item: a tensor as a tensor, wherever it is."""
+ESTIMATOR = "sklearn."
+"""How the paths of estimators begin."""
+_Met = tuple[ast.AST, Value]
+
+
+def method(frame: Frame, call: Call, receiver: Value, name: str) -> None:
+    """``receiver.numpy()``."""
+    forced = call.argument(0, "force")
+    if name in READERS and (forced is None or (isinstance(forced, Const) and forced.value is False)) and not call.open:
+        node = call.node.func
+        if isinstance(node, ast.Attribute):
+            _note(frame, call, f"torch.Tensor.{name}", [(node.value, receiver)])
+            _for_one_kind(frame, call, node, receiver)
+
+
+def _for_one_kind(frame: Frame, call: Call, node: ast.Attribute, receiver: Value) -> None:
+    """A tensor is read that was copied to the host only from one kind of accelerator."""
+    if not isinstance(receiver, (Tensor, Opaque, Unknown)) or not any(
+        map(frame.machine.index.mentions, device_tests.WORDS)
+    ):
+        return
+    test = device_tests.for_one_kind(frame, node)
+    if test is not None and not frame.machine.muted:
+        operand = replace(
+            frame.operand(node.value, receiver), story=(Step(test, "others than these stay where they are"),)
+        )
+        frame.emit(HostRead(call.node, frame.scope(), f"torch.Tensor.{node.attr}", "one kind", (operand,)))
+
+
+def function(frame: Frame, call: Call, path: str) -> None:
+    """A call of another library, which may want arrays."""
+    root, _, name = path.partition(".")
+    single = several = False
+    if root == "numpy":
+        single, several = name in _NUMPY, name in _NUMPY or name in _NUMPY_OF_LISTS
+    elif root == "matplotlib":
+        single = several = name.rpartition(".")[2] in _PLOTS
+    elif root == "pandas":
+        single = name in _FRAMES
+    elif root == "sklearn":
+        single = several = name.rpartition(".")[2] not in _SELECTIONS
+    if single or several:
+        _arguments(frame, call, path, single, several)
+
+
+def estimate(frame: Frame, call: Call, receiver: Stateful, name: str) -> None:
+    """A method of an estimator."""
+    if name in _ESTIMATES and receiver.path.startswith(ESTIMATOR):
+        _arguments(frame, call, f"{receiver.path}.{name}", True, True)
+
+
+def lengths(frame: Frame, call: Call, path: str, entry: torch_table.Function) -> None:
+    """Arguments of a function of torch that have to be on the CPU."""
+    for name in entry.must_be_cpu:
+        position = entry.parameters.index(name)
+        node, value = call.argument_node(position, name), call.argument(position, name)
+        if node is not None and value is not None:
+            sequences = call.argument(0, entry.parameters[0])
+            beside = device.UNKNOWN if sequences is None else frame.state.settled(as_tensor(sequences).device)
+            _note(frame, call, path, [(node, value)], kind="lengths", beside=beside)
+
+
+def _arguments(frame: Frame, call: Call, path: str, single: bool, several: bool) -> None:
+    given = call.given()
+    alone = [(node, value) for node, value in given if single and not isinstance(value, Sequence)]
+    for node, value in given if several else ():
+        if isinstance(value, Sequence) and isinstance(node, (ast.List, ast.Tuple)) and value.items is not None:
+            alone += zip(node.elts, value.items, strict=False)
+        elif isinstance(value, Sequence):
+            _note(frame, call, path, [(node, value.item)], several=True)
+    _note(frame, call, path, [(node, value) for node, value in alone if _tensor(value)])
+
+
+def _tensor(value: Value) -> bool:
+    """Whether a value is a tensor where any object would do: what a network returns need not be one."""
+    return isinstance(value, (Tensor, Batches)) or (isinstance(value, Opaque) and value.hint == "tensor")
+
+
+def _note(
+    frame: Frame,
+    call: Call,
+    path: str,
+    met: Iterable[_Met],
+    several: bool = False,
+    kind: str = "array",
+    beside: Device = device.UNKNOWN,
+) -> None:
+    away = [(node, value) for node, value in met if _away(frame, value)]
+    if away:
+        operands = tuple(_operand(frame, node, value) for node, value in away)
+        computed = all(not isinstance(value, Opaque) or value.derived for _, value in away)
+        frame.emit(HostRead(call.node, frame.scope(), path, kind, operands, several, computed, beside))
+
+
+def _operand(frame: Frame, node: ast.AST, value: Value) -> Operand:
+    """The site's view of a tensor: what a module took as its input is where the module is."""
+    operand = frame.operand(node, value)
+    place = frame.state.heap.get((operand.device.symbol, FED))
+    return replace(operand, device=_elsewhere(place if isinstance(place, Device) else operand.device))
+
+
+def _elsewhere(place: Device) -> Device:
+    """A place that is known only where there is an accelerator, as it is there: without one nothing fails."""
+    return place if place.known else place.assume(device.AVAILABLE, True)
+
+
+def _away(frame: Frame, value: Value) -> bool:
+    """Whether a value may well be on an accelerator."""
+    if not isinstance(value, (Tensor, Batches, Opaque)) or frame.state.hosted or frame.machine.muted:
+        return False
+    if frame.machine.foreign:
+        return False
+    if isinstance(value, Opaque) and value.role is not Role.INPUT and not value.near.known:
+        return False
+    tensor = as_tensor(value)
+    place = _elsewhere(frame.state.settled(tensor.device))
+    if not place.known:
+        place = tensor.near
+    return place.known and place.accelerates() is not False

@@ -1,0 +1,231 @@
+"""Modules kept in plain lists, tuples and dicts of a module, which does not know of them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devlint.device import IMPLIED_CPU
+from devlint.flow.catalog import torch_table
+from devlint.flow.domain.state import CHILDREN, State
+from devlint.flow.domain.values import Mapping, Module, Opaque, Sequence, Value
+from devlint.flow.program.module_classes import is_empty
+from devlint.flow.syntax import names, nodes
+from devlint.immutable import immutable
+from devlint.sites.base import Operand, Scope
+from devlint.sites.placement import Attribute
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+    from devlint.flow.program.index import ClassInfo, FunctionInfo
+
+_OWN_WAYS = frozenset(
+    """parameters named_parameters children named_children modules named_modules state_dict _apply to cuda
+    __setattr__""".split()
+)
+"""Methods with which a class can take care of modules that it has not registered."""
+_REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
+_LOOKS = frozenset("len range enumerate zip reversed print isinstance id list tuple iter".split())
+"""Functions that register nothing that they are given."""
+_DEEPEST = 4
+_OF_MODULES = re.compile(
+    r"(?:typing\.)?(?:Optional\[)?(?:typing\.|abc\.)?(?P<container>[Ll]ist|[Tt]uple|[Dd]ict|Sequence|Iterable|Mapping)"
+    r"\[(?:str, )?(?P<item>[\w.]+)(?:, \.\.\.)?\]+(?: \| None)?"
+)
+"""An annotation of a parameter that takes several modules."""
+
+
+@immutable(frozen=True, slots=True)
+class _Kept:
+    owner: str
+    name: str
+    node: ast.expr
+    scope: Scope
+    container: str
+    modules: frozenset[int]
+
+
+class Submodules:
+    """The plain containers of a file's modules that hold modules; nobody asks for those of other files."""
+
+    def __init__(self, watching: bool = True) -> None:
+        self._watching = watching
+        self._known: dict[tuple[str, str], _Kept] = {}
+        self._empty: dict[tuple[str, str], _Kept] = {}
+
+    def declare(self, frame: Frame, name: str, value: Value, node: ast.AST) -> None:
+        """``__init__`` keeps a container under ``name``."""
+        if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not isinstance(node, ast.expr):
+            return
+        if not self._watching:
+            return
+        key = frame.owner.name, name
+        found = frozenset(_modules(value))
+        kept = _Kept(*key, node, frame.scope(), _container(value, node), found)
+        if found:
+            self._known.setdefault(key, kept)
+        elif (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys):
+            self._empty.setdefault(key, kept)
+
+    def given(self, frame: Frame, name: str, node: ast.AST) -> None:
+        """``__init__`` keeps what it was given under ``name``: a container, if the parameter is annotated as one."""
+        if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not self._watching:
+            return
+        for part in _taken(node):
+            value = frame.state.env.get(part.id)
+            parameter = value.node if isinstance(value, Opaque) else None
+            container = _annotated(frame.info, parameter) if isinstance(parameter, ast.arg) else ""
+            if (
+                container
+                and isinstance(node, ast.expr)
+                and not (_shared(frame.info, part) or _tested(frame.info, part.id))
+            ):
+                key = frame.owner.name, name
+                self._known.setdefault(key, _Kept(*key, node, frame.scope(), container, frozenset()))
+
+    def put(self, frame: Frame, target: ast.expr, value: Value, node: ast.AST | None) -> None:
+        """``__init__`` puts something into a list, or into a dict, of ``self``."""
+        name = names.dotted(target)
+        if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not name.startswith("self."):
+            return
+        key = frame.owner.name, name.removeprefix("self.")
+        kept = self._known.get(key) or self._empty.get(key)
+        found = frozenset(_modules(value))
+        if kept is None or not found or (isinstance(node, ast.Name) and _shared(frame.info, node)):
+            return
+        # on another path, a container that registers them may be there instead
+        if not isinstance(frame.evaluate(target), Module):
+            self._known[key] = _Kept(kept.owner, kept.name, kept.node, kept.scope, kept.container, kept.modules | found)
+
+    def settle(self, info: ClassInfo, self_oid: int, state: State) -> None:
+        """``__init__`` of a class is over: what is registered in some other way is nobody's concern."""
+        mine = [(key, kept) for key, kept in self._known.items() if key[0] == info.name]
+        if not mine:
+            return
+        held = [value for key, value in state.heap.items() if key[0] == self_oid and isinstance(value, Module)]
+        registered = set(_below(held, state))
+        cared_for = _cares(info)
+        for key, kept in mine:
+            if cared_for or kept.modules & registered or kept.name in _handed_on(info.index.tree):
+                del self._known[key]
+
+    def sites(self) -> Iterator[Attribute]:
+        """A site for each container whose modules nobody registers."""
+        for kept in self._known.values():
+            value = Operand(kept.node, f"self.{kept.name}", IMPLIED_CPU)
+            yield Attribute(
+                kept.node, kept.scope, kept.owner, kept.name, value, (), kind="module", container=kept.container
+            )
+
+
+def _taken(node: ast.AST) -> Iterator[ast.Name]:
+    """The names of what an expression may give as it is, or in another list."""
+    if isinstance(node, ast.Name):
+        yield node
+    elif isinstance(node, ast.IfExp):
+        yield from (*_taken(node.body), *_taken(node.orelse))
+    elif isinstance(node, ast.BoolOp):
+        yield from (name for part in node.values for name in _taken(part))
+    elif isinstance(node, ast.Call) and names.dotted(node.func) in ("list", "tuple", "dict") and len(node.args) == 1:
+        yield from _taken(node.args[0])
+
+
+def _tested(info: FunctionInfo, name: str) -> bool:
+    """Whether a function asks for the type of what is under a name, which may be a container that registers."""
+    tests = (call for call in info.calls if names.dotted(call.func) == "isinstance" and call.args)
+    return any(names.dotted(call.args[0]) == name for call in tests)
+
+
+def _annotated(info: FunctionInfo, parameter: ast.arg) -> str:
+    """The container of modules with parameters that a parameter is annotated as; empty where it is none."""
+    text = names.code(parameter.annotation).strip("'\"") if parameter.annotation is not None else ""
+    found = _OF_MODULES.fullmatch(text)
+    if found is None:
+        return ""
+    path = info.index.resolve(found["item"])
+    known, own = torch_table.module(path), info.index.classes.get(path)
+    layers = path == "torch.nn.Module" or (known is not None and known.has_params)
+    if not layers and (own is None or not own.is_module or own.has_state is False or is_empty(own)):
+        return ""
+    name = found["container"].lower()
+    return "dict" if name in ("dict", "mapping") else name if name in ("list", "tuple") else "container"
+
+
+def _container(value: Value, node: ast.expr) -> str:
+    if isinstance(value, Mapping):
+        return "dict"
+    if isinstance(node, ast.Tuple):
+        return "tuple"
+    return "list" if isinstance(node, (ast.List, ast.ListComp)) else "container"
+
+
+def _modules(value: Value, depth: int = 0) -> Iterator[int]:
+    """The identities of the modules with parameters in a container."""
+    if isinstance(value, Module):
+        if value.has_state and (value.cls is None or not (value.cls.has_state is False or is_empty(value.cls))):
+            yield value.oid
+    elif depth < _DEEPEST and isinstance(value, Sequence):
+        for item in value.items if value.items is not None else (value.item,):
+            yield from _modules(item, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, Mapping):
+        for item in (*(held for _, held in value.items), value.other):
+            yield from _modules(item, depth + 1)
+
+
+def _shared(info: FunctionInfo, name: ast.Name) -> bool:
+    """Whether a function gives what is under a name to somebody else, too, who may register it."""
+    for node in info.nodes:
+        given: list[ast.expr] = []
+        if isinstance(node, ast.Call):
+            looks = names.dotted(node.func) in _LOOKS
+            given = [] if looks else [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = [part.value if isinstance(part, ast.Starred) else part for part in given]
+        elif isinstance(node, ast.Assign):
+            given = [node.value]
+        elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(node.ctx, ast.Load):
+            given = node.elts
+        if any(part.id == name.id and part is not name for whole in given for part in _taken(whole)):
+            return True
+    return False
+
+
+def _below(modules: list[Module], state: State, depth: int = 0) -> Iterator[int]:
+    """The identities of modules and of what they were made of."""
+    for module in modules:
+        yield module.oid
+        children = state.heap.get((module.oid, CHILDREN))
+        if isinstance(children, tuple) and depth < _DEEPEST:
+            yield from _below(list(children), state, depth + 1)
+
+
+def _cares(info: ClassInfo) -> bool:
+    """Whether a class registers modules by name, or has ways of its own to reach them."""
+    if any(info.method(name) is not None for name in _OWN_WAYS):
+        return True
+    called = (names.dotted(node.func) for node in info.calls)
+    return any(name.rpartition(".")[2] in _REGISTERS for name in called) or any(map(_registers_for_another, info.calls))
+
+
+def _registers_for_another(call: ast.Call) -> bool:
+    """Whether a call gives another module than ``self`` a parameter or a buffer by name: those of modules in a list."""
+    method = call.func
+    return (
+        isinstance(method, ast.Attribute)
+        and method.attr in ("register_parameter", "register_buffer")
+        and not (isinstance(method.value, ast.Name) and method.value.id == "self")
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _handed_on(tree: ast.Module) -> frozenset[str]:
+    """The attributes that a file hands to calls which may register what they hold: `nn.Sequential(*self.layers)`."""
+    found: set[str] = set()
+    for node in nodes.walk(tree):
+        if isinstance(node, ast.Call) and names.dotted(node.func) not in _LOOKS:
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            plain = (part.value if isinstance(part, ast.Starred) else part for part in given)
+            found.update(part.attr for part in plain if isinstance(part, ast.Attribute))
+    return frozenset(found)

@@ -1,0 +1,1 @@
+"""Observers of code that names, chooses or compares devices."""

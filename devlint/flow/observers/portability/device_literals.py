@@ -1,0 +1,242 @@
+"""Literal accelerators: strings such as ``cuda:0`` where they decide about a placement."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Kind
+from devlint.flow.observers.portability import device_misuse
+from devlint.flow.program.type_hints import defaults_of, is_device_name
+from devlint.flow.syntax import names
+from devlint.sites.devices import Literal
+from devlint.syntax import says_none
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+    from devlint.flow.program.index import FunctionInfo
+
+_NO_LITERAL = frozenset(
+    {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}
+)
+AUTOCAST = "torch.amp.autocast"
+"""The canonical name of the context manager for mixed precision."""
+_ANSWERS = _NO_LITERAL | {AUTOCAST, "torch.get_autocast_dtype", "torch.is_autocast_enabled", "dict"}
+"""What may be asked for any type of device, or only holds it, and places nothing."""
+_MOVERS = frozenset({"to", "to_empty"})
+_PLACES = frozenset({"device", "map_location"})
+_CHOSEN = frozenset({"torch.device", "variable"})
+"""The roles of literals that say what a name stands for."""
+
+
+def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
+    """Sites for the literal accelerators among the keyword arguments."""
+    if not call.keywords or path in _NO_LITERAL:
+        return
+    for name in ("device", "map_location", "device_type"):
+        role = "autocast" if path == AUTOCAST else name
+        literal_keyword(frame, call, name, role)
+        if path and name in call.keywords:
+            device_misuse.note_argument(frame, call, call.keyword_nodes.get(name), call.keywords[name], role)
+    for node in call.keyword_nodes.values():
+        if isinstance(node, ast.Dict):
+            _options(frame, node)
+
+
+def _options(frame: Frame, node: ast.Dict) -> None:
+    """Sites for the literal accelerators among options that a call is given as a dict."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value in _PLACES:
+            literal(frame, value, str(key.value))
+
+
+def literal_keyword(frame: Frame, call: Call, name: str, role: str) -> None:
+    """A site for a keyword argument that is a literal accelerator."""
+    node = call.keyword_nodes.get(name)
+    if node is not None:
+        literal(frame, node, role)
+
+
+def literal(frame: Frame, node: ast.AST, role: str) -> str:
+    """A site for a string that names an accelerator; its text, empty where it does not."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        place = device.parse(node.value)
+        if place is not None and place.kind is Kind.ACCELERATOR:
+            if not frame.comparing and not _is_meant(frame, node):
+                revised = frame.state.hosted or _revised(frame, node) or _beside_cpu(frame, node)
+                said = "default" if role in _CHOSEN and _is_default(frame, node) else role
+                frame.emit(Literal(node, frame.scope(), node.value, said, revised))
+                if role != "parameter":
+                    frame.machine.choosing.number(frame, node, place.index, node.value)
+            return node.value
+    return ""
+
+
+def _is_meant(frame: Frame, node: ast.Constant) -> bool:
+    """Whether CUDA is asked for by what knows no other accelerator, or among the devices of a list."""
+    for outer in frame.inside:
+        if isinstance(outer, ast.Call):
+            given = [*outer.args, *(keyword.value for keyword in outer.keywords)]
+            if any(map(functools.partial(_makes, node), given)) and _needs_cuda(frame, outer):
+                return True
+        elif isinstance(outer, (ast.Tuple, ast.List, ast.Set)):
+            made = [_spoken(part) for part in outer.elts if isinstance(part, ast.Call)]
+            if node in made and any(map(_is_cpu, made)):
+                return True
+    return False
+
+
+def _makes(literal: ast.Constant, given: ast.expr) -> bool:
+    """Whether something is a literal, or the device that is made of it."""
+    return given is literal or _spoken(given) is literal
+
+
+def _spoken(made: ast.expr) -> ast.expr | None:
+    """What a device is made of, as far as that can be seen: the first argument of a call."""
+    return made.args[0] if isinstance(made, ast.Call) and made.args else None
+
+
+def _said(made: ast.expr) -> ast.expr | None:
+    """A device as it is written, or what one is made of."""
+    return made if isinstance(made, ast.Constant) else _spoken(made)
+
+
+def _is_cpu(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cpu"
+
+
+def _needs_cuda(frame: Frame, call: ast.Call) -> bool:
+    """Whether a function is one of ``torch.cuda``, or one that is told to use NCCL."""
+    path = frame.machine.index.resolve(names.dotted(call.func))
+    told = (keyword.value for keyword in call.keywords if keyword.arg == "backend")
+    return path.startswith("torch.cuda.") or any(
+        isinstance(part, ast.Constant) and part.value == "nccl" for part in told
+    )
+
+
+def default(frame: Frame, info: FunctionInfo, name: str, node: ast.expr, text: str) -> None:
+    """A site for the literal default of a parameter, if the function is seen to place something by it."""
+    if frame.machine.muted or not any(_places(frame, inner, name) for inner in info.nodes):
+        return
+    if not any(_falls_back(inner, name) for inner in info.nodes):
+        frame.emit(Literal(node, frame.scope(), text, "parameter"))
+
+
+def _falls_back(node: ast.AST, name: str) -> bool:
+    """Whether a function takes the CPU for a parameter where the accelerator is missing: it has asked."""
+    if isinstance(node, ast.If):
+        return _asks(node.test) and name in _given([*node.body, *_flat(node.orelse)], "cpu")
+    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.IfExp):
+        return False
+    return _asks(node.value.test) and name in _given([node], "cpu")
+
+
+def _places(frame: Frame, node: ast.AST, name: str) -> bool:
+    """Whether something is placed by a parameter here, or the parameter is kept, or handed on as a device."""
+    if isinstance(node, ast.Assign):
+        # what is only kept may be the choice of a backend, `cuda` or `naive`
+        return is_device_name(name) and _is(node.value, name) and isinstance(node.targets[0], ast.Attribute)
+    if not isinstance(node, ast.Call):
+        return False
+    path = frame.machine.index.resolve(names.dotted(node.func))
+    if path in _ANSWERS:
+        return False
+    mover = isinstance(node.func, ast.Attribute) and node.func.attr in _MOVERS
+    if (mover or path == "torch.device") and any(_is(argument, name) for argument in node.args):
+        return True
+    return any(keyword.arg in _PLACES and _is(keyword.value, name) for keyword in node.keywords)
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _revised(frame: Frame, node: ast.Constant) -> bool:
+    """Whether the function asks for CUDA further down, and decides there what is to become of what it was given."""
+    if frame.info is None or frame.machine.muted:
+        return False
+    later = (inner for inner in frame.info.nodes if isinstance(inner, ast.If) and inner.lineno > node.lineno)
+    return any(_asks(inner.test) and _says_cuda(inner.test) for inner in later)
+
+
+def _beside_cpu(frame: Frame, node: ast.Constant) -> bool:
+    """Whether the other side of a branch gives the CPU to what is given an accelerator here: somebody can choose."""
+    for branch in frame.inside:
+        if isinstance(branch, ast.IfExp):
+            sides = branch.body, branch.orelse
+            if any(_makes(node, side) for side in sides) and any(map(_is_cpu, map(_said, sides))):
+                return True
+        if not isinstance(branch, ast.If) or not branch.lineno <= node.lineno <= (branch.end_lineno or 0):
+            continue
+        for side, rest in ((branch.body, branch.orelse), (branch.orelse, branch.body)):
+            named = _given(side, node)
+            if named and any(_given([statement], "cpu") & named for statement in _flat(rest)):
+                return True
+    return False
+
+
+def _is_default(frame: Frame, node: ast.Constant) -> bool:
+    """Whether a parameter gets the literal where the caller has passed ``None``."""
+    if frame.info is None:
+        return False
+    parameters = {parameter.arg for parameter in frame.info.parameters}
+    optional = {name for name, value in defaults_of(frame.info.node.args).items() if says_none(value)}
+    return any(
+        _for_none(inner.test) in parameters & _given(inner.body, node)
+        if isinstance(inner, ast.If)
+        else _lacking(inner, node) in optional
+        for inner in frame.info.nodes
+    )
+
+
+def _lacking(expression: ast.AST, literal: ast.Constant) -> str:
+    """The name that a literal stands in for where that is nothing, as in `name or literal`; empty where it is none."""
+    asked, instead = None, None
+    if isinstance(expression, ast.BoolOp) and isinstance(expression.op, ast.Or) and len(expression.values) == 2:
+        asked, instead = expression.values
+    elif isinstance(expression, ast.IfExp):
+        asked, instead = expression.test, expression.orelse
+        if _for_none(asked):
+            return _for_none(asked) if _makes(literal, expression.body) else ""
+        if isinstance(asked, ast.Compare) and isinstance(asked.ops[0], ast.IsNot) and says_none(asked.comparators[0]):
+            asked = asked.left
+    named = isinstance(asked, ast.Name) and instead is not None and _makes(literal, instead)
+    return asked.id if named and isinstance(asked, ast.Name) else ""
+
+
+def _for_none(test: ast.expr) -> str:
+    """The name of which a test asks whether it is ``None``, empty where it asks anything else."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Is) or len(test.ops) != 1:
+        return ""
+    return test.left.id if says_none(test.comparators[0]) and isinstance(test.left, ast.Name) else ""
+
+
+def _flat(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a branch, and of those that follow it by `elif`."""
+    if len(body) == 1 and isinstance(body[0], ast.If):
+        return [*_flat(body[0].body), *_flat(body[0].orelse)]
+    return body
+
+
+def _given(body: list[ast.stmt], wanted: ast.Constant | str) -> set[str]:
+    """What the statements assign something to in which a literal is: this one, or any that says this."""
+    return {
+        names.dotted(target)
+        for statement in body
+        if isinstance(statement, ast.Assign)
+        for part in ast.walk(statement.value)
+        if part is wanted or (isinstance(part, ast.Constant) and part.value == wanted)
+        for target in statement.targets
+    }
+
+
+def _asks(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == "is_available" for node in ast.walk(test))
+
+
+def _says_cuda(test: ast.expr) -> bool:
+    """Whether a test compares something with CUDA."""
+    named = (node for node in ast.walk(test) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return any("cuda" in str(node.value) for node in named)

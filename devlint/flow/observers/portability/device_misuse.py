@@ -1,0 +1,231 @@
+"""Devices taken for what they are not: compared with what they never equal, and arguments that are no devices."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from devlint.device import Kind
+from devlint.flow.domain.values import (
+    Const,
+    DeviceValue,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Value,
+    is_none,
+    named_place,
+    placement,
+)
+from devlint.flow.syntax import names
+from devlint.sites.devices import DeviceArgument, DeviceTest
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+
+INDEX = "torch.Tensor.get_device"
+"""The path of what ``x.get_device()`` returns: the index of an accelerator, -1 on the CPU."""
+SCOPE = "torch.cuda.device"
+"""The path of a context manager that is often taken for a device."""
+_MODULES = frozenset({"torch.cuda", "torch.cpu", "torch.mps", "torch.xpu"})
+_TYPES = frozenset(
+    """cpu cuda ipu xpu mkldnn opengl opencl ideep ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone
+    npu mlu musa sdaa""".split()
+)
+"""What torch calls its devices, and what its best known extensions call theirs."""
+_NO_TYPES = frozenset({"gpu", "gpus", "rocm", "hip", "nvidia", "amd", "metal", "tpu"})
+"""What people call devices, and torch does not; ``hip`` is a name that nothing can be put on."""
+_LARGEST_INDEX = 127
+_TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
+_LOOSE_TEXT = re.compile(r"\s*([A-Za-z]+)[\s:,_-]*\d*\s*")
+_OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+def note_comparison(frame: Frame, node: ast.Compare, left: Value, rights: list[Value]) -> None:
+    """A comparison: a site if it is one of a device and says nothing about that."""
+    if len(rights) == 1:
+        _note_pair(frame, node, left, rights[0])
+    elif all(isinstance(operator, ast.Eq) for operator in node.ops):
+        _note_chain(frame, node, [left, *rights])
+
+
+def _note_chain(frame: Frame, node: ast.Compare, values: list[Value]) -> None:
+    """``a.device == b.device == "cuda"``: of things that equal each other, none is a device and none a string."""
+    parts = list(zip((node.left, *node.comparators), values, strict=True))
+    subject = next((part for part, value in parts if isinstance(value, DeviceValue) and value.is_object), None)
+    other = next((part for part, value in parts if _is_text(value)), None)
+    if subject is not None and other is not None:
+        _test(frame, node, subject, other, "==", "text")
+
+
+def _note_pair(frame: Frame, node: ast.Compare, left: Value, right: Value) -> None:
+    operator = _OPERATORS.get(type(node.ops[0]), "")
+    first, second = node.left, node.comparators[0]
+    if operator in ("in", "not in"):
+        if isinstance(left, DeviceValue) and left.is_object and _texts(right):
+            _test(frame, node, first, second, operator, "text")
+        elif isinstance(right, DeviceValue) and right.is_object and _is_text(left):
+            _test(frame, node, second, first, operator, "membership")
+        return
+    for subject, value, other_node, other in ((first, left, second, right), (second, right, first, left)):
+        if isinstance(value, DeviceValue) and value.is_object:
+            problem = _never(operator, value, other)
+            if problem:
+                _test(frame, node, subject, other_node, operator, problem)
+                return
+
+
+def _test(frame: Frame, node: ast.Compare, subject: ast.expr, other: ast.expr, operator: str, problem: str) -> None:
+    frame.emit(DeviceTest(node, frame.scope(), subject, other, operator, problem))
+
+
+def _never(operator: str, value: DeviceValue, other: Value) -> str:
+    """Why a device and something else never compare equal; empty where they may."""
+    if operator in ("is", "is not"):
+        return "identity" if _is_text(other) or (isinstance(other, DeviceValue) and other.is_object) else ""
+    if operator not in ("==", "!="):
+        return ""
+    if _is_text(other):
+        return "text"
+    bare = isinstance(other, DeviceValue) and other.origin == "made" and value.origin == "tensor"
+    if bare and isinstance(other, DeviceValue):
+        place = other.device
+        return "index" if place.kind is Kind.ACCELERATOR and place.index is None else ""
+    return ""
+
+
+def _is_text(value: Value | None) -> bool:
+    if isinstance(value, DeviceValue):
+        return value.origin == "text"
+    return isinstance(value, Const) and isinstance(value.value, str)
+
+
+def _texts(value: Value) -> bool:
+    return isinstance(value, Sequence) and bool(value.items) and all(map(_is_text, value.items or ()))
+
+
+# -- arguments --------------------------------------------------------------------------------------------------------
+
+
+def note_argument(frame: Frame, call: Call, node: ast.AST | None, value: Value | None, role: str) -> None:
+    """Something is passed where torch takes a device."""
+    if node is None or value is None or frame.machine.muted:
+        return
+    problem = _wrong(frame, value, role)
+    if problem:
+        _argument(frame, call, node, role, problem, value)
+
+
+def _argument(frame: Frame, call: Call, node: ast.AST, role: str, problem: str, value: Value | None = None) -> None:
+    text = str(value.value) if isinstance(value, Const) else value.path if isinstance(value, Named) else ""
+    frame.emit(DeviceArgument(node, frame.scope(), call.node, role, problem, text))
+
+
+def _wrong(frame: Frame, value: Value, role: str) -> str:
+    """Why something is no device; empty where it may be one."""
+    if isinstance(value, Const):
+        return _wrong_literal(frame, value.value, role)
+    if isinstance(value, Named) and value.path in _MODULES:
+        return "module"
+    if isinstance(value, Stateful):
+        return {INDEX: "index", SCOPE: "scope"}.get(value.path, "")
+    if role == "autocast" and isinstance(value, DeviceValue) and value.is_object:
+        return "object"
+    return ""
+
+
+def _wrong_literal(frame: Frame, value: object, role: str) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "number" if role == "map_location" else ""
+    if value is None:
+        return "none" if role == "torch.device" else ""
+    return wrong_text(value, frame.machine.renames) if isinstance(value, str) else ""
+
+
+def wrong_text(text: str, renamed: bool = False) -> str:
+    """Why a string names no device; empty where it does, or where an extension of torch may give it a meaning.
+
+    ``renamed`` says that the file gives a name of its own to a device.
+    """
+    match = _TEXT.fullmatch(text)
+    if match is not None and match[1] in _TYPES:
+        return "range" if match[2] and int(match[2]) > _LARGEST_INDEX else ""
+    loose = _LOOSE_TEXT.fullmatch(text)
+    if loose is None or loose[1].lower() not in _TYPES | _NO_TYPES:
+        return ""
+    return "" if renamed and match is not None else "name"
+
+
+def note_move(frame: Frame, call: Call, receiver: Value, name: str) -> None:
+    """A ``.to``, ``.cuda`` or ``.cpu`` of what is proven to be a tensor or a module."""
+    module = isinstance(receiver, Module)
+    if frame.machine.muted or not (module or (isinstance(receiver, Tensor) and receiver.certain)):
+        return
+    role = f".{name}"
+    if name == "cpu":
+        for strange in (*call.nodes, *call.keyword_nodes.values()):
+            _argument(frame, call, strange, role, "unknown")
+        return
+    first, node = call.argument(0, "device"), call.argument_node(0, "device")
+    flag = isinstance(first, Const) and isinstance(first.value, bool)
+    if name == "cuda" and module:
+        extra = node if flag else call.keyword_nodes.get("non_blocking")
+        if extra is not None:
+            _argument(frame, call, extra, role, "unknown")
+            return
+    if name == "cuda" and node is not None and _is_cpu(first):
+        _argument(frame, call, node, role, "cpu")
+    elif name != "to" or not flag:
+        note_argument(frame, call, node, first, role)
+    second = call.positional[1] if len(call.positional) > 1 and not call.starred else None
+    if name == "to" and isinstance(second, Const) and isinstance(second.value, bool) and _names_device(first):
+        _argument(frame, call, call.nodes[1], role, "second", second)
+
+
+def _names_device(value: Value | None) -> bool:
+    """Whether it is no tensor and no dtype, which ``.to`` takes in the same place."""
+    return isinstance(value, DeviceValue) or _is_text(value) or (isinstance(value, Opaque) and value.hint == "device")
+
+
+def _is_cpu(value: Value | None) -> bool:
+    place = None if value is None else placement(value)
+    return place is not None and place.kind is Kind.CPU
+
+
+def note_legacy(frame: Frame, call: Call) -> None:
+    """A constructor such as ``torch.FloatTensor(..., device=...)``, which makes tensors on the CPU only."""
+    value, node = call.keywords.get("device"), call.keyword_nodes.get("device")
+    if value is None or node is None or is_none(value):
+        return
+    place = named_place(value)
+    if place is not None and any(leaf.kind in (Kind.ACCELERATOR, Kind.SYMBOL) for leaf in place.leaves()):
+        _argument(frame, call, node, "device", "legacy", value)
+
+
+def note_place(frame: Frame, call: Call) -> None:
+    """A device among the values and sizes that a factory takes by position, which takes devices by name alone."""
+    # after a size in brackets nothing may follow, so that even a stranger's `.device` raises
+    sized = bool(call.nodes) and isinstance(call.nodes[0], (ast.Tuple, ast.List))
+    for position, (node, value) in enumerate(zip(call.nodes, call.positional, strict=False)):
+        told = sized and position and isinstance(node, ast.Attribute) and node.attr == "device"
+        if (isinstance(value, DeviceValue) and value.is_object) or (told and not _fills(call, position)):
+            _argument(frame, call, node, "device", "position", value)
+
+
+def _fills(call: Call, position: int) -> bool:
+    """Whether the argument is the number that ``full`` takes after the size."""
+    return position == 1 and names.dotted(call.node.func).rpartition(".")[2] in ("full", "new_full")
+
+
+def note_module_call(frame: Frame, call: Call, path: str) -> None:
+    """``torch.cuda("...")``: a call of a module."""
+    if path in _MODULES:
+        _argument(frame, call, call.node.func, path, "call")

@@ -1,0 +1,226 @@
+"""What a file chooses accelerators by: numbers, questions for CUDA, the current accelerator, variables."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from devlint.device import AVAILABLE, Kind, parse
+from devlint.flow.domain.values import Const, DeviceValue, Flag, Value, named_place
+from devlint.immutable import replace
+from devlint.sites.base import Site, Step
+from devlint.sites.devices import Alternative, Current, Numbered, Visible
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+    from devlint.flow.program.index import FunctionInfo
+
+VARIABLES = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
+"""The variables by which a process sees only some GPUs, read when the driver is first asked."""
+_SPAWNS = re.compile(
+    r"subprocess|Popen|multiprocessing|mp\.(?:spawn|Process)|\bspawn\(|os\.(?:system|exec|fork)|\bray\b"
+)
+_PRESENT = re.compile(r"(?!.*(?:^|[._:])(?:no|not|without|cpu)_).*(?:^|[._:])(?:gpus?|accelerators?)(?:$|[._])")
+"""How a condition that somebody made a function of says by its name that there is an accelerator."""
+_ENVIRONMENT = frozenset({"os.environ.setdefault", "os.putenv"})
+
+
+class Choosing:
+    """The choices of a file, until it has been read to its end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._numbered: list[Numbered] = []
+        self._selected: dict[ast.AST, Alternative] = {}
+        self._current: dict[ast.AST, tuple[FunctionInfo | None, Current] | None] = {}
+        self._asked: set[ast.AST] = set()
+        self._started: dict[FunctionInfo, list[bool]] = defaultdict(list)
+        self.touched: Step | None = None
+        """Where the top level first used CUDA."""
+
+    @cached_property
+    def spawns(self) -> bool:
+        """Whether the file starts other processes."""
+        return _SPAWNS.search(self._text) is not None
+
+    def sites(self) -> Iterator[Site]:
+        """The sites that can only be told at the end of a file."""
+        indexes = {site.index for site in self._numbered if not site.spelled.startswith("device_ids")}
+        for site in self._numbered:
+            yield replace(site, others=tuple(sorted(indexes - {site.index})))
+        yield from self._selected.values()
+        for node, found in self._current.items():
+            if found is not None and node not in self._asked and not self._is_behind_a_check(found[0]):
+                yield found[1]
+
+    def number(self, frame: Frame, node: ast.AST, index: object, spelled: str) -> None:
+        """A GPU is chosen by its number."""
+        if isinstance(index, int) and not isinstance(index, bool) and not (frame.machine.muted or frame.inlined):
+            self._numbered.append(Numbered(node, frame.scope(), index, spelled))
+
+    def select(self, frame: Frame, node: ast.IfExp, flag: Flag, first: Value, second: Value) -> None:
+        """One of two values is taken, the first where a condition holds."""
+        for arm in (node.body, node.orelse):
+            place = parse(arm.value) if isinstance(arm, ast.Constant) and isinstance(arm.value, str) else None
+            if place is not None and isinstance(arm, ast.Constant) and not frame.comparing:
+                self.number(frame, arm, place.index, str(arm.value))
+        # a switch beside the question is known to be on, and made to be turned off
+        switched = isinstance(node.test, ast.BoolOp)
+        if flag.key != AVAILABLE or switched or frame.machine.muted or frame.inlined:
+            return
+        there, otherwise = named_place(first), named_place(second)
+        if there is None or otherwise is None or otherwise.kind is not Kind.CPU:
+            return
+        if there.kind is Kind.ACCELERATOR and there.type == "cuda" and all(map(_is_string, (node.body, node.orelse))):
+            self._selected[node] = Alternative(node, frame.scope())
+
+    def wrap(self, call: Call) -> None:
+        """A device is made of what was selected."""
+        inner = call.nodes[0] if call.nodes else None
+        if isinstance(inner, ast.IfExp) and inner in self._selected and len(call.nodes) == 1:
+            self._selected[inner] = replace(self._selected[inner], whole=call.node)
+
+    # -- the current accelerator ---------------------------------------------------------------------------------------
+
+    def current(self, frame: Frame, call: Call) -> None:
+        """The current accelerator is asked for."""
+        if not _is_there(frame):
+            self._current.setdefault(call.node, None)
+
+    def use(self, frame: Frame, value: Value | None, node: ast.AST, read: bool = False) -> None:
+        """A device is used as if there was one."""
+        made = value.node if isinstance(value, DeviceValue) else None
+        if not isinstance(made, ast.Call) or made not in self._current or _is_there(frame) or frame.machine.muted:
+            return
+        asked = any(_is_true(given) for given in (*made.args, *(keyword.value for keyword in made.keywords)))
+        if asked and not read:
+            # nothing happens to `x.to(None)`, and nothing is there that should
+            return
+        if self._current[made] is None:
+            label = "`None` has no such attribute" if read else "used as a device here"
+            self._current[made] = frame.info, Current(made, frame.scope(), Step(node, label), read, asked)
+
+    def start(self, frame: Frame, info: FunctionInfo) -> None:
+        """The top level of the file names one of its functions, as it does to call it, or to have processes run it."""
+        if frame.info is None and not frame.machine.muted:
+            self._started[info].append(_is_there(frame))
+
+    def _is_behind_a_check(self, info: FunctionInfo | None) -> bool:
+        """Whether a function is named only at the top level, and only where an accelerator was found."""
+        started = self._started.get(info, ()) if info is not None else ()
+        if info is None or not started:
+            return False
+        return all(started) and len(re.findall(rf"\b{info.name}\b", self._text)) == 1 + len(started)
+
+    def ask(self, frame: Frame, node: ast.expr) -> None:
+        """It is asked whether something is true, or ``None``."""
+        if isinstance(node, ast.Compare) and isinstance(node.comparators[0], ast.Constant):
+            node = node.left
+        if isinstance(node, ast.NamedExpr):
+            node = node.value
+        if isinstance(node, ast.Call):
+            self._asked.add(node)
+        elif isinstance(node, ast.Name):
+            value = frame.lookup(node.id)
+            if isinstance(value, DeviceValue) and value.node is not None:
+                self._asked.add(value.node)
+
+
+def _is_there(frame: Frame) -> bool:
+    """Whether the code runs only where an accelerator was found, whichever it is."""
+    return frame.state.accelerated or any(
+        holds and key.endswith(")") and _PRESENT.match(key.partition("(")[0].partition("#")[0].lower())
+        for key, holds in frame.state.facts.items()
+    )
+
+
+def touch(frame: Frame, node: ast.AST) -> None:
+    """CUDA is used: from here on, the process keeps the GPUs that it sees."""
+    if frame.state.touched is None:
+        frame.state.touched = Step(node, "CUDA is used here")
+    main = any("__name__" in key for key in frame.state.facts)
+    if frame.info is None and frame.machine.choosing.touched is None and not main:
+        frame.machine.choosing.touched = frame.state.touched
+
+
+def set_item(frame: Frame, target: ast.Subscript, key: Value) -> None:
+    """``os.environ[key] = ...``."""
+    if isinstance(key, Const) and key.value in VARIABLES:
+        _set(frame, target, str(key.value))
+
+
+def set_by_call(frame: Frame, call: Call, path: str) -> None:
+    """``os.environ.setdefault(key, ...)`` and its like."""
+    key = call.argument(0, "key")
+    if path in _ENVIRONMENT and isinstance(key, Const) and key.value in VARIABLES:
+        _set(frame, call.node, str(key.value))
+
+
+def _set(frame: Frame, node: ast.Subscript | ast.Call, name: str) -> None:
+    machine = frame.machine
+    if _puts_back(frame.inside, name):
+        return
+    after = frame.state.touched or (machine.choosing.touched if frame.info is not None else None)
+    loads = (statement for statement in machine.tree.body if _loads_torch(statement))
+    imported = next((known for known in loads if frame.info is not None or known.lineno < node.lineno), None)
+    step = None if imported is None else Step(imported, "torch is imported here")
+    frame.emit(Visible(node, frame.scope(), name, after, step, machine.choosing.spawns))
+
+
+def _puts_back(inside: list[ast.AST], name: str) -> bool:
+    """Whether the function sets a variable to what it found there: in between, it is meant for others to read."""
+    assigned = [node for node in inside if isinstance(node, ast.Assign)]
+    found = {
+        target.id
+        for node in assigned
+        for target in node.targets
+        if isinstance(target, ast.Name) and _reads(node.value, name)
+    }
+    return any(
+        isinstance(node.value, ast.Name) and node.value.id in found and any(_reads(to, name) for to in node.targets)
+        for node in assigned
+    )
+
+
+def _reads(node: ast.expr, name: str) -> bool:
+    """Whether an expression is a variable of the environment: ``os.environ[name]``, ``os.getenv(name)``."""
+    key = node.slice if isinstance(node, ast.Subscript) else None
+    if isinstance(node, ast.Call) and node.args:
+        key = node.args[0]
+    return isinstance(key, ast.Constant) and key.value == name
+
+
+def _loads_torch(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Import):
+        return any(alias.name.partition(".")[0] == "torch" for alias in statement.names)
+    return isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "torch"
+
+
+def _is_string(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def numbered_call(frame: Frame, call: ast.Call, path: str) -> None:
+    """A GPU is chosen for all that follows, or for what stands in a block."""
+    if path in ("torch.cuda.set_device", "torch.cuda.device") and call.args and isinstance(call.args[0], ast.Constant):
+        frame.machine.choosing.number(frame, call, call.args[0].value, f"{path}(...)")
+
+
+_LAZY = frozenset(
+    f"torch.cuda.{name}"
+    for name in "manual_seed manual_seed_all is_initialized empty_cache seed seed_all device_count".split()
+)
+"""What waits until CUDA is used, does nothing before, or asks NVML, which the variables do not bind for good."""
+
+
+def touches(path: str) -> bool:
+    """Whether a call of a name of torch asks the driver for GPUs."""
+    return path.startswith("torch.cuda.") and path not in _LAZY and not path.startswith("torch.cuda.amp.")

@@ -1,0 +1,115 @@
+"""Devices that are chosen and given a name, and whether anybody reads that name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from devlint.flow.catalog import torch_table
+from devlint.flow.domain.values import DeviceValue
+from devlint.flow.syntax import names, nodes
+from devlint.immutable import immutable
+from devlint.sites.base import Scope, Step
+from devlint.sites.placement import UnusedDevice
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+    from devlint.flow.program.index import FunctionInfo, Index
+
+_PLACES = re.compile(
+    r"""\.(?:to|cuda|xpu|mps|hpu|npu|to_empty|type)\(|[(,]\s*device\s*=|device_map|set_default|set_device
+    |cuda\.\w*Tensor|DataParallel|FullyShardedDataParallel|fully_shard|\b(?:accelerate|lightning|pytorch_lightning|fastai
+    |ignite|catalyst|skorch|deepspeed|ray|tensorflow|jax|composer|poutyne|horovod)\b|Accelerator|\w*Trainer\(|Learner\(""",
+    re.VERBOSE,
+)
+"""What may place a model in some other way than by the name."""
+_COMMENT = re.compile(r"#.*")
+_DYNAMIC = frozenset({"locals", "globals", "vars", "exec", "eval", "setattr"})
+_SHOWS = frozenset({"print", "info", "debug", "warning", "log", "write", "print_log", "pprint", "rprint"})
+_LOADER = "torch.utils.data.DataLoader"
+
+
+@immutable(frozen=True, slots=True)
+class _Chosen:
+    name: str
+    target: ast.Name
+    info: FunctionInfo | None
+    scope: Scope
+    value: DeviceValue
+
+
+class Selections:
+    """The devices that a file chooses by name."""
+
+    def __init__(self, index: Index, text: str) -> None:
+        self._index = index
+        self._text = text
+        self._chosen: dict[tuple[FunctionInfo | None, str], _Chosen] = {}
+
+    def note(self, frame: Frame, target: ast.Name, value: DeviceValue) -> None:
+        """A name is bound to a device: in a function, or at the top level of the file, but not in a class."""
+        in_class = frame.info is None and frame.caller is not None
+        place = value.device
+        if frame.inlined or in_class or target.id.startswith("_") or not (place.switched or place.accelerates()):
+            return
+        self._chosen.setdefault((frame.info, target.id), _Chosen(target.id, target, frame.info, frame.scope(), value))
+
+    def sites(self) -> Iterator[UnusedDevice]:
+        """A site for each name that nobody reads, where something trains that nobody places."""
+        for chosen in self._chosen.values():
+            if self._placed:
+                return
+            inside = chosen.info.nodes if chosen.info else nodes.walk(self._index.tree)
+            works = self._works(chosen.info)
+            if works is None or _escapes(inside, chosen.name):
+                continue
+            reads = [node for node in inside if _reads(node, chosen.name)]
+            shown = {id(inner) for node in inside if _shows(node) for inner in nodes.walk(node)}
+            if all(id(node) in shown for node in reads):
+                step = Step(reads[0], "only shown here") if reads else None
+                yield UnusedDevice(chosen.target, chosen.scope, chosen.name, chosen.value.device, works, step)
+
+    @cached_property
+    def _placed(self) -> bool:
+        """Whether the file places anything in a way of its own."""
+        return _PLACES.search(_COMMENT.sub("", self._text)) is not None
+
+    def _works(self, info: FunctionInfo | None) -> Step | None:
+        """Where the code beside the choice trains a network, or loads batches for one."""
+        made = False
+        found: Step | None = None
+        for node in info.own if info else self._index.top:
+            if not isinstance(node, ast.Call):
+                continue
+            if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
+                return Step(node, "trained here")
+            path = self._index.resolve(names.dotted(node.func))
+            own = self._index.classes.get(path)
+            made = made or torch_table.module(path) is not None or (own is not None and own.is_module)
+            if path == _LOADER:
+                found = Step(node, "its batches come from here")
+        return found if made else None
+
+
+def _escapes(inside: list[ast.AST], name: str) -> bool:
+    """Whether a name may be read in ways that cannot be seen: by others, or by looking at all names."""
+    for node in inside:
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
+            return True
+        if isinstance(node, ast.Call) and names.dotted(node.func) in _DYNAMIC:
+            return True
+        if isinstance(node, ast.Assign) and any(names.dotted(target) == "__all__" for target in node.targets):
+            return True
+    return False
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+
+
+def _shows(node: ast.AST) -> bool:
+    """Whether a call only shows what it is given."""
+    return isinstance(node, ast.Call) and names.dotted(node.func).rpartition(".")[2] in _SHOWS

@@ -1,0 +1,131 @@
+"""What makes a class a module, and whether it has parameters or buffers."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import TYPE_CHECKING
+
+from devlint.flow.catalog import torch_table
+from devlint.flow.syntax import names
+
+if TYPE_CHECKING:
+    from devlint.flow.program.index import ClassInfo
+
+_MODULE_ROOTS = {
+    "pytorch_lightning.LightningModule",
+    "torch.nn.Module",
+    "transformers.PreTrainedModel",
+    "torchmetrics.Metric",
+    "torch_geometric.nn.MessagePassing",
+}
+
+
+_PLAIN_BASES = frozenset(
+    {"object", "ABC", "Generic", "Protocol", "Enum", "NamedTuple", "TestCase", "Dataset", "Exception"}
+)
+
+
+def is_plain(base: str) -> bool:
+    """Whether a base of that name has nothing to do with modules."""
+    return base.rpartition(".")[2] in _PLAIN_BASES
+
+
+def is_module_path(path: str) -> bool:
+    """Whether a class of that name is a module, as far as the name says so."""
+    return (
+        path in _MODULE_ROOTS
+        or path.endswith((".nn.Module", ".PreTrainedModel"))
+        or torch_table.module(path) is not None
+    )
+
+
+def registers(info: ClassInfo) -> bool:
+    """Whether a class with an unknown base calls what only a module has."""
+    for node in info.nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            registers = node.func.attr in ("register_buffer", "register_parameter")
+            if registers and names.dotted(node.func.value) == "self":
+                return True
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "forward" in info.methods:
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
+                path = info.index.resolve(names.dotted(node.value.func))
+                if path == "torch.nn.Parameter" or torch_table.module(path) is not None:
+                    return True
+    return False
+
+
+def has_state(info: ClassInfo) -> bool | None:
+    """Whether a class has parameters or buffers; ``None`` where that cannot be seen."""
+    answer: bool | None = False
+    for node in info.calls:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("register_buffer", "register_parameter"):
+            return True
+        path = info.index.resolve(names.dotted(node.func))
+        known = torch_table.module(path)
+        if path == "torch.nn.Parameter" or (known is not None and known.has_params):
+            return True
+        inner = info.index.classes.get(path)
+        if inner is not None and inner is not info and inner.is_module:
+            answer = None
+    strange = {root for root in info.roots() if root not in _MODULE_ROOTS}
+    return None if strange or any(parent.has_state is not False for parent in info.parents()) else answer
+
+
+_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
+_BUILTINS = frozenset(dir(builtins))
+_DEEPEST = 4
+
+
+def is_empty(info: ClassInfo, depth: int = 0) -> bool:
+    """Whether all that a class can hold is seen, and has neither parameters nor buffers: pooling, a chain of such."""
+    if depth == _DEEPEST or any(root not in _MODULE_ROOTS for root in info.roots()) or has_state(info) is True:
+        return False
+    inner: list[ClassInfo] = list(info.parents())
+    first = info.methods.get("__init__")
+    making = frozenset(first.calls) if first is not None else frozenset()
+    for node in info.calls:
+        made = _class_of(info, node)
+        if made is not None and made.is_module:
+            inner.append(made)
+        elif made is None and not _makes_nothing(info, node, node in making):
+            return False
+    return not _calls_what_it_is_given(info) and all(is_empty(other, depth + 1) for other in inner)
+
+
+def _class_of(info: ClassInfo, call: ast.Call) -> ClassInfo | None:
+    """The class of the project that is called, as far as its name says that it is one."""
+    spelled = names.dotted(call.func)
+    path = info.index.resolve(spelled)
+    known = info.index.classes.get(path)
+    return info.index.outside(spelled, path) if known is None and names.is_class(spelled) else known
+
+
+def _makes_nothing(info: ClassInfo, call: ast.Call, making: bool) -> bool:
+    """Whether a call surely makes no module, or one without parameters and buffers; ``making``: in ``__init__``."""
+    path = info.index.resolve(names.dotted(call.func))
+    known = torch_table.module(path)
+    if known is not None and known.buffer_arguments:
+        # a loss, which keeps nothing but weights
+        told = {keyword.arg for keyword in call.keywords}
+        return not call.args and None not in told and known.buffer_arguments.isdisjoint(told)
+    if known is not None:
+        return not (known.has_params or known.has_buffers or path.rpartition(".")[2] in _CONTAINERS)
+    if path.startswith(("torch.", "math.")) or path in _BUILTINS:
+        return True
+    # super().__init__(), and what the other methods ask of their inputs; a class begins with a capital
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else path.rpartition(".")[2]
+    return bool(name) and not name[:1].isupper() and not (making and path)
+
+
+def _calls_what_it_is_given(info: ClassInfo) -> bool:
+    """Whether an attribute that keeps an argument is called, or asked for something, as a module would be."""
+    kept = {
+        target.attr
+        for node in info.nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    }
+    return any(not kept.isdisjoint(names.dotted(call.func).split(".")) for call in info.calls)

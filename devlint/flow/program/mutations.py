@@ -1,0 +1,135 @@
+"""What the methods of a class do to ``self``: what they assign and move."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from devlint.flow.domain.values import Loader, Tensor, Value
+from devlint.flow.program.type_hints import defaults_of, is_device_name
+from devlint.flow.syntax import names, nodes
+from devlint.syntax import says_none
+
+if TYPE_CHECKING:
+    from devlint.flow.program.index import ClassInfo, FunctionInfo
+
+
+_PLACING = frozenset({"to", "cuda", "cpu", "type_as"})
+_MADE = re.compile(r"torch\.(?:tensor|ones|zeros|full|eye|arange|linspace|rand|randn|randint|randperm|empty)")
+_MOVES = frozenset({"to", "cuda", "xpu", "hpu", "npu", "mps", "to_empty"})
+
+
+def changed(methods: Iterable[FunctionInfo]) -> dict[str, str]:
+    """What methods other than ``__init__`` do to attributes: "assigned", "moved", or an item of it is ("filled")."""
+    found: dict[str, str] = {}
+    for method in methods:
+        if method.name == "__init__":
+            continue
+        moved = set(nodes.moved_in_place(method.of(ast.Assign)))
+        for written in method.of(ast.Subscript):
+            item = names.dotted(written.value) if isinstance(written.ctx, ast.Store) else ""
+            if item.startswith("self.") and item.count(".") == 1:
+                found.setdefault(item.partition(".")[2], "filled")
+        for node in method.attributes:
+            if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
+                found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
+            elif node.attr in ("to", "cuda", "cpu") and names.dotted(node.value).startswith("self."):
+                found.setdefault(names.dotted(node.value).split(".")[1], "moved")
+    return found
+
+
+def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:
+    """Whether an attribute is what ``__init__`` made it although a method assigns it, or an item of it."""
+    if change == "filled":
+        # a tensor takes the values of what is written into it, and stays where it is
+        return isinstance(held, Tensor) and held.certain
+    if isinstance(held, Loader):
+        return _constructed(info, attribute)
+    # nothing but another parameter can take the place of one
+    return info.is_module and isinstance(held, Tensor) and held.buffer and held.grad == "parameter"
+
+
+@functools.lru_cache(maxsize=1)
+def is_set_up_elsewhere(info: ClassInfo) -> bool:
+    """Whether the methods ask for a device that the class gives to no object: then somebody else does, and more."""
+    lineage = (info, *info.ancestors())
+    used = [node for known in lineage for method in known.methods.values() for node in method.attributes]
+    own = [node for node in used if isinstance(node.value, ast.Name) and node.value.id == "self"]
+    given = {node.attr for node in own if not isinstance(node.ctx, ast.Load)}
+    given.update(name for known in lineage for name in (*known.methods, *_of_the_class(known)))
+    return any(is_device_name(node.attr) and node.attr not in given for node in own)
+
+
+def _of_the_class(info: ClassInfo) -> list[str]:
+    """The names that the body of a class binds."""
+    bound: list[ast.expr] = []
+    for statement in info.node.body:
+        if isinstance(statement, ast.Assign):
+            bound += statement.targets
+        elif isinstance(statement, ast.AnnAssign):
+            bound.append(statement.target)
+    return [target.id for target in bound if isinstance(target, ast.Name)]
+
+
+def _constructed(info: ClassInfo, attribute: str) -> bool:
+    """Whether nothing but the constructor, and methods that only it calls, assigns an attribute of ``self``."""
+    return all(
+        method.initialises
+        for method in info.methods.values()
+        for node in method.attributes
+        if node.attr == attribute and not isinstance(node.ctx, ast.Load)
+    )
+
+
+def places(methods: Iterable[FunctionInfo]) -> bool:
+    """Whether a method moves a part for good, or the constructor one, or makes it where nobody has to pass."""
+    for method in methods:
+        if any(names.dotted(target).startswith("self.") for target in nodes.moved_in_place(method.of(ast.Assign))):
+            return True
+        defaults = defaults_of(method.node.args)
+        given = {parameter.arg for parameter in method.parameters if _is_left_out(defaults.get(parameter.arg))}
+        if not method.initialises:
+            continue
+        if any(isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES for node in method.calls):
+            return True
+        if any(node.arg == "device" and not _is_passed(node.value, given) for node in method.of(ast.keyword)):
+            return True
+    return False
+
+
+def moves_inputs(info: ClassInfo) -> bool:
+    """Whether ``forward`` places what it is given, or may do so: it moves more than tensors made by itself."""
+    forward = info.method("forward")
+    if forward is None:
+        return True
+    moved = [node.value for node in forward.attributes if node.attr in _PLACING]
+    return not all(_is_made(node) or _is_made(_kept(info, node)) for node in moved)
+
+
+def _kept(info: ClassInfo, node: ast.expr) -> ast.expr | None:
+    """What the constructor has put into an attribute of ``self`` that no other method assigns."""
+    name = names.dotted(node).removeprefix("self.")
+    constructor = info.methods.get("__init__")
+    if constructor is None or "." in name or not isinstance(node, ast.Attribute) or name in info.stored:
+        return None
+    for part in constructor.nodes:
+        if isinstance(part, ast.Assign) and [names.dotted(target) for target in part.targets] == [f"self.{name}"]:
+            return part.value
+    return None
+
+
+def _is_made(node: ast.expr | None) -> bool:
+    """Whether a call of torch makes a tensor of nothing."""
+    return isinstance(node, ast.Call) and bool(_MADE.fullmatch(names.dotted(node.func)))
+
+
+def _is_passed(node: ast.expr, given: set[str]) -> bool:
+    """Whether a device is what the caller passes, or none."""
+    return (isinstance(node, ast.Name) and node.id in given) or says_none(node)
+
+
+def _is_left_out(default: ast.expr | None) -> bool:
+    return default is None or says_none(default)

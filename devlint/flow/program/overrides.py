@@ -1,0 +1,95 @@
+"""Moves that a module overrides: a module that contains it moves it without calling them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devlint.flow.syntax import names
+from devlint.sites.base import Scope, Step
+from devlint.sites.devices import Override
+
+if TYPE_CHECKING:
+    from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
+
+_MOVES = frozenset({"to", "cuda", "cpu"})
+_WHOLE = _MOVES | {"_apply", "half", "float", "double", "bfloat16", "type", "xpu", "to_empty"}
+"""What moves or converts the module as a whole, and so reaches what it contains."""
+
+
+def sites(index: Index) -> Iterator[Override]:
+    """A site for each move that a module overrides, and in which it does more than its base."""
+    for info in index.classes.values():
+        if _MOVES.isdisjoint(info.methods) or not info.is_module or info.method("_apply") is not None:
+            continue
+        for name in _MOVES.intersection(info.methods):
+            method = info.methods[name]
+            moves = _inherited(method)
+            besides = _besides(info, method)
+            if moves is not None and besides is not None:
+                scope = Scope(function=name, owner=info.name, module=True)
+                yield Override(moves, scope, name, Step(besides, "nothing else calls this"))
+
+
+def _inherited(method: FunctionInfo) -> ast.Call | None:
+    """The call of what the base does."""
+    for node in method.own:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method.name:
+            inner = node.func.value
+            if isinstance(inner, ast.Call) and names.dotted(inner.func) == "super":
+                return node
+    return None
+
+
+def _besides(info: ClassInfo, method: FunctionInfo) -> ast.AST | None:
+    """What the method itself changes in the module, as the arguments of the move say."""
+    given = _given(method)
+    for node in method.own:
+        if (
+            isinstance(node, ast.Assign)
+            and any(_is_own(target) for target in node.targets)
+            and _reads(node.value, given)
+        ):
+            return node
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr in _WHOLE:
+            continue
+        own = names.dotted(node.func.value) == "self" and info.method(node.func.attr) is not None
+        if own and any(_reads(argument, given) for argument in node.args):
+            return node
+    return None
+
+
+def _given(method: FunctionInfo) -> set[str]:
+    """The names of the arguments, and of what is computed from them."""
+    arguments = method.node.args
+    found = {parameter.arg for parameter in method.parameters[1:]}
+    found |= {rest.arg for rest in (arguments.vararg, arguments.kwarg) if rest is not None}
+    for statement in method.node.body:
+        if isinstance(statement, ast.Assign) and _reads(statement.value, found):
+            found |= {
+                node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)
+            }
+    return found - {"self"}
+
+
+def _is_own(target: ast.AST) -> bool:
+    return isinstance(target, ast.Attribute) and names.dotted(target.value) == "self"
+
+
+def _reads(node: ast.AST, given: set[str]) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id in given for inner in ast.walk(node))
+
+
+def takes_along(info: ClassInfo, attribute: str) -> bool:
+    """Whether a class has a move of its own that assigns an attribute, or any, by names that are not in the text."""
+    own = (info.method(name) for name in (*_MOVES, "_apply"))
+    return any(_assigns(node, attribute) for method in own if method is not None for node in method.own)
+
+
+def _assigns(node: ast.AST, attribute: str) -> bool:
+    if isinstance(node, ast.Attribute) and node.attr == attribute:
+        return isinstance(node.ctx, ast.Store)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Store) and names.dotted(node.value).endswith("__dict__")
+    return isinstance(node, ast.Call) and names.dotted(node.func) in ("setattr", "self.__setattr__")

@@ -1,0 +1,309 @@
+"""Evidence: what a function's own text shows of its names, by annotation or by use."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devlint.flow.catalog import torch_table
+from devlint.flow.syntax import names
+from devlint.syntax import says_none, walk
+
+if TYPE_CHECKING:
+    from devlint.flow.program.index import FunctionInfo
+
+TENSOR_ONLY = frozenset(
+    """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty
+    masked_fill masked_fill_ masked_select detach is_cuda permute contiguous numel softmax log_softmax sigmoid bmm
+    unbind flatten type_as is_floating_point index_select scatter_ scatter_add_ gather chunk argmax topk cumsum
+    repeat_interleave unfold sqrt exp long mT nonzero bool int short byte clamp reshape transpose""".split()
+)
+"""Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
+_JOINING = frozenset(
+    f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "hstack", "vstack", "dstack")
+)
+"""Functions that take several tensors at once, and not one."""
+NUMBERS_TOO = frozenset(
+    """add div divide float_power floor_divide mul multiply pow remainder sub subtract true_divide xlog1py xlogy zeta
+    bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift""".split()
+)
+"""Functions of torch whose ``input`` may be a number as well; that of all others is a tensor."""
+_NUMBERS = frozenset({"int", "float", "bool", "str"})
+_NUMBERS_ANNOTATION = re.compile(
+    r"^(?:typing\.)?(?:Optional|Union|[Tt]uple|[Ll]ist|Sequence)?\[?"
+    r"(?:int|float|bool|None|\.\.\.|[Tt]uple|[Ll]ist|[\[\],| ])+$"
+)
+_TENSOR_ANNOTATION = re.compile(
+    r"(?:^|[\s\[|.])(?:Tensor|Variable|FloatTensor|LongTensor|BoolTensor|IntTensor)(?:$|[\s\]|])"
+)
+_DATA_ANNOTATION = re.compile(r"\bndarray\b|\b[Ll]ist\[(?:int|float)\]")
+_TENSORS_ANNOTATION = re.compile(
+    r"^(?:typing\.)?(?:[Ll]ist|[Tt]uple|Sequence|Iterable|Iterator)\[(?:torch\.)?Tensor(?:, \.\.\.)?\]$"
+)
+_OTHER_ANNOTATION = re.compile(r"ndarray|List|list|Dict|dict|Tuple|tuple|Union|Sequence|Iterable|Callable")
+_CONTAINER = re.compile(r"(?:[\w.]*Optional\[)?(?:\w+\.)*(?:[Ll]ist|[Dd]ict|[Tt]uple|Sequence|Iterable|Mapping)\b")
+_FOREIGN_ANNOTATION = re.compile(r"(?:typing\.)?(?:Optional\[)?(?:tf|tensorflow|jnp|jax|paddle|mx)\.[\w.]+\]?")
+_DEVICE_NAME = re.compile(
+    r"(?:^|_)(?:device|dev|devices?_?id|gpu_id|local_rank|rank)(?:_|$|\d)|(?:^|_)device", re.IGNORECASE
+)
+
+
+@functools.lru_cache(maxsize=8192)
+def is_device_name(name: str) -> bool:
+    """Whether a name says that it holds a device, or an index of one."""
+    return _DEVICE_NAME.search(name) is not None
+
+
+def sent_later(info: FunctionInfo, name: str, row: int) -> bool:
+    """Whether a name is moved to a device below a row, and not before: ``x = x.cuda()``."""
+    found = [
+        statement.lineno
+        for statement in info.of(ast.Assign)
+        if isinstance(statement, ast.Assign)
+        if any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
+        if _is_sent(statement.value, name)
+    ]
+    return bool(found) and min(found) > row
+
+
+def _is_sent(made: ast.expr, name: str) -> bool:
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+        return False
+    if not isinstance(made.func.value, ast.Name) or made.func.value.id != name:
+        return False
+    given = [*made.args[:1], *(keyword.value for keyword in made.keywords if keyword.arg == "device")]
+    said = names.code(given[0]).strip("'\"") if given else ""
+    return made.func.attr == "cuda" or (made.func.attr == "to" and ("cuda" in said or is_device_name(said)))
+
+
+def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
+    """What each name of a function shows itself to be: "tensor", "tensors", "number", "device", "module" or "host".
+
+    ``forward`` says that the function is the forward of a module, whose first argument is a tensor unless it is used as
+    something else.
+    """
+    arguments = info.node.args
+    others = {*_required_otherwise(info), *_put_together(info)}
+    found = {name: "tensor" for name in (*_shown_tensors(info), *_inputs(info)) if name not in others}
+    found.update(dict.fromkeys(_on_the_host(info.calls), "host"))
+    if forward and len(arguments.args) > 1:
+        first = arguments.args[1]
+        said = _container_said(first)
+        open_ = first.arg not in found and (not said or "Tensor" in said) and not is_device_name(first.arg)
+        open_ = open_ and not _has_value(arguments, first.arg) and _is_read(info, first.arg)
+        if open_ and not _is_container(info.nodes, first.arg):
+            # of a batch of unknown size nobody names the samples
+            found[first.arg] = "tensors" if said or _is_unpacked(info, first.arg) else "tensor"
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        hint = _annotated(argument)
+        if hint:
+            found[argument.arg] = hint
+    return found
+
+
+def _annotated(argument: ast.arg) -> str:
+    return "" if argument.annotation is None else annotated(argument.annotation)
+
+
+def annotated(annotation: ast.expr) -> str:
+    """What an annotation says, in the words of :func:`hints`."""
+    return _annotated_as(names.code(annotation).strip("'\""))
+
+
+@functools.lru_cache(maxsize=4096)
+def _annotated_as(text: str) -> str:
+    if text in _NUMBERS or _NUMBERS_ANNOTATION.search(text):
+        return "number"
+    if "torch.device" in text or text == "device":
+        return "device"
+    if text in ("nn.Module", "torch.nn.Module", "Module"):
+        return "module"
+    data = _DATA_ANNOTATION.search(text) and "Tensor" not in text and "Any" not in text
+    if data or _FOREIGN_ANNOTATION.fullmatch(text):
+        return "host"
+    if _TENSORS_ANNOTATION.search(text):
+        return "tensors"
+    if _TENSOR_ANNOTATION.search(text) and not _OTHER_ANNOTATION.search(text):
+        return "tensor"
+    return ""
+
+
+def _container_said(argument: ast.arg) -> str:
+    """The annotation, if it begins with something that holds others."""
+    text = "" if argument.annotation is None else names.code(argument.annotation)
+    return text if _CONTAINER.match(text) else ""
+
+
+def may_be_none(annotation: ast.expr) -> bool:
+    """Whether an annotation allows ``None``."""
+    return any(word in ast.unparse(annotation) for word in ("Optional", "None"))
+
+
+def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """The default of each parameter that has one."""
+    parameters = [*arguments.posonlyargs, *arguments.args]
+    found: dict[str, ast.expr] = {}
+    if arguments.defaults:
+        found = {p.arg: d for p, d in zip(parameters[-len(arguments.defaults) :], arguments.defaults, strict=True)}
+    found.update({p.arg: d for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None})
+    return found
+
+
+def _has_value(arguments: ast.arguments, name: str) -> bool:
+    """Whether a parameter has a default that is something."""
+    default = defaults_of(arguments).get(name)
+    return default is not None and not says_none(default)
+
+
+def is_numbers(node: ast.expr | None) -> bool:
+    """Whether a default is a tuple or list of numbers."""
+    items = node.elts if isinstance(node, (ast.Tuple, ast.List)) else ()
+    return bool(items) and all(
+        isinstance(item, ast.Constant) and isinstance(item.value, (int, float)) for item in items
+    )
+
+
+def _shown_tensors(info: FunctionInfo) -> Iterator[str]:
+    """The names that a function shows to be tensors: by a method, by their shape, by slices in several dimensions."""
+    for node in info.attributes:
+        read = node.attr in ("shape", "is_cuda", "mT") and isinstance(node.ctx, ast.Load)
+        if read and isinstance(node.value, ast.Name):
+            yield node.value.id
+    for method in (call.func for call in info.calls):
+        proves = isinstance(method, ast.Attribute) and (method.attr in TENSOR_ONLY or method.attr in ("size", "dim"))
+        if proves and isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name):
+            yield method.value.id
+    for item in info.of(ast.Subscript):
+        if isinstance(item.value, ast.Name) and isinstance(item.slice, ast.Tuple) and _is_sliced(item.slice):
+            yield item.value.id
+
+
+def _inputs(info: FunctionInfo) -> Iterator[str]:
+    """The arguments that a function of torch takes as they come, and which therefore are tensors."""
+    taken = [(call, call.args[0]) for call in info.calls if call.args and isinstance(call.func, ast.Attribute)]
+    given = {parameter.arg for parameter in info.parameters}
+    calls = [(call, first.id) for call, first in taken if isinstance(first, ast.Name) and first.id in given]
+    for call, name in calls:
+        path = info.index.resolve(names.dotted(call.func))
+        entry = torch_table.function(path) if path.startswith("torch.") else None
+        if entry is not None and entry.parameters[:1] == ("input",) and path.rpartition(".")[2] not in NUMBERS_TOO:
+            given.discard(name)
+            if not any(_becomes_another(node, name, call) for node in info.nodes):
+                yield name
+
+
+def _becomes_another(node: ast.AST, name: str, call: ast.Call) -> bool:
+    """Whether a name is bound anew before a call, or tested for what it is."""
+    if isinstance(node, ast.Name):
+        return node.id == name and not isinstance(node.ctx, ast.Load) and node.lineno <= call.lineno
+    if not isinstance(node, ast.Call) or not node.args or not _is_name(node.args[0], name):
+        return False
+    return names.dotted(node.func).rpartition(".")[2] in ("isinstance", "is_tensor")
+
+
+def _required_otherwise(info: FunctionInfo) -> Iterator[str]:
+    """The names that have to be of another class than a tensor's for the function to go on."""
+    tests = {
+        call: call.args[0].id
+        for call in info.calls
+        if isinstance(call.func, ast.Name) and call.func.id == "isinstance" and len(call.args) == 2
+        if isinstance(call.args[0], ast.Name) and "Tensor" not in names.code(call.args[1])
+    }
+    for node in info.nodes if tests else ():
+        required: ast.expr | None = node.test if isinstance(node, ast.Assert) else None
+        if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Raise)):
+            denied = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+            required = node.test.operand if denied and isinstance(node.test, ast.UnaryOp) else None
+        if isinstance(required, ast.Call) and required in tests:
+            yield tests[required]
+
+
+def _put_together(info: FunctionInfo) -> Iterator[str]:
+    """The names of several tensors, which stand for one from where the function has put these together."""
+    joins = {id(call): call.args[0] for call in info.calls if names.dotted(call.func) in _JOINING and call.args}
+    if not joins:
+        return
+    first: dict[str, ast.Assign] = {}
+    for statement in info.of(ast.Assign):
+        for target in statement.targets:
+            for part in walk(target):
+                if isinstance(part, ast.Name) and statement.lineno <= first.get(part.id, statement).lineno:
+                    first[part.id] = statement
+    for name, statement in first.items():
+        # under a condition, it may also come as one
+        if statement in info.node.body and any(
+            _is_name(joins[id(part)], name) for part in walk(statement.value) if id(part) in joins
+        ):
+            yield name
+
+
+def _is_sliced(parts: ast.Tuple) -> bool:
+    return any(isinstance(part, ast.Slice) or _is_rest(part) for part in parts.elts)
+
+
+def _is_rest(part: ast.expr) -> bool:
+    return isinstance(part, ast.Constant) and part.value is ...
+
+
+def _on_the_host(calls: list[ast.Call]) -> Iterator[str]:
+    """The names that go into NumPy as they are, which no tensor on an accelerator can."""
+    for node in calls:
+        if not isinstance(node.func, ast.Attribute):
+            continue
+        if node.func.attr == "numpy" and isinstance(node.func.value, ast.Name) and not node.keywords:
+            yield node.func.value.id
+        elif names.dotted(node.func).startswith(("np.", "numpy.")):
+            yield from (argument.id for argument in node.args if isinstance(argument, ast.Name))
+
+
+def _is_container(inside: list[ast.AST], name: str) -> bool:
+    """Whether a name is used as something that holds tensors rather than as one."""
+    shown = (_shows_container(node, name) for node in inside)
+    return next((answer for answer in shown if answer is not None), False)
+
+
+def _is_read(info: FunctionInfo, name: str) -> bool:
+    """Whether a function reads a name at all: of one that it ignores it shows nothing."""
+    return any(_is_name(node, name) and isinstance(getattr(node, "ctx", None), ast.Load) for node in info.nodes)
+
+
+def _shows_container(node: ast.AST, name: str) -> bool | None:
+    """Whether a node shows that a name holds tensors, or a word, or is one; ``None`` where it shows neither."""
+    if isinstance(node, ast.Compare):
+        return True if _is_name(node.left, name) and _is_words(node.comparators[0]) else None
+    if isinstance(node, ast.Attribute):
+        strange = torch_table.method(node.attr) is None and node.attr not in ("shape", "device", "dtype")
+        return True if strange and _is_name(node.value, name) else None
+    if isinstance(node, ast.Subscript):
+        by_key = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+        return True if by_key and _is_name(node.value, name) else None
+    if isinstance(node, ast.comprehension):
+        return True if _is_name(node.iter, name) else None
+    if isinstance(node, ast.Call) and _is_name(node.func, "isinstance") and len(node.args) == 2:
+        tested = node.args[0]
+        if isinstance(tested, ast.Subscript) and _is_name(tested.value, name):
+            return True
+        return not _tests_tensor(node.args[1]) if _is_name(tested, name) else None
+    return None
+
+
+def _is_words(node: ast.expr) -> bool:
+    """Whether something can only be compared with a string: it is one, or several."""
+    items = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
+    return bool(items) and all(isinstance(item, ast.Constant) and isinstance(item.value, str) for item in items)
+
+
+def _is_unpacked(info: FunctionInfo, name: str) -> bool:
+    statements = (node for node in info.of(ast.Assign) if isinstance(node.targets[0], (ast.Tuple, ast.List)))
+    return any(_is_name(node.value, name) for node in statements)
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _tests_tensor(node: ast.expr) -> bool:
+    return bool(_TENSOR_ANNOTATION.search(ast.unparse(node)))

@@ -1,0 +1,1 @@
+"""Abstract syntax: what the text of a file says by itself, without a value of anything."""

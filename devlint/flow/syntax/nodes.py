@@ -1,0 +1,122 @@
+"""Walking syntax trees: what a definition contains, collected once and without what carries no meaning here."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TypeVar
+
+from devlint.flow.syntax import names
+from devlint.syntax import below
+from devlint.syntax import walk as walk
+
+_KEPT = (
+    *(ast.Assign, ast.Attribute, ast.Call, ast.Import, ast.ImportFrom, ast.Nonlocal, ast.Subscript, ast.Yield),
+    *(ast.YieldFrom, ast.keyword),
+)
+"""The kinds of nodes that somebody asks a definition for."""
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def own(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.AST]:
+    """Everything in a function (or a file's top level) but what belongs to functions and classes inside it."""
+    return below(list(root.body), _DEFINITIONS)
+
+
+class Holder:
+    """What contains nodes, all of which are looked through again and again."""
+
+    def _all(self) -> list[ast.AST]:
+        raise NotImplementedError
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the definition."""
+        return self._all()
+
+    @cached_property
+    def _kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
+        kinds: dict[type[ast.AST], list[ast.AST]] = {kind: [] for kind in _KEPT}
+        for node in self.nodes:
+            same = kinds.get(type(node))
+            if same is not None:
+                same.append(node)
+        return kinds
+
+    def of(self, kind: type[Node]) -> list[Node]:
+        """The nodes of one of the kinds that are kept, in their order."""
+        return self._kinds[kind]  # type: ignore[return-value]  # they are kept by their types
+
+    @property
+    def calls(self) -> list[ast.Call]:
+        """Every call in the definition."""
+        return self.of(ast.Call)
+
+    @property
+    def attributes(self) -> list[ast.Attribute]:
+        """Every attribute that the definition speaks of."""
+        return self.of(ast.Attribute)
+
+
+def assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with what it gets where the text shows that."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
+
+
+def moved_in_place(assignments: list[ast.Assign]) -> Iterator[ast.expr]:
+    """The targets of statements such as ``self.x = self.x.to(device)``."""
+    for node in assignments:
+        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+            mover = node.value.func
+            if (
+                mover.attr in ("to", "cuda", "cpu", "type_as")
+                and names.dotted(mover.value) == names.dotted(node.targets[0]) != ""
+            ):
+                yield node.targets[0]
+
+
+def holds(root: ast.AST, node: ast.AST) -> bool:
+    """Whether a tree contains just this node."""
+    row = getattr(node, "lineno", None)
+    left = [root]
+    while left:
+        current = left.pop()
+        if current is node:
+            return True
+        for name in current._fields:
+            part = getattr(current, name, None)
+            if isinstance(part, list):
+                left += _on_row(part, row)
+            elif isinstance(part, ast.AST) and _spans(part, row):
+                left.append(part)
+    return False
+
+
+def _on_row(parts: list[ast.AST], row: int | None) -> list[ast.AST]:
+    """Those of the parts of a node that have something on a row."""
+    if parts and isinstance(parts[0], ast.stmt) and row is not None:
+        # statements stand one below the other, and few are on one row
+        last = bisect_right(parts, row, key=_first_row)
+        return [*itertools.takewhile(lambda part: _spans(part, row), reversed(parts[:last]))]
+    return [part for part in parts if isinstance(part, ast.AST) and _spans(part, row)]
+
+
+def _first_row(node: ast.AST) -> int:
+    """The row where a node begins, its decorators included; 0 if it stands in none."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return decorators[0].lineno if decorators else getattr(node, "lineno", 0)
+
+
+def _spans(node: ast.AST, row: int | None) -> bool:
+    """Whether a row is one of a node's; so it is of nodes that stand in no row, and where none is meant."""
+    return row is None or (_first_row(node) <= row <= (getattr(node, "end_lineno", None) or row))

@@ -1,0 +1,1 @@
+"""Transfer functions: what an operation of the language does to values, whatever library they come from."""

@@ -1,0 +1,81 @@
+"""Calls that may give a module parts which are not where it is, or that may put it somewhere else."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.flow.catalog import torch_table
+from devlint.flow.domain.state import CHANGED, CHILDREN
+from devlint.flow.domain.values import Instance, Module, Value, names_device
+from devlint.flow.program.mutations import places
+from devlint.flow.syntax import names
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+    from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
+
+_GIVING = frozenset("append extend insert add_module register_module register_parameter __setattr__ setattr".split())
+_DEEPEST = 3
+_PLACING = re.compile(
+    r"device|cuda|gpu|(?<!re)place|(?<!re)mov(e|ing)|prepare|set_?up|distribut|parallel|dispatch|shard|offload"
+)
+"""In the name of a function that cannot be seen: it may well put a module somewhere."""
+
+
+def grown(frame: Frame, call: Call, info: FunctionInfo | None = None, owner: Value | None = None) -> None:
+    """A call of ``info``, or of what cannot be seen: where the modules that it gets are is uncertain from here on."""
+    heap = frame.state.heap
+    given = [owner, *call.values()]
+    if isinstance(owner, Instance):
+        given += [value for place, value in heap.items() if place[0] == owner.oid and isinstance(value, Module)]
+    modules = [value for value in given if isinstance(value, Module)]
+    if not modules or (info is not None and not _is_giving(frame.machine.index, info)):
+        return
+    for value in modules:
+        heap[(value.oid, CHANGED)] = True
+
+
+def _is_giving(index: Index, info: FunctionInfo) -> bool:
+    """The same of each call of a function."""
+    if info.gives is None:
+        info.gives = _gives(index, info)
+    return info.gives
+
+
+def _gives(index: Index, info: FunctionInfo, depth: int = 0) -> bool:
+    """Whether a function of the file makes modules, or puts something into a module."""
+    for node in info.calls:
+        path = index.resolve(names.dotted(node.func))
+        name = path.rpartition(".")[2] or getattr(node.func, "attr", "")
+        made = index.classes.get(path)
+        if name in _GIVING or torch_table.module(path) is not None or (made is not None and made.is_module):
+            return True
+        inner = info.owner.method(name) if info.owner is not None and path.startswith("self.") else None
+        if inner is not None and depth < _DEEPEST and _gives(index, inner, depth + 1):
+            return True
+    return False
+
+
+def handed(frame: Frame, call: Call) -> None:
+    """A call of what cannot be seen: a module may come back from it elsewhere, if anything speaks of a place."""
+    spoken = names.dotted(call.node.func).rpartition(".")[2].lower()
+    if _PLACING.search(spoken) or "device" in call.keywords or any(names_device(value) for value in call.values()):
+        _lose(frame, call)
+
+
+def kept(frame: Frame, call: Call, info: ClassInfo, made: Module | None) -> None:
+    """Modules go into an object of a class of the project, which may be a module and then takes them along."""
+    if places(method for known in (info, *info.ancestors()) for method in known.methods.values()):
+        _lose(frame, call)
+    elif made is not None:
+        inner = tuple(value for value in call.values() if isinstance(value, Module))
+        frame.state.heap[(made.oid, CHILDREN)] = inner
+
+
+def _lose(frame: Frame, call: Call) -> None:
+    for value in call.values():
+        # what has been put somewhere is probably meant to be there
+        if isinstance(value, Module) and frame.place_of(value).implied:
+            frame.put(value, device.UNKNOWN, None)

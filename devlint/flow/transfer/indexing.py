@@ -1,0 +1,281 @@
+"""Indexing: reading and writing parts of tensors and containers."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import ITEMS, Role
+from devlint.flow.domain.join import add_item, join
+from devlint.flow.domain.state import DEVICE
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Loader,
+    Mapping,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+    surely_tensor,
+)
+from devlint.flow.models.torch import factories
+from devlint.flow.observers.costs import creations
+from devlint.flow.observers.hints import mixed_operands
+from devlint.flow.observers.portability import gpu_selection
+from devlint.flow.syntax import names
+from devlint.flow.transfer import composition, containers
+from devlint.flow.transfer.placement import in_graph, is_tensor, meet, stranded, surely_away
+from devlint.immutable import replace
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+
+_ENVIRONMENT = Named("os.environ")
+
+ROUND = "[]"
+"""What the key of an argument's item ends with, where a loop goes through the argument."""
+
+
+def item(tensor: Tensor) -> Tensor:
+    """One element along the first dimension."""
+    rank = None if tensor.rank is None else tensor.rank - 1
+    many = None if rank is None else rank > 0
+    return replace(tensor, rank=rank, many=many, certain=True, grad=in_graph(tensor))
+
+
+def member(container: Module) -> Value:
+    """One of a container's modules: it is where the container is."""
+    if not container.item and container.item_cls is None:
+        return UNKNOWN
+    return replace(container, path=container.item, item="", cls=container.item_cls, item_cls=None, spread=False)
+
+
+def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
+    """The value of ``base[index]``."""
+    if isinstance(base, (Sequence, Mapping)):
+        return _element(frame, node, base)
+    if isinstance(base, Batches):
+        if base.certain and (isinstance(node.slice, ast.Tuple) or surely_tensor(frame.evaluate(node.slice))):
+            return _tensor_item(frame, node, as_tensor(base))
+        position = frame.evaluate(node.slice)
+        at = position.value if isinstance(position, Const) else None
+        return base.at(at) if isinstance(at, int) and at >= 0 else replace(base, part=True, parts=())
+    if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
+        return _tensor_item(frame, node, as_tensor(base))
+    index = frame.evaluate(node.slice)
+    if isinstance(base, Opaque):
+        key = index.value if isinstance(index, Const) else None
+        held = frame.state.heap.get((base.key, f"[{key!r}]")) if isinstance(key, (str, int)) else None
+        if isinstance(held, Value):
+            return held
+        where = repr(key) if key is not None else f"{node.lineno}:{node.col_offset}"
+        if base.role is Role.INPUT:
+            # by its name, a part of a batch: from the host, as long as nobody moves it
+            hint = "host" if isinstance(key, str) and base.key.endswith(ROUND) else _item_hint(base)
+            return replace(base, key=f"{base.key}[{where}]", text=frame.machine.text(node), hint=hint)
+        return part(base, where)
+    return member(base) if isinstance(base, Module) and not isinstance(node.slice, ast.Slice) else UNKNOWN
+
+
+def part(base: Opaque, where: object) -> Value:
+    """A part of what a network returned, or of a prepared batch: it is probably there, too."""
+    if not base.near.known and base.managed is None:
+        return UNKNOWN
+    managed = base.managed and replace(base.managed, part=True)
+    return replace(base, key=f"{base.key}[{where}]", text=f"{base.text}[{where}]", hint="", managed=managed)
+
+
+def _item_hint(base: Opaque) -> str:
+    return base.hint if base.hint in ("number", "host") else "tensor" if base.hint == "tensors" else ""
+
+
+def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Value:
+    index = frame.evaluate(node.slice)
+    if isinstance(base, Mapping):
+        if isinstance(index, Const):
+            return next((value for key, value in reversed(base.items) if key == index.value), _any_item(base.other))
+        return _any_item(base.other) if not base.items else _one_of(frame, node.slice, base)
+    if isinstance(node.slice, ast.Slice):
+        return replace(base, items=None, oid=0, head=())
+    if isinstance(index, Const) and isinstance(index.value, int) and base.items is not None:
+        return base.items[index.value] if -len(base.items) <= index.value < len(base.items) else UNKNOWN
+    if isinstance(index, Const) and isinstance(index.value, int) and 0 <= index.value < len(base.head):
+        return base.head[index.value]
+    return _any_item(base.item)
+
+
+def _any_item(item: Value) -> Value:
+    """Any one item of a container: where it holds several kinds, which of them that is cannot be told."""
+    if isinstance(item, Tensor) and item.device.guard == ITEMS:
+        return replace(item, device=device.UNKNOWN, factory="", factory_node=None)
+    return item
+
+
+def _one_of(frame: Frame, index: ast.expr, base: Mapping) -> Value:
+    """The value of a key that is not known: one of the loaders, where a dict holds nothing else."""
+    keys = _keys(frame, index)
+    held = [value for key, value in base.items if keys is None or key in keys]
+    if not held or base.other is not UNKNOWN or not all(isinstance(value, Loader) for value in held):
+        return UNKNOWN
+    return functools.reduce(lambda one, other: join(one, other, ITEMS), held)
+
+
+def _keys(frame: Frame, index: ast.expr) -> list[object] | None:
+    """What a name stands for which a loop takes from a list of literals, ``None`` where it is anything else."""
+    for loop in reversed(frame.loops):
+        node = loop.node
+        if isinstance(node, ast.For) and isinstance(index, ast.Name) and names.dotted(node.target) == index.id:
+            listed = node.iter.elts if isinstance(node.iter, (ast.List, ast.Tuple)) else []
+            return [item.value for item in listed if isinstance(item, ast.Constant)] or None
+    return None
+
+
+def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
+    tensor = replace(tensor, grad=in_graph(tensor))
+    parts = _parts(node.slice)
+    indexes: list[tuple[ast.expr, Value]] = []
+    dropped = 0
+    unknown = False
+    for part in parts:
+        value = frame.evaluate(part)
+        if isinstance(part, ast.Slice) or (isinstance(value, Const) and value.value in (None, Ellipsis)):
+            continue
+        if _is_index(value):
+            indexes.append((part, value))
+        elif isinstance(value, Const) or (isinstance(value, Opaque) and value.hint == "number"):
+            dropped += 1
+        else:
+            # a number or a tensor: nothing is known of the dimensions that are left
+            unknown = True
+    creations.selections(frame, node, tensor, indexes)
+    for part, index in indexes:
+        # a CPU index may select from any device, an accelerator's index only from its own
+        met = ((node.value, tensor, ""), (part, index, ""))
+        if _may_clash(frame, node.value, tensor, index) and meet(frame, node, "[]", "index", met):
+            # what was put on the CPU on purpose stays there, and so does what selects from it
+            there = any(leaf.implied for leaf in tensor.device.leaves())
+            tensor = stranded(replace(tensor, device=as_tensor(index).device) if there else tensor)
+    if unknown:
+        return replace(tensor, rank=None, many=None, certain=True)
+    rank = None if tensor.rank is None else tensor.rank - dropped
+    if indexes:
+        plain = len(indexes) == 1 and as_tensor(indexes[0][1]).rank == 1
+        left = tensor.rank - dropped if plain and tensor.rank is not None else None
+        return replace(tensor, rank=left, many=True if dropped == 0 or (left or 0) > 0 else None, certain=True)
+    many = tensor.many if dropped == 0 else None if rank is None else rank > 0
+    return replace(tensor, rank=rank if dropped or len(parts) else tensor.rank, many=many, certain=True)
+
+
+def _is_index(value: Value) -> bool:
+    """Whether an index is surely a tensor, of a batch perhaps: one without dimensions is read as the number it is."""
+    if isinstance(value, Tensor) and value.many is False:
+        return False
+    return surely_tensor(value) or (isinstance(value, Batches) and value.certain and value.part)
+
+
+def _may_clash(frame: Frame, node: ast.expr, indexed: Tensor, index: Value) -> bool:
+    """Whether an index may be on an accelerator where the indexed tensor, ``node``, is not."""
+    place = frame.state.settled(indexed.device)
+    if place.accelerates() is False:
+        return True
+    on_cpu = any(leaf.kind is device.Kind.CPU for leaf in place.leaves())
+    there = frame.state.settled(as_tensor(index).device)
+    # an argument in whose place something is made on one path; other results may well have been begun on the CPU
+    others = [leaf for leaf in place.leaves() if leaf.kind is not device.Kind.CPU]
+    stands_in = all(leaf.role is Role.INPUT and leaf.text == names.dotted(node) for leaf in others)
+    return on_cpu and (there.accelerates() is True or (stands_in and surely_away(there)))
+
+
+def _parts(index: ast.expr) -> list[ast.expr]:
+    return list(index.elts) if isinstance(index, ast.Tuple) else [index]
+
+
+def _write(
+    frame: Frame,
+    target: ast.Subscript,
+    base: Tensor,
+    indexes: list[tuple[ast.expr, Value]],
+    value: Value,
+    node: ast.AST,
+    combined: bool,
+) -> None:
+    by_tensor = [(part, index) for part, index in indexes if _is_index(index)]
+    creations.selections(frame, target, base, by_tensor)
+    for part, index in by_tensor:
+        if _may_clash(frame, target.value, base, index):
+            meet(frame, target, "[] =", "index", ((target.value, base, ""), (part, index, "")))
+    if not is_tensor(value):
+        return
+    by_list = any(isinstance(index, Sequence) and index.mutable for _, index in indexes)
+    kind = "operands" if combined else "assignment" if by_tensor or by_list else "accumulator"
+    if kind == "assignment" and factories.makes_one(value):
+        # torch makes a number of it
+        return
+    if kind != "accumulator" or base.factory:
+        meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
+
+
+def _replaced(listed: Sequence, index: Value, value: Value) -> Sequence:
+    """A list with another item in one place."""
+    at = index.value if isinstance(index, Const) else None
+    if listed.items is None or not isinstance(at, int) or not -len(listed.items) <= at < len(listed.items):
+        known = isinstance(at, int) and 0 <= at < len(listed.head)
+        head = (*listed.head[:at], value, *listed.head[at + 1 :]) if known and isinstance(at, int) else ()
+        return Sequence(None, add_item(listed.item, value), True, head=head)
+    items = list(listed.items)
+    items[at] = value
+    return Sequence(tuple(items), containers.common(items), True)
+
+
+def _filled(mapping: Mapping, value: Value) -> Value:
+    """A dict with one more entry, under a key that is not known."""
+    if mapping.items:
+        return Mapping(mapping.items)
+    if isinstance(value, Unknown):
+        return UNKNOWN
+    return Mapping((), value if mapping.other is UNKNOWN else add_item(mapping.other, value))
+
+
+def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST, combined: bool = False) -> None:
+    """``base[index] = value``: slices and integers copy across devices, tensor indexes do not."""
+    base = frame.evaluate(target.value)
+    if isinstance(base, Batches) and base.certain and base.part:
+        base = as_tensor(base)
+    if isinstance(base, (Tensor, Opaque)) and surely_tensor(base):
+        indexes = [frame.evaluate(part) for part in _parts(target.slice)]
+        _write(
+            frame, target, as_tensor(base), list(zip(_parts(target.slice), indexes, strict=True)), value, node, combined
+        )
+        return
+    index = frame.evaluate(target.slice)
+    if base == _ENVIRONMENT:
+        gpu_selection.set_item(frame, target, index)
+    name = target.value.id if isinstance(target.value, ast.Name) else ""
+    if isinstance(base, Mapping):
+        key = index.value if isinstance(index, Const) else None
+        if key is not None:
+            entries = {**dict(base.items), key: value}
+            containers.change(frame, base, target.value, Mapping(tuple(entries.items()), base.other))
+        else:
+            containers.change(frame, base, target.value, _filled(base, value))
+    elif isinstance(base, Sequence):
+        mixed_operands.filled(frame, target, base.item, value)
+        containers.change(frame, base, target.value, _replaced(frame.state.filled(base), index, value))
+    elif isinstance(base, Module) and frame.place_of(base).accelerates() is not False:
+        # a part is exchanged: where the whole is cannot be told any more
+        frame.state.heap[(base.oid, DEVICE)] = device.UNKNOWN
+    elif isinstance(base, Batches) and name and isinstance(value, Tensor):
+        # batch["x"] = batch["x"].to(device): some of the batch has moved, the rest is no longer known
+        frame.state.env[name] = UNKNOWN
+    elif isinstance(base, Opaque) and isinstance(index, Const) and isinstance(index.value, (str, int)):
+        frame.state.heap[(base.key, f"[{index.value!r}]")] = value
+    if isinstance(value, Module) and isinstance(base, (Opaque, Unknown)):
+        composition.exchange(frame, target.value, base, value)

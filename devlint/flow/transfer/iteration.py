@@ -1,0 +1,116 @@
+"""Iteration: what one round of a loop, or one place of an unpacking, gets."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint.device import AN_ITEM, EACH, ITEMS, Device, Role
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Loader,
+    Module,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+)
+from devlint.flow.transfer.indexing import ROUND, item, member, part
+from devlint.immutable import replace
+
+_MOST_ITEMS = 64
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+
+ELEMENT = Const("no elements")
+"""What iterating something empty yields."""
+
+
+def iterate(value: Value) -> Value:
+    """What one round of ``for x in value`` binds."""
+    if isinstance(value, Loader):
+        return Batches(value.oids, value.batches, value.certain, parts=value.parts)
+    if isinstance(value, Batches):
+        return replace(value, part=True, parts=())
+    if isinstance(value, Module):
+        return member(value)
+    if isinstance(value, Sequence):
+        if value.items is not None and len(value.items) == 0 and not value.mutable:
+            return ELEMENT
+        return value.item
+    if isinstance(value, Tensor):
+        return item(value)
+    if isinstance(value, Opaque) and value.hint == "tensor":
+        return item(as_tensor(value))
+    if isinstance(value, Opaque) and value.hint == "tensors":
+        return replace(value, key=f"{value.key}{ROUND}", text=f"{AN_ITEM}{value.text}", hint="tensor")
+    if isinstance(value, Opaque) and value.role is Role.INPUT:
+        return replace(value, key=f"{value.key}{ROUND}", text=f"{AN_ITEM}{value.text}")
+    return part(value, "") if isinstance(value, Opaque) else UNKNOWN
+
+
+def each(value: Value, row: int) -> Value:
+    """The item that one round gets: of several kinds it is one, the same throughout the round."""
+    if isinstance(value, Tensor) and ITEMS in value.device.guards():
+        return replace(value, device=_taken(value.device, f"{EACH}{row}"))
+    if isinstance(value, Sequence) and value.items is not None and not value.mutable:
+        return replace(value, items=tuple(each(item, row) for item in value.items))
+    return value
+
+
+def _taken(place: Device, guard: str) -> Device:
+    """Where one item is, of a list that holds several kinds, under some conditions perhaps."""
+    if place.then is None or place.other is None:
+        return place
+    then, other = _taken(place.then, guard), _taken(place.other, guard)
+    return replace(place, guard=guard if place.guard == ITEMS else place.guard, then=then, other=other)
+
+
+def of_all(value: Value) -> Value:
+    """What a list holds that got one of these in each round."""
+    if isinstance(value, Tensor) and value.device.guard.startswith(EACH):
+        return replace(value, device=replace(value.device, guard=ITEMS))
+    return value
+
+
+def runs_once(node: ast.expr, value: Value) -> bool:
+    """Whether a loop over something surely has one round."""
+    if isinstance(value, Sequence) and value.items is not None and len(value.items) == 1:
+        return not value.mutable or isinstance(node, (ast.List, ast.Tuple))
+    return _range(node) == 1
+
+
+def runs(node: ast.expr) -> bool:
+    """Whether a loop over an expression surely has a round."""
+    return _range(node) > 0
+
+
+def rounds_of(frame: Frame, generators: list[ast.comprehension]) -> int:
+    """How often a comprehension makes something, where that is a number in the code or the items are known; else 0."""
+    node = generators[0].iter
+    held = frame.lookup(node.id) if isinstance(node, ast.Name) else None
+    number = len(held.items) if isinstance(held, Sequence) and held.items is not None else _range(node)
+    alone = len(generators) == 1 and not generators[0].ifs
+    return number if alone and 0 < number <= _MOST_ITEMS else 0
+
+
+def _range(node: ast.expr) -> int:
+    """The number in ``range(3)``; 0 for anything else."""
+    called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+    last = node.args[0] if called and isinstance(node, ast.Call) and len(node.args) == 1 else None
+    return last.value if isinstance(last, ast.Constant) and isinstance(last.value, int) else 0
+
+
+def part_of(value: Value, position: int) -> Value:
+    """What the name at ``position`` gets when ``value`` is unpacked."""
+    if isinstance(value, Opaque) and value.hint != "tensor" and value.role is Role.INPUT:
+        hint = "tensor" if value.hint == "tensors" else value.hint
+        return replace(value, key=f"{value.key}[{position}]", text=f"{value.text}[{position}]", hint=hint)
+    if isinstance(value, Batches):
+        return value.at(position)
+    if isinstance(value, (Tensor, Sequence, Opaque)):
+        return iterate(value)
+    return UNKNOWN

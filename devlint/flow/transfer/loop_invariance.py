@@ -1,0 +1,127 @@
+"""What the text around a move says of time: whether a loop changes what it copies, and who reads a copy under way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from devlint.flow.syntax import names, nodes
+from devlint.flow.transfer.memory import written
+from devlint.sites.base import Step
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+
+_READERS = frozenset("numpy item tolist sum mean max min argmax any all float".split())
+"""Methods of a host tensor that read it."""
+_TAKERS = frozenset("print float int bool list np.array np.asarray numpy.array numpy.asarray".split())
+"""Functions that read a host tensor."""
+_QUICK = frozenset("len range isinstance append extend enumerate zip time perf_counter monotonic".split())
+"""Calls that surely wait for no device."""
+
+
+def invariant(frame: Frame, receiver: ast.expr, target: ast.AST | None) -> bool:
+    """Whether each round of the innermost loop finds the same, unchanged value in ``receiver``, for one device."""
+    named = bool(names.dotted(receiver))
+    return named and unchanged(frame, receiver, *(() if target is None else (target,))) and not written(frame, receiver)
+
+
+def unchanged(frame: Frame, *expressions: ast.AST) -> bool:
+    """Whether the innermost loop leaves everything alone that the expressions name."""
+    loop = frame.loops[-1].node if frame.loops else None
+    named = {
+        names.dotted(node)
+        for expression in expressions
+        for node in nodes.walk(expression)
+        if isinstance(node, (ast.Name, ast.Attribute))
+    }
+    return loop is not None and named.isdisjoint(frame.machine.rounds(loop).changes)
+
+
+def varies(frame: Frame, test: ast.expr) -> bool:
+    """Whether the rounds of the innermost loop may differ in a condition: it calls something, or they change it."""
+    if not frame.loops:
+        return True
+    changes = frame.machine.rounds(frame.loops[-1].node).changes
+    for node in nodes.walk(test):
+        if isinstance(node, (ast.Call, ast.NamedExpr)):
+            return True
+        if isinstance(node, (ast.Name, ast.Attribute)) and names.dotted(node) in changes:
+            return True
+    return False
+
+
+def read_early(frame: Frame, call: ast.Call) -> Step | None:
+    """The first read of what an asynchronous copy returns, where surely nothing waits for it before."""
+    body = frame.info.node if frame.info else frame.machine.tree
+    for statement, rest in _statements(body):
+        inside = nodes.walk(statement)
+        if call not in inside or any(isinstance(node, ast.stmt) for node in inside[1:]):
+            continue
+        user = next((node for node in inside if _reads(node, call)), None)
+        if user is not None:
+            return _step(user)
+        target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
+        return _next_read(target.id, rest) if isinstance(target, ast.Name) else None
+    return None
+
+
+def _statements(body: ast.AST) -> Iterator[tuple[ast.stmt, list[ast.stmt]]]:
+    """Every statement of a definition, with those that follow in its block."""
+    for node in nodes.walk(body):
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                yield from ((statement, block[at + 1 :]) for at, statement in enumerate(block))
+
+
+def _next_read(name: str, following: list[ast.stmt]) -> Step | None:
+    """The read of ``name`` that comes before anything which may wait, or which gives the name to something else."""
+    for statement in following:
+        # a call is done where it ends, what is inside of it before: `f(x.numpy())` reads first
+        for node in sorted(nodes.walk(statement), key=_done):
+            for held in _parts(node):
+                if isinstance(held, ast.Name) and held.id == name and _reads(node, held):
+                    return _step(node)
+            if isinstance(node, ast.Call) and names.dotted(node.func).rpartition(".")[2] not in _QUICK:
+                return None
+            if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+                return None
+            if isinstance(node, (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.With, ast.Try)):
+                return None
+    return None
+
+
+def _parts(node: ast.AST) -> list[ast.AST]:
+    """The operands of a node that may read a tensor."""
+    if isinstance(node, ast.Call):
+        receiver = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        return [*receiver, *node.args]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    return [node.value] if isinstance(node, ast.FormattedValue) else []
+
+
+def _reads(node: ast.AST, held: ast.AST) -> bool:
+    """Whether a node reads the values of ``held``, which is one of its operands."""
+    if held not in _parts(node):
+        return False
+    if not isinstance(node, ast.Call):
+        return True
+    if isinstance(node.func, ast.Attribute) and node.func.value is held:
+        return node.func.attr in _READERS
+    return names.dotted(node.func) in _TAKERS
+
+
+def _done(node: ast.AST) -> tuple[int, ...]:
+    """The order in which nodes are done: by their ends, what begins later before what it is a part of."""
+    start = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+    end = getattr(node, "end_lineno", 0) or 0, getattr(node, "end_col_offset", 0) or 0
+    return (*end, -start[0], -start[1])
+
+
+def _step(node: ast.AST) -> Step:
+    return Step(node, "read here, before anything has waited for it")

@@ -1,0 +1,96 @@
+"""Memory that has several names: views, arrays of NumPy, and what functions write into."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint.flow.domain.values import Module, Named, Tensor
+from devlint.flow.domain.widening import Rounds
+from devlint.flow.syntax import names, nodes
+from devlint.immutable import replace
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+
+_VIEWS = frozenset(
+    """view reshape unsqueeze squeeze transpose t permute expand narrow select flatten numpy detach diagonal chunk
+    split unbind view_as swapaxes movedim ravel""".split()
+)
+_CONVERSIONS = frozenset("float double half bfloat16 int long short byte bool char".split())
+"""Methods that return a tensor itself where it has the dtype already."""
+_SHARING = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray", "numpy.asarray"})
+_READING = ("torch.", "numpy.", "builtins.")
+_BUILT_IN = frozenset(
+    "print len range isinstance type float int str list tuple zip enumerate id repr sum max min".split()
+)
+"""Functions of Python that only read."""
+
+
+def separate(result: Tensor, method: str = "") -> Tensor:
+    """The result of an operation: a batch of a loader only where it may be the same memory."""
+    name = method.rpartition(".")[2]
+    kept = not result.batch or name in _VIEWS or name in _CONVERSIONS or name.endswith("_")
+    return result if kept else replace(result, batch=())
+
+
+def written(frame: Frame, receiver: ast.expr) -> bool:
+    """Whether the innermost loop writes into a tensor by another name, or may in a function that it gives it to."""
+    loop = frame.loops[-1].node if frame.loops else None
+    if loop is None:
+        return False
+    rounds = frame.machine.rounds(loop)
+    shared = _shared(frame, names.dotted(receiver))
+    if not shared.isdisjoint(rounds.written):
+        return True
+    return any(isinstance(node, ast.Call) and _writes(frame, node, shared) for node in rounds.inside)
+
+
+def _shared(frame: Frame, name: str) -> set[str]:
+    """The names that have the same memory, or a part of it."""
+    links = [
+        (names.dotted(target), base)
+        for node in frame.inside
+        if isinstance(node, ast.Assign)
+        for target, value in nodes.assigned(node)
+        if (base := _base(frame, value))
+    ]
+    found, grown = {name}, True
+    while grown:
+        new = {name for link in links if not found.isdisjoint(link) for name in link if name}
+        grown = not new <= found
+        found |= new
+    return found
+
+
+def _base(frame: Frame, node: ast.expr) -> str:
+    """The name whose memory an expression has; empty where it may have its own."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Call):
+            path = frame.machine.index.resolve(names.dotted(node.func))
+            if path in _SHARING and node.args:
+                node = node.args[0]
+            elif isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+                node = node.func.value
+            else:
+                return ""
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            return names.dotted(node)
+    return node.id
+
+
+def _writes(frame: Frame, call: ast.Call, shared: set[str]) -> bool:
+    """Whether a call that is given one of the names may write into it."""
+    at = [place for place, node in enumerate(call.args) if names.dotted(node) in shared]
+    if not at:
+        return False
+    called = names.dotted(call.func)
+    info = next((info for info in frame.machine.index.functions.values() if info.name == called), None)
+    if info is not None and info.owner is None:
+        inside = Rounds(info.node).written
+        return any(place >= len(info.parameters) or info.parameters[place].arg in inside for place in at)
+    value = frame.lookup(called) if called.isidentifier() else None
+    known = isinstance(value, (Module, Named)) or called in _BUILT_IN
+    return not known and not frame.machine.index.resolve(called).startswith(_READING)

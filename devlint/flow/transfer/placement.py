@@ -1,0 +1,326 @@
+"""Operations: tensors that meet, whether they may, and where the result lives."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from devlint import device
+from devlint.device import Device, Kind, Role
+from devlint.flow.domain.values import (
+    ARRAY,
+    UNKNOWN,
+    Batches,
+    Opaque,
+    Stateful,
+    Tensor,
+    Value,
+    as_tensor,
+    placement,
+    surely_tensor,
+)
+from devlint.flow.observers.hints import same_shape
+from devlint.flow.observers.placement.unregistered_tensors import lives_with_inputs
+from devlint.flow.program.type_hints import sent_later
+from devlint.flow.syntax import names
+from devlint.flow.transfer import memory
+from devlint.immutable import replace
+from devlint.sites.base import Operand
+from devlint.sites.placement import Operation
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Call, Frame
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "@"})
+Met = tuple[ast.AST, Value, str]
+"""A tensor in an operation: its node, its value, the parameter it is passed to."""
+
+
+def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[Met], inplace: bool = False) -> Value:
+    """An arithmetic operation or comparison: 0-dim CPU tensors may meet anything."""
+    tensors = [met for met in operands if is_tensor(met[1])]
+    inplace = inplace and is_tensor(operands[0][1])
+    if inplace:
+        tensors[0] = written(tensors[0])
+    clash = meet(frame, node, operator, "operands", tensors)
+    if inplace:
+        return replace(as_tensor(operands[0][1]), certain=True)
+    made = memory.separate(blend(*(met[1] for met in tensors)))
+    result = ranked(operator, made, [as_tensor(value) for _, value, _ in operands])
+    return stranded(result) if clash else result
+
+
+def reckoned_with(*operands: Value) -> list[Opaque]:
+    """Those of two operands that are tensors, if the code is right: beside an array, only what is known to be one."""
+    array = any(isinstance(value, Stateful) and value.path == ARRAY for value in operands)
+    return [
+        value
+        for value in operands
+        if isinstance(value, Opaque) and (value.hint == "tensor" or (value.near.known and not array))
+    ]
+
+
+def written(met: Met) -> Met:
+    """A tensor that an operation writes to, for which there is no exception on account of its dimensions."""
+    node, value, role = met
+    return (node, replace(value, many=True), role) if isinstance(value, Tensor) and value.certain else met
+
+
+def ranked(operator: str, result: Tensor, operands: Sequence[Tensor]) -> Tensor:
+    """The result of an operator with its number of dimensions, where those of the operands are known."""
+    ranks = [operand.rank for operand in operands if operand.certain]
+    known = [rank for rank in ranks if rank is not None]
+    if not known or len(known) < len(ranks):
+        return result
+    if operator == "@":
+        # of two vectors comes a number
+        rank = max(known) if min(known) > 1 else max(known) - 1 if len(known) == 2 else None
+        return replace(result, rank=rank, many=None if rank is None else rank > 0)
+    return replace(result, rank=max(known))
+
+
+def stranded(tensor: Tensor) -> Tensor:
+    """The result of something that fails or is lost: where it was meant to be, but nothing to build on."""
+    return replace(tensor, derived=True, factory="", factory_node=None, attribute=None, attribute_of=None)
+
+
+def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
+    """The result of a call that cannot be followed: it probably lives with the tensors that went in."""
+    given = call.values()
+    frame.machine.callers.escape(given)
+    near = as_tensor(receiver).near
+    if near.known and isinstance(receiver, (Tensor, Opaque, Batches)):
+        return returned(frame, call, near)
+    computed = any(_goes_in(value) for value in given)
+    if not computed and not _goes_in(receiver):
+        return UNKNOWN
+    node = call.node
+    key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
+    return Opaque(key, frame.machine.text(node), "", Role.INPUT, derived=True, computed=computed)
+
+
+def _goes_in(value: Value) -> bool:
+    """Whether it is a tensor of the caller or of the module, or an argument that may be one."""
+    if not isinstance(value, (Tensor, Opaque, Batches)):
+        return False
+    tensor = as_tensor(value)
+    given = tensor.certain or (isinstance(value, Opaque) and value.role is Role.INPUT and not value.hint)
+    return given and all(leaf.role in (Role.INPUT, Role.PLACE) for leaf in tensor.device.leaves())
+
+
+def returned(frame: Frame, call: Call, place: Device) -> Value:
+    """What a network at ``place`` returns, whatever it is: tensors in it are probably there."""
+    if not place.known or place.accelerates() is False:
+        return UNKNOWN
+    node = call.node
+    key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
+    return Opaque(key, frame.machine.text(node), derived=True, near=place)
+
+
+def is_tensor(value: Value) -> bool:
+    """Whether the value is a tensor, or an argument that may be one."""
+    return isinstance(value, (Tensor, Batches)) or (isinstance(value, Opaque) and value.hint in ("tensor", ""))
+
+
+def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterable[Met]) -> bool:
+    """Tensors that need one device: a site where two of them surely have two.
+
+    True where they surely fail; not where a condition says that all is on the CPU.
+    """
+    met = [(where, value, role, frame.state.settled(as_tensor(value).device)) for where, value, role in tensors]
+    if len(met) < 2:
+        return False
+    clash = found = False
+    for position, (where, value, _, place) in enumerate(met):
+        for other_where, other, _, other_place in met[position + 1 :]:
+            if place.differs(other_place) is not True:
+                continue
+            if _is_unsaid(frame, node, place, other) or _is_unsaid(frame, node, other_place, value):
+                continue
+            clash = clash or _sure(value, place, other, other_place)
+            found = True
+            _use_attributes(frame, (where, value), (other_where, other))
+    if found:
+        operands = tuple(frame.operand(where, value, role) for where, value, role, _ in met)
+        if frame.after_init and operator in _ARITHMETIC:
+            operands = tuple(map(_reckoned, operands, (value for _, value, *_ in met)))
+        sent = _sent(frame, node, [place for *_, place in met])
+        frame.emit(Operation(node, frame.scope(), operator, kind, operands, sent))
+    else:
+        same_shape.met(frame, node, operator, met)
+    return clash and not frame.state.bare
+
+
+def strays(frame: Frame, inputs: Iterable[Met], place: Device, module: Value) -> list[Met]:
+    """What goes into a module at ``place`` and is surely elsewhere."""
+    found = [(met, frame.state.settled(as_tensor(met[1]).device)) for met in inputs]
+    return [met for met, where in found if where.differs(place) and not _is_unsaid(frame, met[0], where, module)]
+
+
+def _reckoned(operand: Operand, value: Value) -> Operand:
+    """What a part of a module makes of tensors, and reckons with beside another one, is very probably one itself."""
+    return replace(operand, certain=True, derived=True) if isinstance(value, Opaque) and value.computed else operand
+
+
+def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
+    """Whether a result is moved on at once to an accelerator, or what may be one, where no operand is known to be."""
+    calls = frame.info.calls if frame.info is not None else ()
+    move = next((call for call in calls if isinstance(call.func, ast.Attribute) and call.func.value is node), None)
+    if move is None or not isinstance(move.func, ast.Attribute) or move.func.attr not in ("to", "cuda"):
+        return False
+    given = [*move.args[:1], *(keyword.value for keyword in move.keywords if keyword.arg == "device")]
+    if not given:
+        return move.func.attr == "cuda"
+    frame.machine.muted += 1
+    value = frame.evaluate(given[0])
+    frame.machine.muted -= 1
+    place = as_tensor(value).device if surely_tensor(value) else placement(value)
+    return place is not None and place.kind is not Kind.CPU and not any(place.same(other) for other in places)
+
+
+def _is_unsaid(frame: Frame, node: ast.AST, place: Device, other: Value) -> bool:
+    """Whether it is where an argument is of which the call that was followed says nothing, beside ``other``.
+
+    What a method of a module is given has probably to do with the module, and what the function itself makes is not
+    handed on beside the argument.  What the function itself moves to a device further down is not there by now.
+    """
+    if place.role is not Role.INPUT:
+        return False
+    if frame.info is not None and sent_later(frame.info, place.text, getattr(node, "lineno", 0)):
+        return True
+    if not frame.inlined or (frame.owner is not None and frame.owner.is_module):
+        return False
+    entered: Frame | None = frame
+    while entered is not None and entered.inlined:
+        if entered.info is not None and place.symbol.startswith(f"{entered.info.qualname}:"):
+            made = as_tensor(other).factory_node
+            return made is None or all(node is not made for node in entered.info.own)
+        entered = entered.caller
+    return False
+
+
+def _sure(first: Value, place: Device, second: Value, other_place: Device) -> bool:
+    """Whether the two surely are tensors that cannot meet."""
+    one, two = as_tensor(first), as_tensor(second)
+    cpu = one if place.kind is Kind.CPU else two if other_place.kind is Kind.CPU else None
+    return one.certain and two.certain and (cpu is None or cpu.many is True)
+
+
+def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[ast.AST, Value]) -> None:
+    if frame.machine.muted:
+        # seen by a caller, with its tensors
+        return
+    for (where, value), (_, other) in ((first, second), (second, first)):
+        tensor = as_tensor(value)
+        if tensor.attribute is None or not frame.after_init or tensor.many is False:
+            continue
+        certain = as_tensor(other).certain
+        if certain and (lives_with_inputs(other) or as_tensor(other).device.accelerates() is not False):
+            frame.machine.attributes.use(value, where, "meets a tensor on the module's device here")
+
+
+def blend(*values: Value) -> Tensor:
+    """The result of an operation that keeps its operands' device."""
+    tensors = [as_tensor(value) for value in values]
+    # what may be a number says nothing beside what is a tensor
+    tensors = [tensor for tensor in tensors if tensor.certain or tensor.batch] or tensors
+    if not tensors:
+        return Tensor(device.UNKNOWN)
+    if len(tensors) == 1:
+        return derived(tensors[0])
+    many = True if any(t.many for t in tensors) else False if all(t.many is False for t in tensors) else None
+    place, source = _result_place(_deciding(tensors) or tensors)
+    implied = any(leaf.implied for leaf in place.leaves())
+    fresh = source if source is not None and implied and all(t.factory or t.many is False for t in tensors) else None
+    return Tensor(
+        place,
+        many=many,
+        certain=True,
+        derived=any(t.derived for t in tensors),
+        story=source.story if source else (),
+        factory=fresh.factory if fresh else "",
+        factory_node=fresh.factory_node if fresh else None,
+        blended=_creations(tensors, fresh) if fresh else (),
+        grad="graph" if any(t.grad for t in tensors) else "",
+        near=next((t.near for t in tensors if t.near.known), device.UNKNOWN),
+    )
+
+
+def tied(tensor: Tensor, call: Call) -> Tensor:
+    """The result of a call, which cannot be had elsewhere unless its generator is there, too."""
+    if "generator" not in call.keywords or not tensor.factory:
+        return tensor
+    return replace(tensor, blended=(*tensor.blended, ("generator", call.node)))
+
+
+def met_in_place(tensor: Tensor, operands: Sequence[Met], node: ast.AST) -> Tensor:
+    """What was created, after a method wrote into it: what it took from the CPU has to come along, too."""
+    others = [as_tensor(value) for _, value, role in operands if role != "self"] if tensor.factory else []
+    met = [
+        other
+        for other in others
+        if other.many is not False and Kind.CPU in {leaf.kind for leaf in other.device.leaves()}
+    ]
+    if not met:
+        return tensor
+    # what nobody has just created is there for a reason
+    stays = tuple(("Argument", node) for other in met if other.factory_node is None)
+    return replace(tensor, blended=(*tensor.blended, *_creations(met, tensor), *stays))
+
+
+def _creations(tensors: list[Tensor], told: Tensor) -> tuple[tuple[str, ast.AST], ...]:
+    """What has to be created elsewhere together with what was created for one of the operands."""
+    own = [(t.factory, t.factory_node) for t in tensors if t.factory_node is not None]
+    found = dict.fromkeys([*own, *(creation for t in tensors for creation in t.blended)])
+    return tuple(creation for creation in found if creation[1] is not told.factory_node)
+
+
+def _deciding(tensors: list[Tensor]) -> list[Tensor]:
+    """The operands that say where the result is: of those without dimensions, the ones that are not on the CPU."""
+    numbers = [tensor for tensor in tensors if tensor.many is False and surely_away(tensor.device)]
+    return [*(tensor for tensor in tensors if tensor.many is not False), *numbers]
+
+
+def surely_away(place: Device) -> bool:
+    """Whether a place is known, and is not the CPU on any path, on a machine with an accelerator."""
+    return place.switched or all(leaf.kind not in (Kind.CPU, Kind.UNKNOWN) for leaf in place.leaves())
+
+
+def _result_place(tensors: list[Tensor]) -> tuple[Device, Tensor | None]:
+    away = [tensor for tensor in tensors if tensor.device.kind not in (Kind.CPU, Kind.UNKNOWN)]
+    # where operands clash, the one that is surely not on the CPU shows what was meant: one mistake is told once
+    for tensor in away:
+        if surely_away(tensor.device):
+            return tensor.device, tensor
+    if away:
+        return away[0].device, away[0]
+    if all(tensor.device.kind is Kind.CPU for tensor in tensors):
+        first = next((tensor for tensor in tensors if not tensor.device.implied), tensors[0])
+        return first.device, first
+    return device.UNKNOWN, None
+
+
+def derived(tensor: Tensor, many: bool | None = None, rank: int | None = None) -> Tensor:
+    """A tensor computed from one other: it lives with it."""
+    keeps = tensor.many if many is None else many
+    return replace(
+        tensor, many=keeps, rank=rank, certain=True, optional=False, buffer=False, grad=in_graph(tensor), pinned=None
+    )
+
+
+def in_graph(tensor: Tensor) -> str:
+    """The ``grad`` of what is computed from a tensor."""
+    return "graph" if tensor.grad else ""
+
+
+def symbol(node: ast.AST) -> str:
+    """The operator of an operation or a comparison."""
+    operator = getattr(node, "op", None) or (getattr(node, "ops", None) or [None])[0]
+    return _SYMBOLS.get(type(operator), "operator")
+
+
+_SYMBOLS: dict[type, str] = {
+    **names.OPERATORS, ast.Pow: "**", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+    ast.GtE: ">=",
+}  # fmt: skip

@@ -1,0 +1,72 @@
+"""Which loops run training or evaluation steps."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from devlint.flow.domain.values import Loader, Value
+from devlint.flow.syntax import names, nodes
+
+if TYPE_CHECKING:
+    from devlint.flow.core.frame import Frame
+    from devlint.flow.domain.widening import Rounds
+
+_TRAINS = frozenset({"backward", "zero_grad"})
+_ITSELF = frozenset({"self", "self.forward"})
+_MOVES = frozenset({"to", "cuda"})
+
+
+def is_step_loop(frame: Frame, node: ast.AST, iterated: Value) -> bool:
+    """Whether a loop runs training or evaluation steps."""
+    if isinstance(iterated, Loader):
+        return True
+    rounds = frame.machine.rounds(node)
+    if not rounds.attributes.isdisjoint(_TRAINS):
+        return True
+    return isinstance(node, (ast.For, ast.AsyncFor)) and _evaluates(frame, node, rounds)
+
+
+def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, rounds: Rounds) -> bool:
+    """Whether each round moves what it got, and calls a network with that."""
+    if rounds.attributes.isdisjoint(_MOVES):
+        return False
+    inside = rounds.inside
+    got = {node.id for node in nodes.walk(loop.target) if isinstance(node, ast.Name)}
+    moved: set[str] = set()
+    statements = [node for node in inside if isinstance(node, ast.Assign)]
+    for statement in sorted(statements, key=lambda statement: statement.lineno):
+        parts = nodes.walk(statement.value)
+        bound = {node.id for target in statement.targets for node in nodes.walk(target) if isinstance(node, ast.Name)}
+        if any(_is_move(part, got) for part in parts):
+            moved |= bound
+        elif _root(statement.value) in got:
+            # a part of the batch
+            got |= bound
+    known = networks(frame)
+    for node in inside:
+        if isinstance(node, ast.Call) and names.dotted(node.func) in known:
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if any(_is_move(part, got) or _root(part) in moved for part in given):
+                return True
+    return False
+
+
+def _is_move(node: ast.AST, got: set[str]) -> bool:
+    """Whether a node is `.to()` or `.cuda()` of something that a round got."""
+    moves = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES
+    return moves and _root(node) in got
+
+
+def _root(node: ast.AST) -> str:
+    """The name with which a chain such as `batch["x"].float().to(device)` begins, empty where it is none."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def networks(frame: Frame) -> frozenset[str]:
+    """What the function calls `eval()` or `train()` of, and so are networks; a module is one itself."""
+    found = frame.machine.lookups.of(frame).networks
+    itself = frame.owner is not None and frame.owner.is_module
+    return (found | _ITSELF if itself else found) - {""}
