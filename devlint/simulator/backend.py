@@ -12,21 +12,11 @@ import warnings
 
 import torch
 
-from devlint.simulator import (
-    attention,
-    autocast,
-    backward,
-    devices,
-    dispatch,
-    implicit,
-    kernels,
-    parameters,
-    rnn,
-    sync_batch_norm,
-    tensor,
-)
-from devlint.simulator.devices import NAME, DevicesError
-from devlint.simulator.kernels import KERNELS
+from devlint.simulator import backward, device_type, dispatch, parameters, tensor
+from devlint.simulator.device_type import DevicesError
+from devlint.simulator.devices import NAME, check_index
+from devlint.simulator.operations import attention, autocast, implicit_transfers, kernels, rnn, sync_batch_norm
+from devlint.simulator.operations.kernels import KERNELS
 from devlint.simulator.tensor import SimulatedTensor
 
 __all__ = ["KERNELS", "KEY", "NAME", "DevicesError", "SimulatedTensor", "install", "installed", "move"]
@@ -48,20 +38,17 @@ def install(devices: int = 1) -> None:
     Raises ``DevicesError`` if torch is older than 2.10, another private device type is there, or fewer devices are
     asked for than there are.
     """
-    _register(devices)
+    device_type.register(devices)
     if _done:
         return
     _done.append(True)
     tensor.set_dispatch(dispatch.dispatch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another
-        for part in (kernels, implicit, autocast, attention, rnn, backward, parameters, sync_batch_norm):
+        for part in (kernels, implicit_transfers, autocast, attention, rnn, backward, parameters, sync_batch_norm):
             part.install()
 
 
 def move(value: torch.Tensor, index: int, non_blocking: bool = False) -> torch.Tensor:
     """The tensor on the virtual device ``index``, itself if it is there already; differentiable."""
-    return value.to(torch.device(NAME, devices.check_index(index)), non_blocking=non_blocking)
-
-
-_register = devices.register
+    return value.to(torch.device(NAME, check_index(index)), non_blocking=non_blocking)

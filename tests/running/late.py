@@ -15,7 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from devlint.auditor.patches import Patches
 from devlint.auditor.recorder.waits import Waits
-from devlint.simulator import dispatch, kernels
+from devlint.simulator import dispatch
+from devlint.simulator.operations import kernels
 from devlint.simulator.tensor import SimulatedTensor
 from tests.running.observed import Run
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils import backend_registration
 
-from devlint.simulator import devices
+from devlint.simulator import device_type, devices
 from tests.simulator import child
 
 CASES = [
@@ -19,24 +19,24 @@ CASES = [
 @pytest.fixture
 def _unregistered(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if no other test of this process had simulated devices."""
-    monkeypatch.setattr(devices._state, "count", 0)
+    monkeypatch.setattr(devices, "_count", 0)
 
 
 @pytest.mark.usefixtures("_unregistered")
 def test_a_torch_without_backends_from_python_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(backend_registration, "_setup_privateuseone_for_python_backend")
     with pytest.raises(
-        devices.DevicesError, match=r"^the simulated accelerator needs torch 2\.10 or newer, this is 2\."
+        device_type.DevicesError, match=r"^the simulated accelerator needs torch 2\.10 or newer, this is 2\."
     ):
-        devices.register(1)
+        device_type.register(1)
     assert devices.count() == 0
 
 
 @pytest.mark.usefixtures("_unregistered")
 def test_the_device_type_of_another_package_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch._C, "_get_privateuse1_backend_name", lambda: "npu")
-    with pytest.raises(devices.DevicesError, match="the device type 'npu' of another package"):
-        devices.register(1)
+    with pytest.raises(device_type.DevicesError, match="the device type 'npu' of another package"):
+        device_type.register(1)
     assert devices.count() == 0
 
 

@@ -88,7 +88,7 @@ BROKEN = """
 import types
 import torch
 from devlint.simulator import backend, masquerade
-from devlint.simulator.masquerade import unsupported
+from devlint.simulator.masquerade.cuda import unsupported
 def names():
     owners = (torch, torch._C, torch.cuda, torch.Tensor, torch.cuda.streams, torch.utils, backend.SimulatedTensor)
     return {

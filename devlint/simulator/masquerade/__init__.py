@@ -10,29 +10,10 @@ from devlint.auditor.patches import Patches
 
 def install() -> None:
     """Let torch take the simulated device, which must have been set up, for CUDA.  Cannot be undone."""
-    from devlint.simulator.masquerade import (
-        accelerator,
-        amp,
-        autograd,
-        bindings,
-        collectives,
-        compilation,
-        device_type,
-        devices,
-        distributed,
-        factories,
-        generators,
-        memory,
-        parameters,
-        profilers,
-        sharded,
-        storage,
-        streams,
-        subclasses,
-        tensor_methods,
-        tensor_types,
-        unsupported,
-    )
+    from devlint.simulator.masquerade import amp, autograd, compilation, device_type, devices, profilers
+    from devlint.simulator.masquerade.cuda import accelerator, bindings, generators, memory, streams, unsupported
+    from devlint.simulator.masquerade.parallel import collectives, process_groups, sharded
+    from devlint.simulator.masquerade.tensors import factories, legacy_types, methods, parameters, storage, subclasses
 
     parts = (
         devices,
@@ -42,8 +23,8 @@ def install() -> None:
         bindings,
         accelerator,
         generators,
-        tensor_methods,
-        tensor_types,
+        methods,
+        legacy_types,
         parameters,
         subclasses,
         storage,
@@ -53,7 +34,7 @@ def install() -> None:
         collectives,
         compilation,
         profilers,
-        distributed,
+        process_groups,
         sharded,
         unsupported,
     )

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import NAME
+from devlint.simulator.devices import NAME
 
 _BY_TYPE = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype")
 """Functions of torch whose first argument is a device type."""

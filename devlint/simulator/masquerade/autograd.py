@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import NAME, SimulatedTensor
+from devlint.simulator.devices import NAME
+from devlint.simulator.tensor import SimulatedTensor
 
 _TYPE = re.compile(f"{NAME}([A-Za-z0-9]+)Type")
 """What the engine calls a type of tensors of the simulated device: ``devlintsimFloatType``."""

@@ -88,12 +88,12 @@ def _one_accelerator(run: Run) -> Iterator[None]:
     """A machine with one accelerator."""
     from devlint.simulator import devices
 
-    count = devices._state.count
-    devices._state.count = 1 if run.fixture.code == "DVL603" else count
+    count = devices.count()
+    devices.set_count(1 if run.fixture.code == "DVL603" else count)
     try:
         yield
     finally:
-        devices._state.count = count
+        devices.set_count(count)
 
 
 def _second(finding: Finding, run: Run) -> str | None:

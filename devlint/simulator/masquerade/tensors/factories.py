@@ -13,8 +13,9 @@ from torch.utils.data import dataset
 
 from devlint.auditor.patches import Patches
 from devlint.simulator import pinning
-from devlint.simulator.masquerade import devices, generators
-from devlint.simulator.masquerade.tensor_methods import with_device
+from devlint.simulator.masquerade import devices
+from devlint.simulator.masquerade.cuda import generators
+from devlint.simulator.masquerade.tensors.methods import with_device
 
 _jit: Any = _builtins
 _MOVING = ("tensor", "as_tensor", "asarray")

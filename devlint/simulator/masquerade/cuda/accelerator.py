@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.masquerade import devices, memory, streams
+from devlint.simulator.masquerade import devices
+from devlint.simulator.masquerade.cuda import memory, streams
 
 _DTYPES = (
     "uint8 int8 int16 int32 int64 bool float16 bfloat16 float32 float64 "

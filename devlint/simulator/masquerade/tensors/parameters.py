@@ -14,9 +14,8 @@ import torch
 from torch.nn import parameter
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import SimulatedTensor
 from devlint.simulator.masquerade import devices
-from devlint.simulator.tensor import OWN
+from devlint.simulator.tensor import OWN, SimulatedTensor
 
 _native: Any = torch.Tensor.data
 _Uninitialized: Any = vars(parameter)["UninitializedTensorMixin"]

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.masquerade import card, devices, generators, memory, streams
+from devlint.simulator.masquerade import card, devices
+from devlint.simulator.masquerade.cuda import generators, memory, streams
 
 _sync_debug_mode = 0
 _memory_fraction: dict[int, float] = {}

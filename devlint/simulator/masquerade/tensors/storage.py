@@ -14,9 +14,8 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import SimulatedTensor
 from devlint.simulator.masquerade import devices
-from devlint.simulator.tensor import wrap
+from devlint.simulator.tensor import SimulatedTensor, wrap
 
 
 class SimulatedStorage(torch.UntypedStorage):

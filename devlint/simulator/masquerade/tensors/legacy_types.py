@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import SimulatedTensor
+from devlint.simulator.tensor import SimulatedTensor
 
 NAMES = tuple(f"{name}Tensor" for name in "Byte Char Short Int Long Half BFloat16 Float Double Bool".split())
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from devlint.simulator import dispatch, errors, host, registration
+from devlint.simulator import dispatch, errors, registration
+from devlint.simulator.operations import host
 
 _NETWORKS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _CELLS = ("lstm_cell", "gru_cell")

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import SimulatedTensor
+from devlint.simulator.tensor import SimulatedTensor
 
 _converted: Any = torch.Tensor.__torch_function__.__func__  # type: ignore[attr-defined]  # it is a class method
 _simulated: dict[type, Any] = {}

@@ -12,9 +12,8 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import SimulatedTensor
 from devlint.simulator.masquerade import devices
-from devlint.simulator.tensor import wrap
+from devlint.simulator.tensor import SimulatedTensor, wrap
 
 Tensors = Sequence[torch.Tensor]
 _SUM, _PRODUCT, _MAXIMUM, _MINIMUM, _AVERAGE = range(5)

@@ -10,7 +10,7 @@ import torch
 from torch.utils import dlpack
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import SimulatedTensor
+from devlint.simulator.tensor import SimulatedTensor
 
 FUNCTIONS = """
 caching_allocator_alloc caching_allocator_delete change_current_allocator current_blas_handle current_solver_handle

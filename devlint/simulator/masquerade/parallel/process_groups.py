@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 from devlint.auditor.patches import Patches
 from devlint.simulator import dispatch
-from devlint.simulator.backend import SimulatedTensor
+from devlint.simulator.tensor import SimulatedTensor
 
 METHODS = """
 allreduce allreduce_coalesced reduce broadcast allgather _allgather_base allgather_coalesced gather scatter

@@ -9,8 +9,10 @@ from typing import Any, NoReturn
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import NAME, SimulatedTensor
-from devlint.simulator.masquerade import devices, tensor_types
+from devlint.simulator.devices import NAME
+from devlint.simulator.masquerade import devices
+from devlint.simulator.masquerade.tensors import legacy_types
+from devlint.simulator.tensor import SimulatedTensor
 
 _TAKE_DEVICE = (
     "new_empty new_empty_strided new_full new_ones new_tensor new_zeros new pin_memory is_pinned to_sparse".split()
@@ -64,10 +66,10 @@ def _type(original: Callable[..., Any], to: Callable[..., Any]) -> Callable[...,
     @functools.wraps(original)
     def type_(self: torch.Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
         if dtype is None:
-            return tensor_types.name_of(self) if isinstance(self, SimulatedTensor) else original(self)
+            return legacy_types.name_of(self) if isinstance(self, SimulatedTensor) else original(self)
         if isinstance(dtype, torch.dtype):
             return to(self, dtype, non_blocking=non_blocking)
-        on_device, element = tensor_types.meaning(dtype)
+        on_device, element = legacy_types.meaning(dtype)
         if not on_device:
             return to(self, "cpu", element, non_blocking=non_blocking)
         keeps = isinstance(self, SimulatedTensor)

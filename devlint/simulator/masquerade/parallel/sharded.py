@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.backend import NAME
+from devlint.simulator.devices import NAME
 from devlint.simulator.masquerade import devices
 
 _device: Any = torch.Tensor.device

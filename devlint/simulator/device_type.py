@@ -1,0 +1,84 @@
+"""The private device type: what torch has to know of it before tensors can live on a virtual device."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import torch
+
+from devlint.simulator.backward import stash_pending_error
+from devlint.simulator.devices import NAME, count, current, set_count, set_current
+
+
+class DevicesError(RuntimeError):
+    """The simulated accelerator cannot be set up in this process; the message is one line that says why."""
+
+
+def register(devices: int) -> None:
+    """Tell torch of the private device type, or of more devices of it.
+
+    Raises ``DevicesError`` where torch lacks what it takes (before 2.10), where another private device type is
+    registered, or where there were more devices before.
+    """
+    before = count()
+    if devices < max(1, before):
+        raise DevicesError(f"{before} simulated devices are in use, so there cannot be {devices}")
+    if not before:
+        _register_type()
+    set_count(devices)
+
+
+def _register_type() -> None:
+    from torch.utils import backend_registration
+
+    set_up = getattr(backend_registration, "_setup_privateuseone_for_python_backend", None)
+    if set_up is None:
+        raise DevicesError(f"the simulated accelerator needs torch 2.10 or newer, this is {torch.__version__}")
+    taken = torch._C._get_privateuse1_backend_name()
+    if taken != "privateuseone":
+        raise DevicesError(f"the device type {taken!r} of another package takes the place of the simulated one")
+    accelerator: Any = torch._C._acc
+
+    class Hooks(accelerator.PrivateUse1Hooks):  # type: ignore[misc]  # the base class is Any: torch types none of this
+        def is_available(self) -> bool:
+            return True
+
+        def is_built(self) -> bool:
+            return True
+
+        def has_primary_context(self, index: int) -> bool:
+            return True
+
+    class Guard(accelerator.DeviceGuard):  # type: ignore[misc]  # as above
+        def type_(self) -> Any:
+            stash_pending_error()
+            return torch._C._autograd.DeviceType.PrivateUse1
+
+    set_up(NAME, backend_module=_module(), hook=Hooks(), device_guard=Guard())
+
+
+def _module() -> types.ModuleType:
+    """``torch.devlintsim``: what torch asks the module of a device type.  All random numbers are the host's."""
+    module: Any = types.ModuleType(f"torch.{NAME}")
+    module.is_initialized = module.is_available = lambda: True
+    module._is_in_bad_fork = lambda: False
+    module.device_count = count
+    module.current_device = current
+    module.set_device = set_current
+    module.manual_seed = module.manual_seed_all = lambda seed: None
+    module.get_rng_state = lambda device=None: torch.get_rng_state()
+    module.set_rng_state = lambda state, device=None: torch.set_rng_state(state)
+    module.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16]
+    module._exchange_device = module._maybe_exchange_device = _exchange
+    module.synchronize = lambda device=None: None
+    sys.modules[module.__name__] = module
+    return module  # type: ignore[no-any-return]  # Any, so that its attributes can be set
+
+
+def _exchange(index: int) -> int:
+    before = current()
+    if index >= 0:
+        set_current(index)
+    return before

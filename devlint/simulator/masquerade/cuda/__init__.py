@@ -1,0 +1,1 @@
+"""`torch.cuda` and `torch.accelerator`: devices, streams, memory, random numbers, on a simulated card."""

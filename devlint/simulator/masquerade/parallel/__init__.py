@@ -1,0 +1,1 @@
+"""Several devices and processes: `DataParallel`, `torch.distributed` and sharded tensors."""
