@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from devlint._about import __version__
+
 if TYPE_CHECKING:
     from devlint.auditor.api import Audit as audit  # noqa: N813  # it is used as a function is
     from devlint.auditor.api import AuditError
     from devlint.check.engine import check_paths, check_source
 
 __all__ = ["AuditError", "__version__", "audit", "check_paths", "check_source"]
-__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:

@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from devlint import __version__
-from devlint.compiled import is_compiled
+from devlint._about import __version__, is_compiled
 from devlint.interrupt import dies_at_once
 from devlint.simulator import MOST_DEVICES
 

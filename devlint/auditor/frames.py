@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-import devlint
+from devlint._about import PACKAGE
 from devlint.record import Frame
 
 _INTERNAL, _LIBRARY, _PROJECT = 0, 1, 2
@@ -197,7 +197,7 @@ def _directories(roots: Iterable[str]) -> list[tuple[str, int]]:
     paths = sysconfig.get_paths()
     libraries = {paths["purelib"], paths["platlib"], site.getusersitepackages()}
     libraries.update(getattr(site, "getsitepackages", list)())  # missing in old virtual environments
-    internal = {os.path.dirname(devlint.__file__), os.path.dirname(os.__file__)}
+    internal = {PACKAGE, os.path.dirname(os.__file__)}
     internal |= {paths["stdlib"], paths["platstdlib"]}
     kinds = {_INTERNAL: internal, _LIBRARY: libraries, _PROJECT: set(roots)}
     found = {spelled: kind for kind, names in kinds.items() for name in names for spelled in _spellings(name)}

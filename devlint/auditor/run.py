@@ -11,7 +11,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 
-from devlint import __version__
+from devlint._about import __version__
 from devlint.auditor.judgement.export import Exports
 from devlint.auditor.judgement.show import judged
 from devlint.auditor.running import console, ranks, storage

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from devlint import __version__
+from devlint._about import __version__
 from devlint.finding import Edit, Failure, Finding, Fix, Severity, Span
 from devlint.report import evidence
 from devlint.report.base import Report

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
 
-from devlint import __version__
+from devlint._about import __version__
 from devlint.record import Event, Part, Process, Record, Slice
 from devlint.report.audit.code import Code
 from devlint.report.audit.header import command

@@ -14,7 +14,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from devlint import __version__
+from devlint._about import __version__
 from devlint.check import project
 from devlint.finding import Finding
 from devlint.server import messages

@@ -14,7 +14,7 @@ from devlint.budgets import BudgetError, broken, budgets
 from devlint.config import Config, ConfigError, Resolver
 
 if TYPE_CHECKING:
-    import devlint
+    from devlint.auditor.api import Audit
 
 _OPTIONS: dict[str, tuple[type, ...]] = {"simulate": (bool, type(None)), "devices": (int,), "steps": (int, type(None))}
 _WORDS = {"simulate": "True or False", "devices": "a number", "steps": "a number"}
@@ -56,17 +56,17 @@ class Block:
         for name, value in self._options.items():
             if not isinstance(value, _OPTIONS[name]) or (isinstance(value, bool) and name != "simulate"):
                 pytest.fail(f"device_audit: {name}: expected {_WORDS[name]}, not {value!r}", pytrace=False)
-        self._run: devlint.audit | None = None
+        self._run: Audit | None = None
 
-    def __enter__(self) -> devlint.audit:
-        import devlint
+    def __enter__(self) -> Audit:
+        from devlint.auditor.api import Audit, AuditError
 
         options = {**self._options, "simulate": testing.in_child, "every_step": True}
-        run = devlint.audit(**options)
+        run = Audit(**options)
         wrong = ""
         try:
             run.__enter__()
-        except devlint.AuditError as error:
+        except AuditError as error:
             wrong = str(error)
         if wrong:
             pytest.fail(f"device_audit: {wrong}", pytrace=False)

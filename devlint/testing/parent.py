@@ -11,6 +11,7 @@ from typing import IO, Any
 import pytest
 
 from devlint import testing
+from devlint._about import PACKAGE
 from devlint.simulator import MOST_DEVICES
 from devlint.testing import concerns
 
@@ -116,10 +117,7 @@ def _devices(session: pytest.Session) -> int:
 
 def _path() -> str:
     """Where devlint itself is found, even if this process was told of it in some other way."""
-    import devlint
-
-    root = os.path.dirname(os.path.dirname(os.path.abspath(devlint.__file__)))
-    return os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), root]))
+    return os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), os.path.dirname(PACKAGE)]))
 
 
 def _leave(item: pytest.Item, nextitem: pytest.Item | None) -> pytest.TestReport | None:

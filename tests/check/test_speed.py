@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import devlint
+from devlint._about import is_compiled
 from devlint.check import project, source
 from devlint.check.discover import Target
 from devlint.check.engine import check_source, check_target
-from devlint.compiled import is_compiled
 from devlint.config import Config
 
 HELPERS = """\

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from devlint._about import PACKAGE
 from devlint.auditor.patches import Patches
 from devlint.auditor.running.departures import Departures
 from devlint.auditor.running.importhook import when_imported
@@ -96,10 +97,7 @@ class Stowaway:
     def __reduce__(self) -> tuple[Any, ...]:
         import pickle
 
-        import devlint
-
-        place = os.path.dirname(os.path.dirname(os.path.abspath(devlint.__file__)))
-        return exec, (_BOARDING.format(place=place, plan=pickle.dumps(self._plan)), {})
+        return exec, (_BOARDING.format(place=os.path.dirname(PACKAGE), plan=pickle.dumps(self._plan)), {})
 
 
 _BOARDING = """\

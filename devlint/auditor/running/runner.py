@@ -19,11 +19,11 @@ from importlib.machinery import BuiltinImporter, SourceFileLoader, SourcelessFil
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
-import devlint
+from devlint._about import PACKAGE
 from devlint.auditor.running.console import say
 from devlint.record import Ending
 
-_OWN = os.path.join(os.path.dirname(os.path.abspath(devlint.__file__)), "")
+_OWN = os.path.join(PACKAGE, "")
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 

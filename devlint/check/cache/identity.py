@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
 
-import devlint
+from devlint import _about
 
 _NO_PART = frozenset({"__pycache__", "auditor", "simulator"})
 """Folders of devlint that have no part in what ``devlint check`` finds."""
@@ -21,7 +21,7 @@ def identity() -> bytes | None:
     pieces = list(_recorded() or _written())
     if not pieces:
         return None
-    for piece in (devlint.__version__, sys.version, sys.platform, _libcst()):
+    for piece in (_about.__version__, sys.version, sys.platform, _libcst()):
         code.update(f"{piece}\n".encode())
     for data in pieces:
         code.update(data)
@@ -30,8 +30,8 @@ def identity() -> bytes | None:
 
 def _recorded() -> list[bytes]:
     """What the installer wrote down of devlint's files, with their hashes; nothing where it is not installed so."""
-    package = os.path.dirname(os.path.abspath(devlint.__file__))
-    record = os.path.join(os.path.dirname(package), f"devlint-{devlint.__version__}.dist-info", "RECORD")
+    package = _about.PACKAGE
+    record = os.path.join(os.path.dirname(package), f"devlint-{_about.__version__}.dist-info", "RECORD")
     try:
         with open(record, "rb") as stream:
             return sorted(line for line in stream if line.startswith(b"devlint/") and b"__pycache__" not in line)
@@ -41,7 +41,7 @@ def _recorded() -> list[bytes]:
 
 def _written() -> Iterator[bytes]:
     """The files of devlint where somebody may be working on them."""
-    for folder, below, names in os.walk(os.path.dirname(os.path.abspath(devlint.__file__))):
+    for folder, below, names in os.walk(_about.PACKAGE):
         below[:] = sorted(set(below) - _NO_PART)
         for name in sorted(names):
             if name.endswith((".py", ".json")):

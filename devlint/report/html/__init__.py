@@ -11,7 +11,7 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from devlint import __version__
+from devlint._about import __version__
 from devlint.record import Record
 from devlint.report.audit import notes
 from devlint.report.audit.code import Code

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import devlint
+from devlint import _about
 from devlint.check.cache import identity as identities
 from devlint.check.cache import place, store
 from devlint.check.cache.identity import identity
@@ -255,7 +256,7 @@ class TestIdentity:
         for name in ("devlint/rules/a.py", "devlint/flow/table.json", "devlint/auditor/b.py"):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text("1", encoding="utf-8")
-        monkeypatch.setattr(devlint, "__file__", str(tmp_path / "devlint" / "__init__.py"))
+        monkeypatch.setattr(_about, "PACKAGE", str(tmp_path / "devlint"))
         seen = {identity()}
         (tmp_path / "devlint/auditor/b.py").write_text("2", encoding="utf-8")
         assert identity() in seen
@@ -272,7 +273,7 @@ class TestIdentity:
         record.write_text(f"../bin/devlint,sha256=9,2\n{line}\n", encoding="utf-8")
         assert identity() in seen
 
-    @pytest.mark.parametrize("what", ["sys.version", "devlint.__version__"])
+    @pytest.mark.parametrize("what", ["sys.version", "devlint._about.__version__"])
     def test_the_version_counts(self, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
         before = identity()
         assert before == identity()
@@ -288,7 +289,7 @@ class TestIdentity:
     def test_another_devlint_checks_again(self, tree, run: Run, checked: list[str], monkeypatch) -> None:
         tree({"a.py": BAD})
         run("a.py", code=1)
-        monkeypatch.setattr(devlint, "__version__", "99.0")
+        monkeypatch.setattr(_about, "__version__", "99.0")
         run("a.py", code=1)
         assert checked == ["a.py", "a.py"]
 
