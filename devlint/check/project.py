@@ -19,8 +19,8 @@ from devlint.check.definitions import Definitions
 from devlint.check.discover import Target
 from devlint.check.modules import Modules, Name, Trace
 from devlint.check.source import ParseFailure, Source, decode
-from devlint.flow.program.index import ClassInfo
 from devlint.flow.program.project import Definition, File
+from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import nodes
 
 _ROOM = 5_000_000

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from devlint.device import parse
+from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.type_hints import defaults_of
-from devlint.flow.syntax.def_use import DESCRIPTIONS
 from devlint.syntax import walk
 
 _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})

@@ -7,7 +7,7 @@ import ast
 from tools.compiling.records import last_name
 
 EMPTIED = frozenset({"Frame", "Machine", "Holder", "FunctionInfo", "ClassInfo", "Index"})
-"""The classes whose objects :mod:`devlint.flow.program.teardown` empties."""
+"""The classes whose objects :mod:`devlint.flow.program.release` empties."""
 
 
 def keep(node: ast.ClassDef) -> None:

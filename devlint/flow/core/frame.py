@@ -41,7 +41,7 @@ _OF_DEVICES = re.compile(r"accelerat|cuda|gpu|device|mps|xpu", re.IGNORECASE)
 
 if TYPE_CHECKING:
     from devlint.flow.engine.engine import Machine
-    from devlint.flow.program.index import ClassInfo, FunctionInfo
+    from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 
 
 @dataclass(slots=True)

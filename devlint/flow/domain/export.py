@@ -24,11 +24,9 @@ from devlint.flow.domain.values import (
     Tensor,
     Value,
 )
+from devlint.flow.program.symbols import ELSEWHERE
 from devlint.immutable import replace
 from devlint.sites.base import Step
-
-ELSEWHERE = "|"
-"""How the keys begin that were given in another file."""
 
 
 def scrubbed(value: Value) -> Value:

@@ -7,7 +7,6 @@ heap under the value's identity.
 from __future__ import annotations
 
 import ast
-import itertools
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -19,14 +18,7 @@ from devlint.sites.base import Step
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import ClassInfo, FunctionInfo
-
-_identities = itertools.count(1)
-
-
-def identity() -> int:
-    """A number that no other object of this run has."""
-    return next(_identities)
+    from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 
 
 class Value:

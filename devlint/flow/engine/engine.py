@@ -30,6 +30,7 @@ from devlint.flow.domain.values import (
     with_module,
 )
 from devlint.flow.domain.widening import Rounds
+from devlint.flow.engine.class_heaps import survives
 from devlint.flow.engine.queries import Watch
 from devlint.flow.evaluation import conditions, expressions, statements
 from devlint.flow.interprocedural import arguments, exits
@@ -52,12 +53,12 @@ from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability import api_mentions
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.observers.portability.unused_devices import Selections
-from devlint.flow.program import overrides
-from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
-from devlint.flow.program.mutations import is_set_up_elsewhere, survives
+from devlint.flow.program import mutations, overrides
+from devlint.flow.program.def_use import Lookups, inherits_deeply
+from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project, changes_default
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names
-from devlint.flow.syntax.def_use import Lookups, inherits_deeply
 from devlint.immutable import replace
 from devlint.sites.base import Site
 from devlint.sites.distributed import Unforwarded
@@ -321,7 +322,7 @@ class Machine:
         for key, held in state.heap.items():
             if key[0] != oid or not isinstance(held, Value):
                 continue
-            change = info.changed.get(key[1], "")
+            change = mutations.changed(info).get(key[1], "")
             # of a distribution that was not seen to be kept, nothing says where its parameters are by then
             stale = info.is_module and is_distribution(held) and not is_kept(held)
             if stale or (change in ("assigned", "filled") and not survives(info, key[1], held, change)):

@@ -33,8 +33,8 @@ from devlint.flow.observers.placement.unregistered_modules import Submodules
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.observers.portability.unused_devices import Selections
-from devlint.flow.program.index import FunctionInfo
 from devlint.flow.program.project import File, Project
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.transfer.placement import derive
 from devlint.sites.base import Step
 

@@ -10,8 +10,8 @@ from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Value
 from devlint.flow.engine.engine import Machine
 from devlint.flow.engine.queries import Watch, Watched
-from devlint.flow.program.index import FunctionInfo
 from devlint.flow.program.project import Project
+from devlint.flow.program.symbols import FunctionInfo
 
 
 def watched(tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None = None) -> Watch:

@@ -29,7 +29,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.models.nn import parallel
 from devlint.flow.models.torch import distributions
 from devlint.flow.observers.portability import device_literals
-from devlint.flow.program import overrides
+from devlint.flow.program import overrides, type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
 from devlint.flow.transfer import composition
@@ -66,7 +66,7 @@ def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
 
 def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> None:
     name = target.id
-    hint = frame.info.hints.get(name, "") if frame.info else ""
+    hint = type_hints.hints(frame.info).get(name, "") if frame.info else ""
     if isinstance(value, Unknown):
         hint = "device" if is_device_name(name) else hint
         value = Opaque(

@@ -28,6 +28,7 @@ from devlint.flow.interprocedural.instantiation import told_device
 from devlint.flow.models.nn import parallel
 from devlint.flow.models.torch import distributions
 from devlint.flow.observers.portability import api_mentions
+from devlint.flow.program import type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
 from devlint.flow.transfer.placement import in_graph
@@ -35,7 +36,7 @@ from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 _PYTHON_ATTRIBUTES = frozenset(
     {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
@@ -133,7 +134,11 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
         if base.hint == "tensor" or role is Role.INPUT:
             origin = "tensor" if base.hint == "tensor" else ""
             return DeviceValue(device.symbol(base.key, base.text, role), node, origin=origin)
-        if frame.inlined and frame.info is not None and frame.info.hints.get(names.dotted(node.value)) == "tensor":
+        if (
+            frame.inlined
+            and frame.info is not None
+            and type_hints.hints(frame.info).get(names.dotted(node.value)) == "tensor"
+        ):
             # here it follows the tensor; whether the caller, who knows nothing of that, has chosen one is not said
             return DeviceValue(device.UNKNOWN, node, origin="tensor")
         return DeviceValue(device.symbol(f"{base.key}.device", f"{base.text}.device"), node)

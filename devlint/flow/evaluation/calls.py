@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
+from devlint.flow.domain import parameters
 from devlint.flow.domain.values import (
     PARTIAL,
     UNKNOWN,
@@ -28,7 +29,6 @@ from devlint.flow.domain.values import (
     Unknown,
     Value,
     as_tensor,
-    identity,
 )
 from devlint.flow.evaluation import conditions
 from devlint.flow.interprocedural.instantiation import construct
@@ -38,6 +38,7 @@ from devlint.flow.models.torch import distributions, factories, functions, moves
 from devlint.flow.observers.costs import device_queue, host_syncs
 from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_literals, gpu_selection
+from devlint.flow.program.identity import identity
 from devlint.flow.syntax import names
 from devlint.flow.transfer import containers, havoc, placement
 from devlint.flow.transfer.indexing import item
@@ -277,8 +278,8 @@ def _getattr(frame: Frame, call: Call) -> Value:
 
 def _default_text(frame: Frame, value: Value) -> str:
     """The string that an argument of this function is where the caller gives none."""
-    slots = frame.info.slots if frame.info is not None and isinstance(value, Opaque) else None
-    for slot in slots or ():
+    slots = parameters.slots(frame.info) if frame.info is not None and isinstance(value, Opaque) else ()
+    for slot in slots:
         if isinstance(value, Opaque) and slot.unknown.key == value.key and isinstance(slot.constant, Const):
             return str(slot.constant.value)
     return ""

@@ -37,7 +37,7 @@ from devlint.syntax import says_none
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
     from devlint.flow.domain.state import State
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 _AVAILABLE = re.compile(
     r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"

@@ -3,57 +3,20 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
-from devlint import device
-from devlint.device import Kind, Role
+from devlint.device import Role
 from devlint.flow.core.frame import Call, Frame
-from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Tensor, Unknown, Value
+from devlint.flow.domain import parameters
+from devlint.flow.domain.values import UNKNOWN, Opaque, Tensor, Unknown, Value
 from devlint.flow.observers.portability import device_literals
-from devlint.flow.program.index import FunctionInfo
-from devlint.flow.program.type_hints import defaults_of, is_device_name, is_numbers
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.immutable import replace
-from devlint.syntax import says_none
-
-
-@dataclass(slots=True)
-class Slot:
-    """A parameter: what of its value is the same for all calls."""
-
-    name: str
-    default: ast.expr | None
-    constant: Const | None
-    """The default, where that is a constant."""
-    computed: ast.expr | None
-    """The default, where it has to be evaluated."""
-    accelerator: str
-    """The accelerator that the default names, empty where it names none."""
-    number: bool
-    """Whether the function's own text says that it is a number."""
-    unknown: Opaque
-    """What it holds where nothing is known of what a call gives."""
-
-
-def _slots(info: FunctionInfo) -> list[Slot]:
-    """The parameters of a function, the positional ones first."""
-    if info.slots is None:
-        defaults = defaults_of(info.node.args)
-        info.slots = [_slot(info, parameter, defaults.get(parameter.arg)) for parameter in info.parameters]
-    return info.slots
-
-
-def _slot(info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Slot:
-    constant = Const(default.value) if isinstance(default, ast.Constant) else None
-    computed = default if isinstance(default, (ast.Call, ast.Attribute, ast.Name)) else None
-    number = info.hints.get(parameter.arg) == "number"
-    unknown = _unknown(info, parameter, default)
-    return Slot(parameter.arg, default, constant, computed, _accelerator(default), number, unknown)
 
 
 def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
     """Bind the parameters: to what the call passes, else to their defaults, else to what has only an identity."""
     arguments = info.node.args
-    slots = _slots(info)
+    slots = parameters.slots(info)
     env = frame.state.env
     count = len(arguments.posonlyargs) + len(arguments.args)
     if info.owner is not None and count and "staticmethod" not in info.decorators:
@@ -101,25 +64,3 @@ def _self_for(frame: Frame, info: FunctionInfo) -> Value:
     if info.owner is None or "classmethod" in info.decorators:
         return UNKNOWN
     return frame.machine.self_value(info.owner)
-
-
-def _accelerator(default: ast.expr | None) -> str:
-    """The accelerator that a default names, empty where it names none."""
-    literal = default.value if isinstance(default, ast.Constant) else None
-    place = device.parse(literal) if isinstance(literal, str) else None
-    return literal if isinstance(literal, str) and place is not None and place.kind is Kind.ACCELERATOR else ""
-
-
-def _unknown(info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Opaque:
-    """An argument of which only the identity is known, and what its name, its default and the function show."""
-    name = parameter.arg
-    hint = info.hints.get(name, "")
-    literal = default.value if isinstance(default, ast.Constant) else None
-    if isinstance(literal, str) and device.parse(literal) is not None:
-        hint = "device"
-    elif isinstance(literal, (int, float)) or is_numbers(default):
-        hint = "number"
-    elif not hint and is_device_name(name):
-        hint = "device"
-    role = Role.DEVICE if hint == "device" else Role.INPUT
-    return Opaque(f"{info.qualname}:{name}", name, hint, role, parameter, optional=says_none(default))

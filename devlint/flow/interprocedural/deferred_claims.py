@@ -18,7 +18,7 @@ from devlint.sites.placement import LEADS, Forward, HostRead, Operation
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Call, Frame
     from devlint.flow.domain.state import State
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 _CALLS_PER_FUNCTION = 12
 _PLAIN_DECORATORS = frozenset(

@@ -14,7 +14,7 @@ from devlint.sites.transfers import Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 
 class Confined:

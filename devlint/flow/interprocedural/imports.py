@@ -19,9 +19,9 @@ from devlint.flow.domain.values import (
     Unknown,
     Value,
 )
-from devlint.flow.program.index import ClassInfo, Index
 from devlint.flow.program.project import Definition, File, Project
 from devlint.flow.program.relevance import called_of
+from devlint.flow.program.symbols import ClassInfo, Index
 from devlint.flow.syntax.bindings import joint
 from devlint.flow.syntax.names import is_class
 from devlint.immutable import replace

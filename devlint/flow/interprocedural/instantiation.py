@@ -18,12 +18,14 @@ from devlint.flow.domain.values import (
     Module,
     Unknown,
     Value,
-    identity,
     is_none,
     named_place,
     names_device,
     tensor_away,
 )
+from devlint.flow.program.identity import identity
+from devlint.flow.program.module_classes import has_state
+from devlint.flow.program.mutations import moves_inputs, places_itself
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.transfer import havoc
 from devlint.immutable import replace
@@ -31,7 +33,7 @@ from devlint.sites.base import Step
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import ClassInfo
+    from devlint.flow.program.symbols import ClassInfo
 
 _OF_A_CONSTRUCTOR = re.compile(r".*__init__:\d+:\w+")
 """The symbol of a parameter of a constructor, as it was passed."""
@@ -45,8 +47,8 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         # with the names of the top level as they are now
         machine.class_heap(info)
     if info.is_module:
-        module = Module(identity(), cls=info, text=info.name, has_state=info.has_state is not False)
-        known = info.has_state is True and not (machine.default_changed or info.moves_inputs or info.places_itself)
+        module = Module(identity(), cls=info, text=info.name, has_state=has_state(info) is not False)
+        known = has_state(info) is True and not (machine.default_changed or moves_inputs(info) or places_itself(info))
         place = (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
         frame.put(
             module,
@@ -55,7 +57,7 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         )
         havoc.kept(frame, call, info, module)
         frame.state.heap[(module.oid, TOLD)] = call
-        return replace(module, spread=info.moves_inputs)
+        return replace(module, spread=moves_inputs(info))
     havoc.kept(frame, call, info, None)
     machine.samples.transforms(call)
     instance = Instance(identity(), info)

@@ -5,26 +5,20 @@ A layer meets its input.  A buffer may be a number, which may meet any device, o
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
-from devlint.flow.catalog import torch_table
 from devlint.flow.domain.values import Module, Tensor, Value
-from devlint.flow.program.module_classes import is_plain
-from devlint.flow.syntax import names
 from devlint.sites.base import Site
 from devlint.sites.placement import Forward, Operation
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Call, Frame
     from devlint.flow.engine.engine import Machine
-    from devlint.flow.program.index import ClassInfo
-
-_DEEPEST = 3
+    from devlint.flow.program.symbols import ClassInfo
 
 
 @dataclass(slots=True)
@@ -66,36 +60,6 @@ class Overheard:
         heard = self._heard or []
         self._heard, self._machine, self._level = before.heard, before.machine, before.level
         return heard
-
-
-def alone(info: ClassInfo, depth: int = 0) -> bool:
-    """Whether a class is known to hold nothing but tensors: no layer, no unknown module, no unknown base."""
-    if depth > _DEEPEST or not all(root == "torch.nn.Module" or is_plain(root) for root in info.roots()):
-        return False
-    return all(_holds_no_layer(known, depth) for known in (info, *info.ancestors()))
-
-
-def _holds_no_layer(info: ClassInfo, depth: int) -> bool:
-    for node in info.calls:
-        known = torch_table.module(info.index.resolve(names.dotted(node.func)))
-        if known is not None and known.has_params:
-            return False
-    return all(_is_no_layer(info, name, depth) for name in _kept(info))
-
-
-def _kept(info: ClassInfo) -> set[str]:
-    """The names of what is called for an attribute of ``self``, and spelled like a class."""
-    assigned = (node for node in info.of(ast.Assign) if isinstance(node.targets[0], ast.Attribute))
-    called = (part for node in assigned for part in ast.walk(node.value) if isinstance(part, ast.Call))
-    return {name for name in (names.dotted(node.func) for node in called) if names.is_class(name)}
-
-
-def _is_no_layer(info: ClassInfo, name: str, depth: int) -> bool:
-    path = info.index.resolve(name)
-    if path.startswith("torch."):
-        return True
-    inner = info.index.classes.get(path) or info.index.outside(name, path)
-    return inner is not None and (inner is info or not inner.is_module or alone(inner, depth + 1))
 
 
 def meet(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> bool:

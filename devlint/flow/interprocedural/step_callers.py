@@ -11,7 +11,7 @@ from devlint.sites.transfers import Transfer
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import FunctionInfo, Index
+    from devlint.flow.program.symbols import FunctionInfo, Index
 
 
 class Steps:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Device
 from devlint.flow.domain.values import UNKNOWN, Function, Module, Opaque, Sequence, Stateful, Tensor, Unknown, Value
+from devlint.flow.program.mutations import moves_inputs
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.placement import derive, returned
 from devlint.immutable import replace
@@ -42,7 +43,7 @@ def own(frame: Frame, call: Call, module: Module, place: Device) -> Value:
     method = info.method("forward") if info else None
     if info is None or method is None:
         return derive(frame, call)
-    near = UNKNOWN if info.moves_inputs or not place.known else returned(frame, call, place)
+    near = UNKNOWN if moves_inputs(info) or not place.known else returned(frame, call, place)
     machine = frame.machine
     machine.muted += 1
     heap = frame.state.heap

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devlint.flow.syntax import names, nodes
-
-if TYPE_CHECKING:
-    from devlint.flow.program.index import Index
 
 _REGISTERING = frozenset(f"register_{of}forward_{kind}" for of in ("", "module_") for kind in ("hook", "pre_hook"))
 _NOTHING = frozenset({"append", "extend", "update", "add", "__setitem__", "print"})
 """What returns nothing."""
 
 
-def exchange(index: Index) -> bool:
+def exchange(tree: ast.Module, text: str) -> bool:
     """Whether some hook of the file returns something, which takes the place of a module's inputs or its result."""
-    if not index.mentions("forward_hook") and not index.mentions("forward_pre_hook"):
+    if "forward_hook" not in text and "forward_pre_hook" not in text:
         return False
-    return any(_returns(index, hook) for hook in _hooks(index))
+    return any(_returns(tree, hook) for hook in _hooks(tree))
 
 
-def _hooks(index: Index) -> Iterator[ast.expr]:
-    for node in nodes.walk(index.tree):
+def _hooks(tree: ast.Module) -> Iterator[ast.expr]:
+    for node in nodes.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
             name = names.dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
             given = [*node.args, *(item.value for item in node.keywords if item.arg == "hook")]
@@ -32,24 +28,24 @@ def _hooks(index: Index) -> Iterator[ast.expr]:
                 yield given[0]
 
 
-def _returns(index: Index, hook: ast.expr) -> bool:
+def _returns(tree: ast.Module, hook: ast.expr) -> bool:
     """Whether a hook may return something; one that cannot be seen may."""
     if isinstance(hook, ast.Call):
         # what is bound by partial(), or a function that makes the hook
         bound = names.dotted(hook.func).endswith("partial") and hook.args
         if bound:
-            return _returns(index, hook.args[0])
-        inside = [node for maker in _named(index, hook.func) for node in nodes.walk(maker)[1:]]
+            return _returns(tree, hook.args[0])
+        inside = [node for maker in _named(tree, hook.func) for node in nodes.walk(maker)[1:]]
         made = [node for node in inside if isinstance(node, (ast.FunctionDef, ast.Lambda))]
         return not made or any(map(_gives, made))
-    found = [hook] if isinstance(hook, ast.Lambda) else _named(index, hook)
+    found = [hook] if isinstance(hook, ast.Lambda) else _named(tree, hook)
     return not found or any(map(_gives, found))
 
 
-def _named(index: Index, node: ast.expr) -> list[ast.FunctionDef]:
+def _named(tree: ast.Module, node: ast.expr) -> list[ast.FunctionDef]:
     """The functions of the file, wherever they are defined, that a name may mean."""
     name = names.dotted(node).rpartition(".")[2]
-    return [found for found in nodes.walk(index.tree) if isinstance(found, ast.FunctionDef) and found.name == name]
+    return [found for found in nodes.walk(tree) if isinstance(found, ast.FunctionDef) and found.name == name]
 
 
 def _gives(function: ast.FunctionDef | ast.Lambda) -> bool:

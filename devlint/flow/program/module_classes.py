@@ -4,58 +4,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import TYPE_CHECKING
 
 from devlint.flow.catalog import torch_table
+from devlint.flow.program.facts import derived
+from devlint.flow.program.module_bases import MODULE_ROOTS, is_plain
+from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import names
 
-if TYPE_CHECKING:
-    from devlint.flow.program.index import ClassInfo
 
-_MODULE_ROOTS = {
-    "pytorch_lightning.LightningModule",
-    "torch.nn.Module",
-    "transformers.PreTrainedModel",
-    "torchmetrics.Metric",
-    "torch_geometric.nn.MessagePassing",
-}
-
-
-_PLAIN_BASES = frozenset(
-    {"object", "ABC", "Generic", "Protocol", "Enum", "NamedTuple", "TestCase", "Dataset", "Exception"}
-)
-
-
-def is_plain(base: str) -> bool:
-    """Whether a base of that name has nothing to do with modules."""
-    return base.rpartition(".")[2] in _PLAIN_BASES
-
-
-def is_module_path(path: str) -> bool:
-    """Whether a class of that name is a module, as far as the name says so."""
-    return (
-        path in _MODULE_ROOTS
-        or path.endswith((".nn.Module", ".PreTrainedModel"))
-        or torch_table.module(path) is not None
-    )
-
-
-def registers(info: ClassInfo) -> bool:
-    """Whether a class with an unknown base calls what only a module has."""
-    for node in info.nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            registers = node.func.attr in ("register_buffer", "register_parameter")
-            if registers and names.dotted(node.func.value) == "self":
-                return True
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "forward" in info.methods:
-            target = node.targets[0]
-            if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
-                path = info.index.resolve(names.dotted(node.value.func))
-                if path == "torch.nn.Parameter" or torch_table.module(path) is not None:
-                    return True
-    return False
-
-
+@derived
 def has_state(info: ClassInfo) -> bool | None:
     """Whether a class has parameters or buffers; ``None`` where that cannot be seen."""
     answer: bool | None = False
@@ -69,8 +26,8 @@ def has_state(info: ClassInfo) -> bool | None:
         inner = info.index.classes.get(path)
         if inner is not None and inner is not info and inner.is_module:
             answer = None
-    strange = {root for root in info.roots() if root not in _MODULE_ROOTS}
-    return None if strange or any(parent.has_state is not False for parent in info.parents()) else answer
+    strange = {root for root in info.roots() if root not in MODULE_ROOTS}
+    return None if strange or any(has_state(parent) is not False for parent in info.parents()) else answer
 
 
 _CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
@@ -80,7 +37,7 @@ _DEEPEST = 4
 
 def is_empty(info: ClassInfo, depth: int = 0) -> bool:
     """Whether all that a class can hold is seen, and has neither parameters nor buffers: pooling, a chain of such."""
-    if depth == _DEEPEST or any(root not in _MODULE_ROOTS for root in info.roots()) or has_state(info) is True:
+    if depth == _DEEPEST or any(root not in MODULE_ROOTS for root in info.roots()) or has_state(info) is True:
         return False
     inner: list[ClassInfo] = list(info.parents())
     first = info.methods.get("__init__")
@@ -129,3 +86,42 @@ def _calls_what_it_is_given(info: ClassInfo) -> bool:
         if isinstance(target, ast.Attribute)
     }
     return any(not kept.isdisjoint(names.dotted(call.func).split(".")) for call in info.calls)
+
+
+_MOST_NESTED = 3
+
+
+@derived
+def holds_only_tensors(info: ClassInfo) -> bool:
+    """Whether a class is known to hold nothing but tensors: no layer, no unknown module, no unknown base."""
+    return _only_tensors(info, 0)
+
+
+def _only_tensors(info: ClassInfo, depth: int) -> bool:
+    """Whether a class is known to hold nothing but tensors: no layer, no unknown module, no unknown base."""
+    if depth > _MOST_NESTED or not all(root == "torch.nn.Module" or is_plain(root) for root in info.roots()):
+        return False
+    return all(_holds_no_layer(known, depth) for known in (info, *info.ancestors()))
+
+
+def _holds_no_layer(info: ClassInfo, depth: int) -> bool:
+    for node in info.calls:
+        known = torch_table.module(info.index.resolve(names.dotted(node.func)))
+        if known is not None and known.has_params:
+            return False
+    return all(_is_no_layer(info, name, depth) for name in _kept(info))
+
+
+def _kept(info: ClassInfo) -> set[str]:
+    """The names of what is called for an attribute of ``self``, and spelled like a class."""
+    assigned = (node for node in info.of(ast.Assign) if isinstance(node.targets[0], ast.Attribute))
+    called = (part for node in assigned for part in ast.walk(node.value) if isinstance(part, ast.Call))
+    return {name for name in (names.dotted(node.func) for node in called) if names.is_class(name)}
+
+
+def _is_no_layer(info: ClassInfo, name: str, depth: int) -> bool:
+    path = info.index.resolve(name)
+    if path.startswith("torch."):
+        return True
+    inner = info.index.classes.get(path) or info.index.outside(name, path)
+    return inner is not None and (inner is info or not inner.is_module or _only_tensors(inner, depth + 1))

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from devlint.flow.domain.values import Loader, Tensor, Value
+from devlint.flow.program.facts import derived
+from devlint.flow.program.module_bases import is_module_path, is_plain
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.syntax import names, nodes
 from devlint.syntax import says_none
-
-if TYPE_CHECKING:
-    from devlint.flow.program.index import ClassInfo, FunctionInfo
-
 
 _PLACING = frozenset({"to", "cuda", "cpu", "type_as"})
 _MADE = re.compile(r"torch\.(?:tensor|ones|zeros|full|eye|arange|linspace|rand|randn|randint|randperm|empty)")
 _MOVES = frozenset({"to", "cuda", "xpu", "hpu", "npu", "mps", "to_empty"})
 
 
-def changed(methods: Iterable[FunctionInfo]) -> dict[str, str]:
+@derived
+def changed(info: ClassInfo) -> dict[str, str]:
     """What methods other than ``__init__`` do to attributes: "assigned", "moved", or an item of it is ("filled")."""
     found: dict[str, str] = {}
-    for method in methods:
+    for method in info.methods.values():
         if method.name == "__init__":
             continue
         moved = set(nodes.moved_in_place(method.of(ast.Assign)))
@@ -41,18 +38,7 @@ def changed(methods: Iterable[FunctionInfo]) -> dict[str, str]:
     return found
 
 
-def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:
-    """Whether an attribute is what ``__init__`` made it although a method assigns it, or an item of it."""
-    if change == "filled":
-        # a tensor takes the values of what is written into it, and stays where it is
-        return isinstance(held, Tensor) and held.certain
-    if isinstance(held, Loader):
-        return _constructed(info, attribute)
-    # nothing but another parameter can take the place of one
-    return info.is_module and isinstance(held, Tensor) and held.buffer and held.grad == "parameter"
-
-
-@functools.lru_cache(maxsize=1)
+@derived
 def is_set_up_elsewhere(info: ClassInfo) -> bool:
     """Whether the methods ask for a device that the class gives to no object: then somebody else does, and more."""
     lineage = (info, *info.ancestors())
@@ -74,14 +60,11 @@ def _of_the_class(info: ClassInfo) -> list[str]:
     return [target.id for target in bound if isinstance(target, ast.Name)]
 
 
-def _constructed(info: ClassInfo, attribute: str) -> bool:
-    """Whether nothing but the constructor, and methods that only it calls, assigns an attribute of ``self``."""
-    return all(
-        method.initialises
-        for method in info.methods.values()
-        for node in method.attributes
-        if node.attr == attribute and not isinstance(node.ctx, ast.Load)
-    )
+@derived
+def places_itself(info: ClassInfo) -> bool:
+    """Whether its construction may put a module, or a part of it, somewhere else than on the default device."""
+    strange = any(not is_module_path(root) and not is_plain(root) for root in info.roots())
+    return strange or any(places(known.methods.values()) for known in (info, *info.ancestors()))
 
 
 def places(methods: Iterable[FunctionInfo]) -> bool:
@@ -100,6 +83,7 @@ def places(methods: Iterable[FunctionInfo]) -> bool:
     return False
 
 
+@derived
 def moves_inputs(info: ClassInfo) -> bool:
     """Whether ``forward`` places what it is given, or may do so: it moves more than tensors made by itself."""
     forward = info.method("forward")

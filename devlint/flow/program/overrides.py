@@ -11,7 +11,7 @@ from devlint.sites.base import Scope, Step
 from devlint.sites.devices import Override
 
 if TYPE_CHECKING:
-    from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
+    from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 
 _MOVES = frozenset({"to", "cuda", "cpu"})
 _WHOLE = _MOVES | {"_apply", "half", "float", "double", "bfloat16", "type", "xpu", "to_empty"}

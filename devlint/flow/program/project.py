@@ -11,9 +11,8 @@ import re
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from devlint.flow.domain.export import ELSEWHERE
-from devlint.flow.program import relevance, teardown
-from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
+from devlint.flow.program import release, relevance
+from devlint.flow.program.symbols import ELSEWHERE, ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax.bindings import Outline
 
 _DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "DeviceContext")
@@ -81,13 +80,13 @@ class File:
     def dissolve(self) -> None:
         """Let go of its definitions, which know each other and it."""
         if self._index is not None:
-            teardown.definitions(self._index)
+            release.definitions(self._index)
             self._index = None
 
     def forget(self) -> None:
         """Others were dissolved: what it knows of their definitions is to be asked again."""
         if self._index is not None:
-            teardown.others(self._index)
+            release.others(self._index)
 
     def class_(self, name: str) -> ClassInfo | None:
         """The class of that name, if nothing else can be meant by it."""

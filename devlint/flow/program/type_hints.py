@@ -6,14 +6,12 @@ import ast
 import functools
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devlint.flow.catalog import torch_table
+from devlint.flow.program.facts import derived
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names
 from devlint.syntax import says_none, walk
-
-if TYPE_CHECKING:
-    from devlint.flow.program.index import FunctionInfo
 
 TENSOR_ONLY = frozenset(
     """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty
@@ -79,12 +77,13 @@ def _is_sent(made: ast.expr, name: str) -> bool:
     return made.func.attr == "cuda" or (made.func.attr == "to" and ("cuda" in said or is_device_name(said)))
 
 
-def hints(info: FunctionInfo, forward: bool) -> dict[str, str]:
+@derived
+def hints(info: FunctionInfo) -> dict[str, str]:
     """What each name of a function shows itself to be: "tensor", "tensors", "number", "device", "module" or "host".
 
-    ``forward`` says that the function is the forward of a module, whose first argument is a tensor unless it is used as
-    something else.
+    The first argument of a module's ``forward`` is a tensor unless it is used as something else.
     """
+    forward = info.name == "forward" and info.owner is not None and info.owner.is_module
     arguments = info.node.args
     others = {*_required_otherwise(info), *_put_together(info)}
     found = {name: "tensor" for name in (*_shown_tensors(info), *_inputs(info)) if name not in others}

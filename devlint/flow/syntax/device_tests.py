@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from devlint.flow.syntax import names
 
 if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
+    pass
 
 _FETCHES = frozenset({"cpu", "tolist", "item"})
 _KINDS = ("is_cuda", "is_mps", "is_xpu", "is_hpu")
@@ -18,7 +18,7 @@ WORDS = (*_KINDS, ".device.type ==", " in str(")
 _TYPES = ("'cuda'", "'gpu'", "'mps'", "'xpu'")
 
 
-def for_one_kind(frame: Frame, read: ast.Attribute) -> ast.expr | None:
+def for_one_kind(inside: list[ast.AST], read: ast.Attribute) -> ast.expr | None:
     """The test under which ``read``, a ``x.numpy``, gets a tensor of the host: whether ``x`` is on CUDA, or on MPS.
 
     ``None`` where there is no such test, or where something copies the tensor in any case.
@@ -26,12 +26,12 @@ def for_one_kind(frame: Frame, read: ast.Attribute) -> ast.expr | None:
     name = _root(read.value)
     if not name or _fetched(read.value):
         return None
-    steps = [node for node in frame.inside if isinstance(node, (ast.If, ast.Assign, ast.IfExp)) and _before(node, read)]
+    steps = [node for node in inside if isinstance(node, (ast.If, ast.Assign, ast.IfExp)) and _before(node, read)]
     asked = [node for node in steps if not isinstance(node, ast.Assign) and asks_for_one(node.test, name)]
-    inside = {part for node in asked if isinstance(node, ast.If) for part in node.body}
+    guarded = {part for node in asked if isinstance(node, ast.If) for part in node.body}
     for node in sorted(steps, key=lambda step: (step.lineno, step.col_offset), reverse=True) if asked else ():
         if isinstance(node, ast.Assign):
-            if node not in inside and any(names.dotted(target) == name for target in node.targets):
+            if node not in guarded and any(names.dotted(target) == name for target in node.targets):
                 either = isinstance(node.value, ast.IfExp) and asks_for_one(node.value.test, name)
                 if isinstance(node.value, ast.IfExp) and either:
                     fetched = _fetched(node.value.body) and not _fetched(node.value.orelse)

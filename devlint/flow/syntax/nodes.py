@@ -41,6 +41,11 @@ class Holder:
         return self._all()
 
     @cached_property
+    def facts(self) -> dict[object, object]:
+        """What others have derived of the definition, by who did."""
+        return {}
+
+    @cached_property
     def _kinds(self) -> dict[type[ast.AST], list[ast.AST]]:
         kinds: dict[type[ast.AST], list[ast.AST]] = {kind: [] for kind in _KEPT}
         for node in self.nodes:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from devlint.flow.domain.join import add_item
 from devlint.flow.domain.state import CONTENT
-from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Value, identity
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Value
+from devlint.flow.program.identity import identity
 from devlint.immutable import replace
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from devlint import device
 from devlint.flow.catalog import torch_table
 from devlint.flow.domain.state import CHANGED, CHILDREN
 from devlint.flow.domain.values import Instance, Module, Value, names_device
+from devlint.flow.program.facts import derived
 from devlint.flow.program.mutations import places
 from devlint.flow.syntax import names
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
+    from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 
 _GIVING = frozenset("append extend insert add_module register_module register_parameter __setattr__ setattr".split())
 _DEEPEST = 3
@@ -31,17 +32,16 @@ def grown(frame: Frame, call: Call, info: FunctionInfo | None = None, owner: Val
     if isinstance(owner, Instance):
         given += [value for place, value in heap.items() if place[0] == owner.oid and isinstance(value, Module)]
     modules = [value for value in given if isinstance(value, Module)]
-    if not modules or (info is not None and not _is_giving(frame.machine.index, info)):
+    if not modules or (info is not None and not _is_giving(info)):
         return
     for value in modules:
         heap[(value.oid, CHANGED)] = True
 
 
-def _is_giving(index: Index, info: FunctionInfo) -> bool:
+@derived
+def _is_giving(info: FunctionInfo) -> bool:
     """The same of each call of a function."""
-    if info.gives is None:
-        info.gives = _gives(index, info)
-    return info.gives
+    return _gives(info.index, info)
 
 
 def _gives(index: Index, info: FunctionInfo, depth: int = 0) -> bool:

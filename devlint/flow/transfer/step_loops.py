@@ -67,6 +67,6 @@ def _root(node: ast.AST) -> str:
 
 def networks(frame: Frame) -> frozenset[str]:
     """What the function calls `eval()` or `train()` of, and so are networks; a module is one itself."""
-    found = frame.machine.lookups.of(frame).networks
+    found = frame.machine.lookups.of(frame.info, frame.inside).networks
     itself = frame.owner is not None and frame.owner.is_module
     return (found | _ITSELF if itself else found) - {""}

@@ -26,7 +26,7 @@ from devlint.sites.loaders import SampleWork, Worker
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.index import ClassInfo, Index
+    from devlint.flow.program.symbols import ClassInfo, Index
 
 _METHODS = ("__getitem__", "__getitems__")
 _TRANSFORMS = frozenset({"transform", "target_transform", "transforms", "pre_transform", "batch_transform"})

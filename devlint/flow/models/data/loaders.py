@@ -23,11 +23,11 @@ from devlint.flow.domain.values import (
     Stateful,
     Tensor,
     Value,
-    identity,
     tensor_away,
 )
 from devlint.flow.models.data.samplers import Sharing
 from devlint.flow.models.torch import rng
+from devlint.flow.program.identity import identity
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
 from devlint.immutable import replace

@@ -14,7 +14,7 @@ from devlint.sites.loaders import Training
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 SAMPLER = "torch.utils.data.distributed.DistributedSampler"
 """The canonical name of the sampler that gives each process a part of a data set."""

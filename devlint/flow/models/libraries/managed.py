@@ -14,7 +14,7 @@ from devlint.sites.placement import ManagedMove
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 ACCELERATOR = "accelerate.Accelerator"
 """The class whose ``prepare`` places what it is given."""

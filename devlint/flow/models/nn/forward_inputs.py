@@ -18,7 +18,7 @@ from devlint.sites.placement import Forward, Operation
 if TYPE_CHECKING:
     from devlint.device import Device
     from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.index import ClassInfo
+    from devlint.flow.program.symbols import ClassInfo
 
 
 def due(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Met]) -> list[Met]:

@@ -26,7 +26,6 @@ from devlint.flow.domain.values import (
     Tensor,
     Value,
     as_tensor,
-    identity,
     named_place,
 )
 from devlint.flow.interprocedural import probing, summaries
@@ -36,6 +35,8 @@ from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.observers.hints import mixed_operands, unmoved_inputs
 from devlint.flow.observers.portability import device_literals
+from devlint.flow.program.identity import identity
+from devlint.flow.program.module_classes import holds_only_tensors
 from devlint.flow.syntax import names
 from devlint.flow.transfer import composition, module_state, step_loops
 from devlint.flow.transfer.placement import blend, derive, is_tensor, meet, returned, strays
@@ -289,7 +290,7 @@ def _where(frame: Frame) -> Callable[[tuple[ast.AST, Value, str]], Device]:
 
 def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> bool:
     clashing = strays(frame, inputs, place, module)
-    alone = clashing and module.cls is not None and module.cls.tensors_alone
+    alone = clashing and module.cls is not None and holds_only_tensors(module.cls)
     if alone and not probing.meet(frame, call, module, [value for _, value, _ in clashing]):
         return False
     for node, value, _ in clashing:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow.domain.state import CHILDREN, DEVICE, STORY, WRAPPED
-from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value, identity
+from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value
+from devlint.flow.program.identity import identity
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Step
@@ -192,7 +193,7 @@ def _told_its_rank(frame: Frame) -> bool:
 
 def _wrappers_used(frame: Frame) -> tuple[str, ...]:
     """The wrappers that the function (or the top level) uses."""
-    text = frame.machine.lookups.of(frame)
+    text = frame.machine.lookups.of(frame.info, frame.inside)
     if text.wrappers is not None:
         return text.wrappers
     found: dict[str, None] = {}

@@ -16,7 +16,7 @@ from devlint.sites.distributed import Group
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 _INIT = "torch.distributed.init_process_group"
 _BARRIER = "torch.distributed.barrier"

@@ -14,7 +14,7 @@ from devlint.immutable import replace
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import ClassInfo, FunctionInfo
+    from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 
 _CURRENT = ("cuda.device", "accelerator.device_index")
 """What makes another accelerator the current one, and leaves the default device alone."""

@@ -214,7 +214,7 @@ def _purpose(frame: Frame, call: Call) -> str:
     if owner is not None and owner.is_dataset:
         return "dataset"
     foreign = owner is not None and not owner.is_module and "load_state_dict" in owner.methods
-    return "state dict" if frame.machine.lookups.of(frame).restores(call.node, foreign) else ""
+    return "state dict" if frame.machine.lookups.of(frame.info, frame.inside).restores(call.node, foreign) else ""
 
 
 # -- what the table does not know --------------------------------------------------------------------------------------

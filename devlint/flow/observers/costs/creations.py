@@ -12,8 +12,8 @@ from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.catalog import torch_table
 from devlint.flow.domain.values import Batches, Const, DeviceValue, Named, Opaque, Tensor, Value
 from devlint.flow.models.torch import factories
+from devlint.flow.program.def_use import place, read
 from devlint.flow.syntax import names, nodes
-from devlint.flow.syntax.def_use import place, read
 from devlint.immutable import replace
 from devlint.sites.base import Creation
 from devlint.sites.transfers import IndexCopy
@@ -21,7 +21,7 @@ from devlint.syntax import says_none
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 _CARRIERS = frozenset(
     """view reshape flatten unsqueeze squeeze unsqueeze_ squeeze_ expand expand_as view_as permute transpose t repeat
@@ -58,7 +58,7 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
         return array
     if factories.is_legacy(tensor.factory) and not _counts(frame, made):
         return None
-    here = frame.machine.lookups.of(frame).holds(made)
+    here = frame.machine.lookups.of(frame.info, frame.inside).holds(made)
     helper = None if here else _helper(frame, made)
     if helper is None and not here:
         return None
@@ -79,7 +79,7 @@ def _others(frame: Frame, tensor: Tensor) -> tuple[Creation, ...] | None:
     for made in tensor.alternatives:
         path = _path(frame, made) if isinstance(made, ast.Call) else ""
         entry = torch_table.function(path)
-        if not isinstance(made, ast.Call) or not frame.machine.lookups.of(frame).holds(made):
+        if not isinstance(made, ast.Call) or not frame.machine.lookups.of(frame.info, frame.inside).holds(made):
             return None
         if entry is None or entry.rule != "default_or_kwarg" or path in _CONVERTERS:
             return None
@@ -117,7 +117,11 @@ def _made_index(frame: Frame, index: Value) -> Creation | None:
     if not isinstance(index, Tensor) or index.factory not in _INDEXES or not isinstance(made, ast.Call):
         return None
     asked = any(keyword.arg not in _INDEX_KEYWORDS for keyword in made.keywords)
-    return None if asked or not frame.machine.lookups.of(frame).holds(made) else Creation(made, index.factory)
+    return (
+        None
+        if asked or not frame.machine.lookups.of(frame.info, frame.inside).holds(made)
+        else Creation(made, index.factory)
+    )
 
 
 def _is_mask(trail: _Trail, part: ast.expr) -> bool:
@@ -328,7 +332,7 @@ def _wanted_after(trail: _Trail, move: ast.stmt, still: set[str]) -> bool:
     """Whether the function reads the tensor on the CPU once more."""
     if not still:
         return False
-    last = trail.frame.machine.lookups.of(trail.frame).last_read
+    last = trail.frame.machine.lookups.of(trail.frame.info, trail.frame.inside).last_read
     end = move.end_lineno or move.lineno
     return any(last.get(name, 0) > end for name in still)
 

@@ -16,6 +16,7 @@ from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
 from devlint.flow.evaluation.conditions import asks_for_array
 from devlint.flow.models.torch.moves import MOVERS
+from devlint.flow.program import type_hints
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Operand
@@ -139,7 +140,8 @@ def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
         return False
     arguments = {parameter.arg for parameter in frame.info.parameters}
     return any(
-        hint == "tensor" and name in arguments and name != beside.text for name, hint in frame.info.hints.items()
+        hint == "tensor" and name in arguments and name != beside.text
+        for name, hint in type_hints.hints(frame.info).items()
     )
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Device, Kind
 from devlint.flow.domain.values import Tensor, Value, as_tensor
+from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.syntax import names, nodes
-from devlint.flow.syntax.def_use import DESCRIPTIONS
 from devlint.sites.placement import Operation
 
 if TYPE_CHECKING:

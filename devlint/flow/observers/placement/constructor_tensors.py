@@ -14,7 +14,7 @@ from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Attribute
 
 if TYPE_CHECKING:
-    from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
+    from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 
 _BUILDS = frozenset({"__init__", "reset_parameters", "to", "cuda", "cpu", "_apply"})
 _MOVERS = frozenset({"to", "cuda", "cpu", "type_as", "size", "dim", "numel", "item", "tolist", "new_zeros", "new_ones"})

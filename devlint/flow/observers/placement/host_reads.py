@@ -76,7 +76,7 @@ def _for_one_kind(frame: Frame, call: Call, node: ast.Attribute, receiver: Value
         map(frame.machine.index.mentions, device_tests.WORDS)
     ):
         return
-    test = device_tests.for_one_kind(frame, node)
+    test = device_tests.for_one_kind(frame.inside, node)
     if test is not None and not frame.machine.muted:
         operand = replace(
             frame.operand(node.value, receiver), story=(Step(test, "others than these stay where they are"),)

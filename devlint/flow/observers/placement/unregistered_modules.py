@@ -12,7 +12,7 @@ from devlint.device import IMPLIED_CPU
 from devlint.flow.catalog import torch_table
 from devlint.flow.domain.state import CHILDREN, State
 from devlint.flow.domain.values import Mapping, Module, Opaque, Sequence, Value
-from devlint.flow.program.module_classes import is_empty
+from devlint.flow.program.module_classes import has_state, is_empty
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable
 from devlint.sites.base import Operand, Scope
@@ -20,7 +20,7 @@ from devlint.sites.placement import Attribute
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import ClassInfo, FunctionInfo
+    from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 
 _OWN_WAYS = frozenset(
     """parameters named_parameters children named_children modules named_modules state_dict _apply to cuda
@@ -148,7 +148,7 @@ def _annotated(info: FunctionInfo, parameter: ast.arg) -> str:
     path = info.index.resolve(found["item"])
     known, own = torch_table.module(path), info.index.classes.get(path)
     layers = path == "torch.nn.Module" or (known is not None and known.has_params)
-    if not layers and (own is None or not own.is_module or own.has_state is False or is_empty(own)):
+    if not layers and (own is None or not own.is_module or has_state(own) is False or is_empty(own)):
         return ""
     name = found["container"].lower()
     return "dict" if name in ("dict", "mapping") else name if name in ("list", "tuple") else "container"
@@ -165,7 +165,7 @@ def _container(value: Value, node: ast.expr) -> str:
 def _modules(value: Value, depth: int = 0) -> Iterator[int]:
     """The identities of the modules with parameters in a container."""
     if isinstance(value, Module):
-        if value.has_state and (value.cls is None or not (value.cls.has_state is False or is_empty(value.cls))):
+        if value.has_state and (value.cls is None or not (has_state(value.cls) is False or is_empty(value.cls))):
             yield value.oid
     elif depth < _DEEPEST and isinstance(value, Sequence):
         for item in value.items if value.items is not None else (value.item,):

@@ -16,7 +16,7 @@ from devlint.syntax import says_none
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 _NO_LITERAL = frozenset(
     {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}

@@ -17,7 +17,7 @@ from devlint.sites.devices import Alternative, Current, Numbered, Visible
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.index import FunctionInfo
+    from devlint.flow.program.symbols import FunctionInfo
 
 VARIABLES = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
 """The variables by which a process sees only some GPUs, read when the driver is first asked."""

@@ -17,7 +17,7 @@ from devlint.sites.placement import UnusedDevice
 
 if TYPE_CHECKING:
     from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import FunctionInfo, Index
+    from devlint.flow.program.symbols import FunctionInfo, Index
 
 _PLACES = re.compile(
     r"""\.(?:to|cuda|xpu|mps|hpu|npu|to_empty|type)\(|[(,]\s*device\s*=|device_map|set_default|set_device

@@ -1,4 +1,4 @@
-"""A file's definitions: which there are, which matter, and what their own text shows of their arguments."""
+"""The symbol table: the functions and classes of a file, its imports, and which of its lines matter."""
 
 from __future__ import annotations
 
@@ -8,21 +8,15 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from devlint.flow.catalog import cuda_libraries
-from devlint.flow.domain.values import identity
-from devlint.flow.interprocedural import probing
-from devlint.flow.program import hooks, relevance, type_hints
+from devlint.flow.program import hooks, relevance
+from devlint.flow.program.identity import identity
 from devlint.flow.program.initialization import Constructors
-from devlint.flow.program.module_classes import has_state, is_module_path, is_plain, registers
-from devlint.flow.program.mutations import changed, moves_inputs, places
+from devlint.flow.program.module_bases import is_module_path, is_plain, registers
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.bindings import Outline, joint, rebound, top_level
 from devlint.syntax import line_starts
-
-if TYPE_CHECKING:
-    from devlint.flow.interprocedural.arguments import Slot
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -43,10 +37,6 @@ class FunctionInfo(nodes.Holder):
     """Whether it is defined for the sake of another version of torch."""
     guarded: bool = False
     """Whether it is defined only where an accelerator was found."""
-    slots: list[Slot] | None = None
-    """What is known of its parameters, once somebody has called it."""
-    gives: bool | None = None
-    """Whether it makes modules, or puts something into one, once somebody has asked."""
 
     @property
     def name(self) -> str:
@@ -73,12 +63,6 @@ class FunctionInfo(nodes.Holder):
         return tuple(
             names.dotted(item.func if isinstance(item, ast.Call) else item) or "?" for item in self.node.decorator_list
         )
-
-    @cached_property
-    def hints(self) -> dict[str, str]:
-        """What each name of the function shows itself to be by annotation or by the way it is used."""
-        forward = self.name == "forward" and self.owner is not None and self.owner.is_module
-        return type_hints.hints(self, forward)
 
     @property
     def parameters(self) -> list[ast.arg]:
@@ -223,7 +207,7 @@ class ClassInfo(nodes.Holder):
             return True
         if not roots or any(root.startswith("torch.") for root in roots):
             return False
-        return registers(self)
+        return registers(self.nodes, "forward" in self.methods, self.index.resolve)
 
     @cached_property
     def callers(self) -> dict[str, list[FunctionInfo]]:
@@ -257,27 +241,6 @@ class ClassInfo(nodes.Holder):
         return [*others, *(root.rpartition(".")[2] for root in self.roots())]
 
     @cached_property
-    def has_state(self) -> bool | None:
-        """Whether it has parameters or buffers; ``None`` where that cannot be seen."""
-        return has_state(self)
-
-    @cached_property
-    def tensors_alone(self) -> bool:
-        """Whether it is known to hold tensors and no other module."""
-        return probing.alone(self)
-
-    @cached_property
-    def moves_inputs(self) -> bool:
-        """Whether ``forward`` itself places what it is given."""
-        return moves_inputs(self)
-
-    @cached_property
-    def places_itself(self) -> bool:
-        """Whether its construction may put it, or a part of it, somewhere else than on the default device."""
-        strange = any(not is_module_path(root) and not is_plain(root) for root in self.roots())
-        return strange or any(places(info.methods.values()) for info in (self, *self.ancestors()))
-
-    @cached_property
     def stored(self) -> frozenset[str]:
         """The attributes of ``self`` that are assigned, or written to, outside ``__init__``."""
         others = [method for name, method in self.methods.items() if name != "__init__"]
@@ -285,11 +248,6 @@ class ClassInfo(nodes.Holder):
         plain = [node for method in others for node in method.attributes if not isinstance(node.ctx, ast.Load)]
         written = [item.value for item in items if isinstance(item.value, ast.Attribute)]
         return frozenset(node.attr for node in (*plain, *written))
-
-    @cached_property
-    def changed(self) -> dict[str, str]:
-        """What methods other than ``__init__`` do to attributes of ``self``: see :func:`changes.changed`."""
-        return changed(self.methods.values())
 
 
 class Index:
@@ -386,7 +344,7 @@ class Index:
     @cached_property
     def hooked(self) -> bool:
         """Whether hooks of the file may move what goes into its modules, or what comes out of them."""
-        return hooks.exchange(self)
+        return hooks.exchange(self.tree, self._text)
 
     @cached_property
     def constructors(self) -> Constructors:
@@ -451,3 +409,7 @@ class Index:
                 self.class_(node)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.function(node)
+
+
+ELSEWHERE = "|"
+"""How the keys begin that were given in another file."""

@@ -10,25 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from devlint.flow.engine.engine import Machine
-    from devlint.flow.program.index import Index
-
-
-def machine(host: Machine) -> None:
-    """Take the machine of a file that was checked apart, and those that it had for others; its sites stay."""
-    guests = () if host.imports is None else tuple(host.imports.family.guests.values())
-    definitions(host.index)
-    for one in (host, *guests):
-        for frame in one.kept:
-            _empty(frame)
-        _empty(one)
+    from devlint.flow.program.symbols import Index
 
 
 def definitions(index: Index) -> None:
     """Take the definitions of a file apart, of which nobody else knows any."""
     for info in (*index.functions.values(), *index.classes.values()):
-        _empty(info)
-    _empty(index)
+        empty(info)
+    empty(index)
 
 
 def others(index: Index) -> None:
@@ -38,5 +27,6 @@ def others(index: Index) -> None:
         info.inherited.clear()
 
 
-def _empty(one: object) -> None:
+def empty(one: object) -> None:
+    """Drop all that an object refers to."""
     vars(one).clear()

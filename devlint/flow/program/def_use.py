@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from devlint.flow.syntax import names, nodes
 
 if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.index import ClassInfo, FunctionInfo, Index
+    from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 
 DESCRIPTIONS = frozenset(
     "shape size dim numel nelement device dtype ndim stride layout is_cuda get_device element_size".split()
@@ -32,12 +31,12 @@ class Lookups:
         self._homes: dict[int, list[FunctionInfo]] = {}
         self._housed = 0
 
-    def of(self, frame: Frame) -> Text:
-        """What the text of the definition says that runs in a frame."""
-        found = self._texts.get(frame.info)
+    def of(self, info: FunctionInfo | None, inside: list[ast.AST]) -> Text:
+        """What the text of a function says, or of the top level (``None``), whose own nodes are ``inside``."""
+        found = self._texts.get(info)
         if found is None:
-            root: ast.AST = frame.info.node if frame.info else self._tree
-            found = self._texts[frame.info] = Text(root, frame.inside)
+            root: ast.AST = info.node if info else self._tree
+            found = self._texts[info] = Text(root, inside)
         return found
 
     def functions_around(self, index: Index, node: ast.AST) -> list[FunctionInfo]:

@@ -1,0 +1,52 @@
+"""Which bases make a class an ``nn.Module``, by their names or by what the class itself calls."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from devlint.flow.catalog import torch_table
+from devlint.flow.syntax import names
+
+MODULE_ROOTS = {
+    "pytorch_lightning.LightningModule",
+    "torch.nn.Module",
+    "transformers.PreTrainedModel",
+    "torchmetrics.Metric",
+    "torch_geometric.nn.MessagePassing",
+}
+
+
+_PLAIN_BASES = frozenset(
+    {"object", "ABC", "Generic", "Protocol", "Enum", "NamedTuple", "TestCase", "Dataset", "Exception"}
+)
+
+
+def is_plain(base: str) -> bool:
+    """Whether a base of that name has nothing to do with modules."""
+    return base.rpartition(".")[2] in _PLAIN_BASES
+
+
+def is_module_path(path: str) -> bool:
+    """Whether a class of that name is a module, as far as the name says so."""
+    return (
+        path in MODULE_ROOTS
+        or path.endswith((".nn.Module", ".PreTrainedModel"))
+        or torch_table.module(path) is not None
+    )
+
+
+def registers(inside: Iterable[ast.AST], has_forward: bool, resolve: Callable[[str], str]) -> bool:
+    """Whether the code of a class with an unknown base calls what only a module has."""
+    for node in inside:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            registers = node.func.attr in ("register_buffer", "register_parameter")
+            if registers and names.dotted(node.func.value) == "self":
+                return True
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and has_forward:
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
+                path = resolve(names.dotted(node.value.func))
+                if path == "torch.nn.Parameter" or torch_table.module(path) is not None:
+                    return True
+    return False
