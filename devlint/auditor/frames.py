@@ -109,7 +109,7 @@ class Frames:
     def resolve(self, number: int) -> tuple[Frame | None, Frame | None]:
         """The frames of a place: the project's, and the library's inside of it."""
         place = self._places[number]
-        return _resolve(place.frame), _resolve(place.via)
+        return place.frame and resolve_spot(place.frame), place.via and resolve_spot(place.via)
 
     def is_project(self, code: CodeType) -> bool:
         """Whether the code is the project's own."""
@@ -142,11 +142,6 @@ class Frames:
         return found[1]
 
 
-def resolve_spot(spot: Spot) -> Frame:
-    """The place of an instruction."""
-    return _frame(spot)
-
-
 def _spot(frame: FrameType | None) -> Spot | None:
     """Where a frame is: the first instruction of the expression that runs, as far as Python tells expressions apart."""
     if frame is None:
@@ -158,28 +153,34 @@ def _spot(frame: FrameType | None) -> Spot | None:
     return Spot(code, instruction)
 
 
-def _resolve(spot: Spot | None) -> Frame | None:
-    return None if spot is None else _frame(spot)
+def resolve_spot(spot: Spot) -> Frame:
+    """The place of an instruction."""
+    line, end_line, column, end_column = positions_of(spot)
+    return Frame(
+        file=file_of(spot.code.co_filename),
+        line=line_of(spot) if line is None else line,
+        function=getattr(spot.code, "co_qualname", spot.code.co_name),
+        column=column,
+        end_line=end_line,
+        end_column=end_column,
+    )
 
 
-def _frame(spot: Spot) -> Frame:
-    code, instruction = spot
-    name = code.co_filename
-    file = file_of(name)
-    function = getattr(code, "co_qualname", code.co_name)
-    if sys.version_info >= (3, 11):
-        positions = list(code.co_positions())[instruction // 2] if instruction >= 0 else (None,) * 4
-        line, end_line, column, end_column = positions
-        if line is not None:
-            return Frame(
-                file=file, line=line, function=function, column=column, end_line=end_line, end_column=end_column
-            )
-    line = code.co_firstlineno
-    for start, _, number in code.co_lines():
-        if start > instruction:
+def positions_of(spot: Spot) -> tuple[int | None, int | None, int | None, int | None]:
+    """First and last line, first and last column of the expression of an instruction; unknown before Python 3.11."""
+    if sys.version_info >= (3, 11) and spot.instruction >= 0:
+        return list(spot.code.co_positions())[spot.instruction // 2]
+    return None, None, None, None
+
+
+def line_of(spot: Spot) -> int:
+    """The line of an instruction."""
+    line = spot.code.co_firstlineno
+    for start, _, number in spot.code.co_lines():
+        if start > spot.instruction:
             break
         line = number or line
-    return Frame(file=file, line=line, function=function)
+    return line
 
 
 def file_of(name: str) -> str:

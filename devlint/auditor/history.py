@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from devlint.auditor.tally import Pending, What
 from devlint.record import Call, Part, Phase, Slice
-
-if TYPE_CHECKING:
-    from devlint.auditor.ledger import Pending, What
 
 MOST_STEPS = 1_000
 """Of more steps than this every second one is kept, then every fourth, and so on."""

@@ -9,73 +9,17 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from devlint.auditor.frames import NOWHERE, Frames
+from devlint.auditor.frames import Frames
 from devlint.auditor.history import History, When
+from devlint.auditor.tally import Pending, Tally, What, merged
 from devlint.record import FIRST_CALLS, PHASES, WARM_UP, Event, Phase, Slice, Steady
 
 _AT_ONCE = 16
 """So many shares are booked at once: between two steps of a model the caches hold nothing of what that needs."""
 _SAMPLES = 1_000
 """At most twice as many times are kept one by one."""
-
-
-class What(NamedTuple):
-    """What is counted together; the fields are those of :class:`devlint.record.Event`."""
-
-    kind: Literal["copy", "sync", "pin", "move", "call"]
-    name: str
-    place: int = NOWHERE
-    source: str = ""
-    target: str = ""
-    subject: Literal["", "tensor", "module"] = ""
-    backward: bool = False
-    pinned: bool | None = None
-    blocking: bool | None = None
-    non_blocking: bool = False
-    temporary: bool = False
-    loader: int | None = None
-
-
-@dataclass(slots=True)
-class Tally:
-    """The sum of one :class:`What` since the last step ended."""
-
-    calls: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    repeats: int = 0
-    unwaited: int = 0
-    example: str = ""
-    threads: set[str] = field(default_factory=set)
-    first: list[tuple[float, float, int]] = field(default_factory=list)
-    """The first calls one by one: when each began, how long the host was blocked, and its bytes."""
-
-    def take(self, tally: Tally) -> None:
-        """Add another sum to this one."""
-        self.calls += tally.calls
-        self.bytes += tally.bytes
-        self.seconds += tally.seconds
-        self.repeats += tally.repeats
-        self.unwaited += tally.unwaited
-        self.example = self.example or tally.example
-        self.threads |= tally.threads
-        if len(self.first) < FIRST_CALLS:
-            self.first = [*self.first, *tally.first][:FIRST_CALLS]
-
-
-Pending = dict[What, Tally]
-"""Sums that are not yet known to belong to a phase."""
-
-
-def merged(parts: Iterable[Pending]) -> Pending:
-    """The sum of several parts, none of which is changed."""
-    whole: Pending = {}
-    for part in parts:
-        for what, tally in list(part.items()):  # a list, as another thread may add to the part
-            whole.setdefault(what, Tally()).take(tally)
-    return whole
 
 
 class Samples:
@@ -277,22 +221,13 @@ class Ledger:
         return other
 
     def _event(self, phase: Phase, what: What, total: _Total) -> Event:
-        frame, via = self.frames.resolve(what.place)
+        facts = what._asdict()
+        frame, via = self.frames.resolve(facts.pop("place"))
         return Event(
-            kind=what.kind,
-            name=what.name,
+            **facts,
             phase=phase,
             frame=frame,
             via=via,
-            source=what.source,
-            target=what.target,
-            subject=what.subject,
-            backward=what.backward,
-            pinned=what.pinned,
-            blocking=what.blocking,
-            non_blocking=what.non_blocking,
-            temporary=what.temporary,
-            loader=what.loader,
             example=total.example,
             calls=total.calls,
             bytes=total.bytes,

@@ -65,14 +65,14 @@ def _outcome(directory: Path, name: str, code: str) -> Any:
         "device": torch.device(backend.NAME, 0),
         "other": torch.device(backend.NAME, 1),
     }
-    span = source._span
+    positions = source.positions_of
     try:
         exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), values)
     except Exception as error:
         if lines_only:  # what Python 3.10 knows of an instruction
-            source._span = lambda code, instruction: None
+            source.positions_of = lambda spot: (None, None, None, None)
         mismatch = explain(error, error.__traceback__, Frames([str(directory)]))
-        source._span = span
+        source.positions_of = positions
         if mismatch is None:
             return {"unexplained": traceback.format_exc()}
         return json.loads(json.dumps(asdict(mismatch)), object_hook=_as_line)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.tensors import leaves
-from devlint.auditor.modules.held import home, storage_of, unregistered
+from devlint.auditor.introspection.tensors import home, leaves, storage_of
+from devlint.auditor.introspection.unregistered import unregistered
 from devlint.auditor.modules.strays import Strays
 from devlint.auditor.session import Session, Settings
 

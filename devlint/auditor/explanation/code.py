@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import linecache
-import sys
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
 
-from devlint.auditor.frames import file_of
+from devlint.auditor.frames import Spot, file_of, line_of, positions_of
 from devlint.record import Frame
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 _Span = tuple[int, int, int, int]
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module
 _PARSING = threading.Lock()
 _TRIES = 3
 
@@ -50,9 +49,11 @@ def running(code: CodeType, instruction: int) -> ast.AST | None:
     module = tree(code.co_filename)
     if module is None:
         return None
-    span = _span(code, instruction)
-    if span is None:
-        return _statement(module, _line(code, instruction))
+    spot = Spot(code, instruction)
+    line, end_line, column, end_column = positions_of(spot)
+    if line is None or end_line is None or column is None or end_column is None:
+        return _statement(module, line_of(spot))
+    span = line, column, end_line, end_column
     best: ast.AST | None = None
     parent: ast.AST | None = None
     for node, above in _inside(module, span):
@@ -101,23 +102,6 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
             yield from own_nodes(child)
 
 
-def _span(code: CodeType, instruction: int) -> _Span | None:
-    if sys.version_info >= (3, 11) and instruction >= 0:
-        line, end_line, column, end_column = list(code.co_positions())[instruction // 2]
-        if line is not None and end_line is not None and column is not None and end_column is not None:
-            return line, column, end_line, end_column
-    return None
-
-
-def _line(code: CodeType, instruction: int) -> int:
-    line = code.co_firstlineno
-    for start, _, number in code.co_lines():
-        if start > instruction:
-            break
-        line = number or line
-    return line
-
-
 def _inside(module: ast.Module, span: _Span) -> Iterator[tuple[ast.AST, ast.AST]]:
     """The nodes that contain a span, from the outermost in, each with its parent."""
     node: ast.AST | None = module
@@ -140,7 +124,7 @@ def _positioned(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _contains(node: ast.AST, span: _Span) -> bool:
-    start, end = (span[0], span[1]), (span[2], span[3])
+    start, end = span[:2], span[2:]
     return _start(node) <= start and end <= _end(node)
 
 

@@ -16,11 +16,19 @@ from devlint.auditor.explanation.lookup import look_up
 from devlint.auditor.explanation.messages import argument_in, demand, devices_in, is_mismatch
 from devlint.auditor.explanation.operands import Operand, operands, rest
 from devlint.auditor.explanation.reasons import Reasons
-from devlint.auditor.explanation.tensors import device_of, is_managed, is_scalar, leaves, own_tensors, walk
 from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper, owner_of, path_of
 from devlint.auditor.frames import Frames
-from devlint.auditor.modules.held import Held, home
-from devlint.auditor.recorder.transfers import describe
+from devlint.auditor.introspection.tensors import (
+    describe,
+    device_of,
+    home,
+    is_managed,
+    is_scalar,
+    leaves,
+    own_tensors,
+    walk,
+)
+from devlint.auditor.introspection.unregistered import Held
 from devlint.flow.syntax.names import spelled
 from devlint.record import Mismatch, Party
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.tensors import fields
+from devlint.auditor.introspection.tensors import fields
 
 MISSING: Any = object()
 """Nothing is known."""

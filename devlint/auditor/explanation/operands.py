@@ -11,8 +11,7 @@ import torch
 from torch import nn
 
 from devlint.auditor.explanation.lookup import MISSING, dotted, look_up
-from devlint.auditor.explanation.tensors import device_of, is_scalar, leaves
-from devlint.auditor.modules.held import home
+from devlint.auditor.introspection.tensors import device_of, home, is_scalar, leaves
 from devlint.flow.catalog import torch_table
 
 _MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "type_as", "type", "numpy", "item", "tolist"})

@@ -23,9 +23,9 @@ from devlint.auditor.explanation.origins import (
     of_binding,
     of_name,
 )
-from devlint.auditor.explanation.tensors import fields, leaves, walk
 from devlint.auditor.explanation.trail import Stop, Trail, owner_of, path_of
-from devlint.auditor.modules.held import Held, home, unregistered
+from devlint.auditor.introspection.tensors import fields, home, leaves, walk
+from devlint.auditor.introspection.unregistered import Held, unregistered
 from devlint.record import Frame
 
 

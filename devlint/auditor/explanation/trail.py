@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from devlint.auditor.explanation.origins import Scene
-from devlint.auditor.explanation.tensors import fields, walk
 from devlint.auditor.frames import Frames, Spot, resolve_spot
+from devlint.auditor.introspection.tensors import fields, walk
 from devlint.record import Frame
 
 _WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "OptimizedModule", "FullyShardedDataParallel"})

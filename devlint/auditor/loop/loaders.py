@@ -17,6 +17,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from devlint import record
 from devlint.auditor.frames import NOWHERE
+from devlint.auditor.introspection.tensors import describe
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 
@@ -258,7 +259,7 @@ class Loaders:
         facts.pinned = all(map(_is_pinned, hosted)) if hosted else None
         facts.custom = any(custom for _, custom in found)
         more = ", ..." if len(tensors) > _SHOWN else ""
-        facts.batch = ", ".join(map(_example, tensors[:_SHOWN])) + more
+        facts.batch = ", ".join(map(describe, tensors[:_SHOWN])) + more
 
     def failed(self, iterator: Any, error: Exception) -> None:
         """An iterator has raised an error."""
@@ -351,7 +352,3 @@ def _is_pinned(tensor: torch.Tensor) -> bool:
     if torch.cuda.is_available() and not torch.cuda._initialized:
         return False  # nothing can be pinned yet, and asking must not be what initialises CUDA
     return bool(tensor.is_pinned())
-
-
-def _example(tensor: torch.Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"

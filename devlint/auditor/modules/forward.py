@@ -20,12 +20,19 @@ from torch.nn.modules import module as hooks
 
 from devlint.auditor.explanation.explain import chain, examine
 from devlint.auditor.explanation.messages import is_mismatch
-from devlint.auditor.explanation.tensors import device_of, fields, is_managed, is_scalar, leaves, own_tensors
 from devlint.auditor.explanation.trail import path_of
+from devlint.auditor.introspection.tensors import (
+    describe,
+    device_of,
+    fields,
+    is_managed,
+    is_scalar,
+    leaves,
+    own_tensors,
+)
 from devlint.auditor.modules.models import Observed
 from devlint.auditor.modules.strays import Key, Strays
 from devlint.auditor.patches import Patches
-from devlint.auditor.recorder.transfers import describe
 from devlint.auditor.session import Session
 from devlint.record import Mismatch, Party
 

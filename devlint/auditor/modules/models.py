@@ -7,8 +7,8 @@ import weakref
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.tensors import device_of, fields, walk
 from devlint.auditor.explanation.trail import is_wrapper, path_of
+from devlint.auditor.introspection.tensors import device_of, dtype_name, fields, walk
 from devlint.record import Models
 
 _LOW = (torch.float16, torch.bfloat16)
@@ -53,7 +53,7 @@ class Observed:
         self._take(name, module)
         self._outermost[name] = max(self._outermost.get(name, 0), sum(one.numel() for one in parameters.values()))
         self._devices[name] = tuple(sorted({device_of(one) for one in parameters.values()}))
-        self._dtypes |= dict.fromkeys(_name(one.dtype) for one in parameters.values())
+        self._dtypes |= dict.fromkeys(dtype_name(one.dtype) for one in parameters.values())
 
     def _whole(self, module: nn.Module) -> nn.Module:
         """The model that a module is a part of, itself if it is of none: parts may be called one by one."""
@@ -90,13 +90,13 @@ class Observed:
             return
         cast = autocast_dtype(weight.device.type)
         if cast is not None:
-            self._autocast = self._autocast or _name(cast)
+            self._autocast = self._autocast or dtype_name(cast)
         dtype = cast if cast is not None and weight.dtype == torch.float32 else weight.dtype
         sizes = _sizes(module)
         if dtype in _LOW and any(size > _ALIGNED and size % _ALIGNED for size in sizes):
             shape = " -> ".join(f"{size:,}" for size in sizes)
             path = path_of(root, module) or type(root).__name__
-            text = f"{path} ({type(module).__name__} {shape}, {_name(dtype)})"
+            text = f"{path} ({type(module).__name__} {shape}, {dtype_name(dtype)})"
             if text in self._unaligned or len(self._unaligned) < _MOST:
                 self._unaligned[text] = weight.numel()
 
@@ -148,7 +148,3 @@ def _manager(root: nn.Module) -> str:
 
 def _parameters(module: nn.Module) -> list[torch.Tensor]:
     return [one for one in (fields(module).get("_parameters") or {}).values() if isinstance(one, torch.Tensor)]
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

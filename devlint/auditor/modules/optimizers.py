@@ -14,8 +14,8 @@ from torch import nn
 from torch.nn.modules import module as hooks
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from devlint.auditor.explanation.tensors import device_of, fields, is_managed, leaves
 from devlint.auditor.frames import NOWHERE
+from devlint.auditor.introspection.tensors import device_of, fields, is_managed, leaves
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 from devlint.record import Optimizer

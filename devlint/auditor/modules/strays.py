@@ -9,9 +9,8 @@ from typing import Literal
 from torch import nn
 
 from devlint.auditor.explanation.origins import of_attribute
-from devlint.auditor.explanation.tensors import own_tensors, walk
-from devlint.auditor.modules.held import Held, home, storage_of, unregistered
-from devlint.auditor.recorder.transfers import describe
+from devlint.auditor.introspection.tensors import describe, home, own_tensors, storage_of, walk
+from devlint.auditor.introspection.unregistered import Held, unregistered
 from devlint.auditor.session import Session
 from devlint.record import Stray
 

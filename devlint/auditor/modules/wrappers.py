@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.tensors import fields
-from devlint.auditor.modules.held import home
+from devlint.auditor.introspection.tensors import fields, home
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 from devlint.record import Wrapper

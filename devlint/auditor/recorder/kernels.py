@@ -17,14 +17,15 @@ from typing import Any, Literal
 
 import torch
 
-from devlint.auditor.ledger import Tally, What
+from devlint.auditor.introspection.tensors import describe
 from devlint.auditor.recorder.attribution import Attribution, Origin
 from devlint.auditor.recorder.backends import Kernel, NoBackendError, Originals, Overrides, find_key
 from devlint.auditor.recorder.repeats import Repeats
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
-from devlint.auditor.recorder.transfers import HOST, describe, transfer_of
+from devlint.auditor.recorder.transfers import HOST, transfer_of
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Session
+from devlint.auditor.tally import Tally, What
 
 SYNCS = {
     "nonzero": "nonzero",

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.tensors import own_tensors, walk
-from devlint.auditor.ledger import What
+from devlint.auditor.introspection.tensors import own_tensors, walk
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
+from devlint.auditor.tally import What
 
 _METHODS = "to cuda cpu xpu".split()
 _PLACES = (str, int, torch.device, torch.Tensor)

@@ -19,11 +19,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from devlint.auditor.ledger import Pending, Tally, What
 from devlint.auditor.recorder.kernels import COPY, Kernels
 from devlint.auditor.recorder.syncwarnings import NAME, SyncWarnings
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Moment, Session
+from devlint.auditor.tally import Pending, Tally, What
 from devlint.record import Sampled
 
 WHOLE = 50

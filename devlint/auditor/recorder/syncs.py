@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import torch
 
-from devlint.auditor.ledger import What
 from devlint.auditor.patches import Patches
 from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Session
+from devlint.auditor.tally import What
 
 _MODULES = "accelerator cuda mps xpu".split()
 _CLASSES = "Stream Event".split()

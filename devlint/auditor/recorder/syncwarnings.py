@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from devlint.auditor.ledger import What
 from devlint.auditor.patches import Patches
 from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Session
+from devlint.auditor.tally import What
 
 WAITED = "called a synchronizing CUDA operation"
 _PROTOTYPE = "Synchronization debug mode is a prototype feature"

@@ -60,12 +60,6 @@ def is_pinned(tensor: torch.Tensor) -> bool | None:
         return None
 
 
-def describe(tensor: torch.Tensor) -> str:
-    """Dtype and shape: ``float32[64, 3, 32, 32]``."""
-    sizes = ", ".join(str(size) for size in tensor.shape)
-    return f"{str(tensor.dtype).removeprefix('torch.')}[{sizes}]"
-
-
 def _bytes(tensor: torch.Tensor) -> int:
     return tensor.numel() * tensor.element_size()
 

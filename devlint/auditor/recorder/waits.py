@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from devlint.auditor.ledger import What
 from devlint.auditor.patches import Patches
 from devlint.auditor.recorder.repeats import WeakStorage
 from devlint.auditor.session import Session
+from devlint.auditor.tally import What
 
 _READERS = "item tolist __bool__ __int__ __float__ __complex__ __index__".split()
 _MOST = 1_024

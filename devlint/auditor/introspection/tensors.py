@@ -18,8 +18,6 @@ _DEPTH = 4
 _WIDTH = 64
 """So many elements of a container are looked at."""
 _OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.CodeType)
-
-
 _PLAIN = (str, bytes, int, float, bool, type(None), torch.device, torch.dtype)
 
 
@@ -127,3 +125,32 @@ def is_managed(tensor: torch.Tensor) -> bool:
 def is_scalar(tensor: torch.Tensor) -> bool:
     """Whether it is a 0-dim tensor on the CPU, which may meet tensors on any device."""
     return tensor.dim() == 0 and tensor.device.type == "cpu"
+
+
+def describe(tensor: torch.Tensor) -> str:
+    """Dtype and shape: ``float32[64, 3, 32, 32]``."""
+    return f"{dtype_name(tensor.dtype)}{list(tensor.shape)}"
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Its name without that of torch: ``float32``."""
+    return str(dtype).removeprefix("torch.")
+
+
+def home(module: nn.Module) -> str:
+    """The one device of what a module and the modules in it register, empty if there is none or more than one."""
+    found = {
+        device_of(tensor)
+        for _, inner in walk(module)
+        for _, tensor in own_tensors(inner)
+        if not is_managed(tensor) and not is_scalar(tensor)
+    }
+    return found.pop() if len(found) == 1 else ""
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """What identifies the memory of a tensor while it lives: the ``_cdata`` of its storage."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError, AttributeError):  # sparse, or a wrapper without storage
+        return id(tensor)

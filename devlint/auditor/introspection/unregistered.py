@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.tensors import (
+from devlint.auditor.introspection.tensors import (
     device_of,
     fields,
     is_managed,
@@ -16,6 +16,7 @@ from devlint.auditor.explanation.tensors import (
     is_scalar,
     members,
     own_tensors,
+    storage_of,
     walk,
 )
 
@@ -53,17 +54,6 @@ class Held:
     def device(self) -> str:
         """Where it is, by its first tensor."""
         return device_of(self.tensors[0])
-
-
-def home(module: nn.Module) -> str:
-    """The one device of what a module and the modules in it register, empty if there is none or more than one."""
-    found = {
-        device_of(tensor)
-        for _, inner in walk(module)
-        for _, tensor in own_tensors(inner)
-        if not is_managed(tensor) and not is_scalar(tensor)
-    }
-    return found.pop() if len(found) == 1 else ""
 
 
 def unregistered(root: nn.Module) -> Iterator[Held]:
@@ -108,11 +98,3 @@ def _has_tensors(module: nn.Module) -> bool:
 def _knows(module: nn.Module, known: set[int]) -> bool:
     """Whether it is the parent of what refers to it, such as the trainer's wrapper around the model."""
     return any(id(inner) in known for _, inner in walk(module))
-
-
-def storage_of(tensor: torch.Tensor) -> int:
-    """What identifies the memory of a tensor while it lives: the ``_cdata`` of its storage."""
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (RuntimeError, NotImplementedError, AttributeError):  # sparse, or a wrapper without storage
-        return id(tensor)
