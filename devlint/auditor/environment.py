@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.auditor.unwarned import unwarned
 from devlint.record import Device, Environment
 
@@ -22,7 +23,7 @@ _AMD = "/sys/module/amdgpu/version"
 _VERSION = re.compile(r"(?<![\w.])\d+\.\d+(?:\.\d+)?(?![\w.])")
 
 
-class Surroundings:
+class Surroundings(Listener):
     """Describes the environment; a listener that hooks into nothing.
 
     A script may reset torch's own record of its peak memory, so the greatest peak of all snapshots is kept.
@@ -31,12 +32,6 @@ class Surroundings:
     def __init__(self, session: Session) -> None:
         self._simulated = session.settings.simulated
         self._peaks: dict[str, tuple[int, int]] = {}
-
-    def install(self) -> None:
-        """Nothing to hook."""
-
-    def remove(self) -> None:
-        """Nothing to undo."""
 
     def describe(self) -> Mapping[str, object]:
         """``environment``, as it is known by now."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from devlint.auditor.session import Listener, Session
+from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 
 
 def listeners(session: Session) -> list[Listener]:
     """The listeners for a session; torch has been imported."""
     from devlint.auditor.environment import Surroundings
+    from devlint.auditor.loop.hooks import LoopHooks
     from devlint.auditor.loop.loaders import Loaders
-    from devlint.auditor.loop.signals import Signals
     from devlint.auditor.modules.forward import ForwardCheck
     from devlint.auditor.modules.optimizers import Optimizers
     from devlint.auditor.modules.wrappers import Wrappers
@@ -27,17 +28,19 @@ def listeners(session: Session) -> list[Listener]:
     warnings = SyncWarnings(session, attribution, waits)
     loaders = Loaders(session)
     kernels = Kernels(session, attribution, waits, warnings)
+    # on a simulated device, whose times mean nothing, everything is recorded
+    sampled = session.settings.sampling and not session.settings.simulated
     return [
         Surroundings(session),
         attribution,
         waits,
         warnings,
         kernels,
-        Sampling(session, kernels, warnings, waits),
+        *([Sampling(session, kernels, warnings, waits)] if sampled else []),
         Syncs(session, attribution, waits, warnings),
         Moves(session),
         loaders,
-        Signals(session, loaders),
+        LoopHooks(session, loaders),
         Optimizers(session),
         Wrappers(session),
         ForwardCheck(session),

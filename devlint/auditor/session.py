@@ -8,18 +8,17 @@ import sys
 import time
 import traceback
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from devlint.auditor.frames import NOWHERE, Frames
+from devlint.auditor.frames import Frames
 from devlint.auditor.ledger import Ledger
-from devlint.record import Ending, Mismatch, Process
+from devlint.auditor.signals import Listener, Services, Signals
+from devlint.record import Ending, Process
 
 _Result = TypeVar("_Result")
-Moment = Literal["pass begins", "pass ends", "step ends"]
-"""Where a loop has got to: a pass goes from the first call of a module with autograd to the end of backward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +39,6 @@ class Settings:
     sampling: bool = True
 
 
-class Listener(Protocol):
-    """A part of the audit which hooks into torch, and tells at the end what it saw."""
-
-    def install(self) -> None:
-        """Hook in; torch is imported by now, and the device must not be initialised."""
-        ...
-
-    def remove(self) -> None:
-        """Undo what :meth:`install` did."""
-        ...
-
-    def describe(self) -> Mapping[str, object]:
-        """What was seen so far: values for fields of :class:`devlint.record.Process`.  Called for snapshots too."""
-        ...
-
-
 class Session:
     """The audit of one process: made before torch is imported, started when it is.
 
@@ -71,26 +54,8 @@ class Session:
         self.failure = ""
         self.notes: list[str] = []
         self.listeners: list[Listener] = []
-        self.loader_of: Callable[[Any], int | None] = lambda tensor: None
-        """The index of the loader whose latest batch holds the tensor; the listener to loaders answers."""
-        self.place_of_thread: Callable[[], int] = lambda: NOWHERE
-        """The place to blame for what a thread without any frame of the project does, such as a loader's."""
-        self.forward_seen: Callable[[], None] = lambda: None
-        """Called when a module is called from outside any module; the listener to steps wants to know."""
-        self.next_forward: Callable[[], None] = lambda: None
-        """Asks for the next such call to be told: called whenever a loop has got as far as that one may follow."""
-        self.loop_at: Callable[[Moment], None] = lambda moment: None
-        """Called by whoever knows the loop; whoever may leave out a part of it wants to know."""
-        self.copied: Callable[[int], Collection[int]] = lambda storage: ()
-        """The places which copied a storage (its ``_cdata``) again although it had not changed."""
-        self.optimized: Callable[[Any], bool] = lambda parameter: False
-        """Whether an optimizer has the parameter."""
-        self.explain: Callable[[BaseException], Mismatch | None] = lambda error: None
-        """What a run died of, if that was tensors on different devices; asked once it has."""
-        self.before_move: Callable[[], None] = lambda: None
-        """Called when a module is about to be moved or converted."""
-        self.snapshot: Callable[[], None] = lambda: None
-        """Called when a step has ended; whoever writes records decides whether it is time for one."""
+        self.signals = Signals()
+        self.services = Services()
         self.unheard: Callable[[], AbstractContextManager[object]] = nullcontext
         """A context in which neither the classes of tensors nor a ``TorchFunctionMode`` hear what is asked of them."""
         self.started = time.perf_counter()
@@ -108,11 +73,14 @@ class Session:
             except Exception as error:
                 self.fail(error)
                 return
+            self.signals.subscribe(listener)
+            self.services.provide(listener)
             self.listeners.append(listener)
 
     def stop(self) -> None:
         """Remove the listeners, the last one first."""
         self.alive = False
+        self.signals, self.services = Signals(), Services()
         while self.listeners:
             listener = self.listeners.pop()
             try:

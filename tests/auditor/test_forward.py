@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn.modules import module as hooks
 
-from devlint.auditor.loop.signals import Signals
+from devlint.auditor.loop.hooks import LoopHooks
 from devlint.auditor.modules.forward import ForwardCheck
 from devlint.auditor.modules.optimizers import Optimizers
 from tests.auditor.watching import seen, watching
@@ -37,7 +37,7 @@ def installed() -> int:
 def test_calls_from_outside_are_told_and_no_others() -> None:
     told = []
     with watching(ForwardCheck) as session:
-        session.forward_seen = lambda: told.append(1)
+        session.signals.forward = (lambda: told.append(1),)
         net = Net()
         net(torch.ones(1, 4))
         net(torch.ones(1, 4), scale=2.0)
@@ -48,7 +48,7 @@ def test_calls_from_outside_are_told_and_no_others() -> None:
 def test_a_call_that_raises_is_over() -> None:
     told = []
     with watching(ForwardCheck) as session:
-        session.forward_seen = lambda: told.append(1)
+        session.signals.forward = (lambda: told.append(1),)
         net = Net()
         with pytest.raises(RuntimeError):
             net(torch.ones(1, 5))
@@ -61,7 +61,7 @@ def test_recomputation_in_backward_is_no_call_from_outside() -> None:
 
     told = []
     with watching(ForwardCheck) as session:
-        session.forward_seen = lambda: told.append(1)
+        session.signals.forward = (lambda: told.append(1),)
         net = Net()
         checkpoint(net, torch.ones(1, 4, requires_grad=True), use_reentrant=False).sum().backward()
     assert len(told) == 1
@@ -70,7 +70,7 @@ def test_recomputation_in_backward_is_no_call_from_outside() -> None:
 def test_hooks_leave_once_nothing_is_new_and_come_back_for_a_new_model() -> None:
     told = []
     with watching(ForwardCheck) as session:
-        session.forward_seen = lambda: told.append(1)
+        session.signals.forward = (lambda: told.append(1),)
         net = Net()
         assert installed() == 2
         for _ in range(20):
@@ -78,13 +78,14 @@ def test_hooks_leave_once_nothing_is_new_and_come_back_for_a_new_model() -> None
         # new in the first call, then twelve without anything new
         assert len(told) == 12
         assert installed() == 0
-        session.next_forward()
-        session.next_forward()
+        (expect,) = session.signals.forward_due
+        expect()
+        expect()
         assert installed() == 1
         net(torch.ones(1, 4))
         assert len(told) == 13
         assert installed() == 0
-        session.next_forward()
+        expect()
         other = Net()
         other(torch.ones(1, 4))
         assert installed() == 2
@@ -100,7 +101,7 @@ def test_loops_ask_for_the_next_forward() -> None:
 
     def signals(session):
         loaders.append(Loaders(session))
-        return Signals(session, loaders[0])
+        return LoopHooks(session, loaders[0])
 
     with watching(signals, ForwardCheck) as session:
         net = Net()
@@ -200,7 +201,7 @@ def test_scripted_and_traced_modules_run() -> None:
 def test_threads_have_their_own_stacks() -> None:
     told = []
     with watching(ForwardCheck) as session:
-        session.forward_seen = lambda: told.append(threading.get_ident())
+        session.signals.forward = (lambda: told.append(threading.get_ident()),)
         started, go = threading.Event(), threading.Event()
 
         class Slow(nn.Module):
@@ -285,15 +286,15 @@ def test_an_error_is_explained_before_its_handler_moves_the_model() -> None:
                 Positions()(torch.ones(1, 4))
             finally:
                 nn.Linear(1, 1).cpu()
-                early = session.explain.__self__._early
+                early = session.listeners[-1]._early
         except RuntimeError as error:
             raised = error
         assert early is not None
         assert early.text == str(raised)
-        assert session.explain(raised) is early.mismatch
+        assert session.services.explain(raised) is early.mismatch
         assert early.mismatch.module_class == "Positions"
-        assert session.explain(ValueError("the same device")) is not None
-        assert session.explain(ValueError("another")) is None
+        assert session.services.explain(ValueError("the same device")) is not None
+        assert session.services.explain(ValueError("another")) is None
 
 
 def test_failing_hooks_let_the_script_go_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
@@ -305,7 +306,7 @@ def test_failing_hooks_let_the_script_go_on(monkeypatch: pytest.MonkeyPatch, cap
     def broken() -> None:
         raise ZeroDivisionError("a bug")
 
-    session.forward_seen = broken
+    session.signals.forward = (broken,)
     net = Net()
     assert net(torch.ones(1, 4)).shape == (1, 2)
     assert not session.alive

@@ -219,10 +219,10 @@ SABOTAGE = """
 import sys
 from devlint.auditor.running.importhook import when_imported
 def sabotage():
-    from devlint.auditor.loop import signals
+    from devlint.auditor.loop import hooks
     def describe(*_):
         raise RuntimeError("sabotaged\\nin two lines")
-    signals.Signals.describe = describe
+    hooks.LoopHooks.describe = describe
 when_imported("torch", sabotage)
 """
 

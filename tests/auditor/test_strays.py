@@ -82,7 +82,7 @@ def test_home() -> None:
 def strays(**facts) -> Strays:
     session = Session(Settings())
     for name, value in facts.items():
-        setattr(session, name, value)
+        setattr(session.services, name, value)
     return Strays(session)
 
 
@@ -97,7 +97,7 @@ def test_one_that_is_copied_again_and_again() -> None:
     session = Session(Settings())
     place = session.frames.here(0)
     storage = storage_of(net.pos)
-    session.copied = lambda asked: [place] if asked == storage else []
+    session.services.places_copying = lambda asked: [place] if asked == storage else []
     watch = Strays(session)
     watch.scan(net)
     (stray,) = watch.describe()
@@ -115,7 +115,7 @@ def test_modules_that_are_trained_but_not_optimized() -> None:
     net = Net(heads=[nn.Linear(2, 3), nn.Linear(2, 3)])
     net.heads[1](net.heads[0](net.body(torch.ones(1, 2)))[:, :2]).sum().backward()
     own = {id(parameter) for parameter in net.parameters()}
-    watch = strays(optimized=lambda parameter: id(parameter) in own)
+    watch = strays(is_optimized=lambda parameter: id(parameter) in own)
     watch.scan(net)
     (stray,) = watch.describe()
     # two layers of 2 * 3 weights and 3 biases
@@ -126,10 +126,10 @@ def test_modules_that_are_trained_but_not_optimized() -> None:
 def test_modules_that_an_optimizer_has_or_that_nobody_trains() -> None:
     net = Net(heads=[nn.Linear(2, 2)])
     net.heads[0](net.body(torch.ones(1, 2))).sum().backward()
-    everything = strays(optimized=lambda parameter: True)
+    everything = strays(is_optimized=lambda parameter: True)
     everything.scan(net)
     assert everything.describe() == ()
-    nobody = strays(optimized=lambda parameter: False)
+    nobody = strays(is_optimized=lambda parameter: False)
     nobody.scan(net)
     assert nobody.describe() == ()
 

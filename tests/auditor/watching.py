@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from devlint.auditor.session import Listener, Session, Settings
+from devlint.auditor.session import Session, Settings
+from devlint.auditor.signals import Listener
 from devlint.record import Ending, Process
 
 

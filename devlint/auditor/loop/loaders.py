@@ -20,6 +20,7 @@ from devlint.auditor.frames import NOWHERE
 from devlint.auditor.introspection.tensors import describe
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 
 _LOOK_AT = 2
 """So many first batches of a loader are looked at closely."""
@@ -92,7 +93,7 @@ class _Weakly:
                 yield key, value
 
 
-class Loaders:
+class Loaders(Listener):
     """The listener to loaders.
 
     It keeps no loader, iterator or batch alive, and adds nothing to them: they are pickled for workers, and refuse
@@ -115,14 +116,10 @@ class Loaders:
         """Hook in."""
         self._patches.set(DataLoader, "__init__", self._wrap_init(DataLoader.__init__))
         self._patches.set(_BaseDataLoaderIter, "__init__", self._wrap_iterator(_BaseDataLoaderIter.__init__))
-        self.session.loader_of = self._loader_of
-        self.session.place_of_thread = self._place_of_thread
 
     def remove(self) -> None:
         """Unhook."""
         self._patches.undo()
-        self.session.loader_of = lambda tensor: None
-        self.session.place_of_thread = lambda: NOWHERE
 
     def describe(self) -> Mapping[str, object]:
         """The loaders so far."""
@@ -272,13 +269,15 @@ class Loaders:
 
     # answers
 
-    def _loader_of(self, tensor: Any) -> int | None:
+    def loader_of(self, tensor: Any) -> int | None:
+        """By the storage, which views share."""
         try:
             return self._storages.get(tensor.untyped_storage()._cdata)
         except (RuntimeError, NotImplementedError, AttributeError):  # sparse, fake and the like
             return None
 
-    def _place_of_thread(self) -> int:
+    def place_of_thread(self) -> int:
+        """That of the loader whose batches this thread pins."""
         # not current_thread(), which would enter a thread of C++ into the script's list of threads
         thread = getattr(threading, "_active", {}).get(threading.get_ident())
         if thread is None:

@@ -34,6 +34,7 @@ from devlint.auditor.modules.models import Observed
 from devlint.auditor.modules.strays import Key, Strays
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.record import Mismatch, Party
 
 _CHECKED = 4
@@ -62,7 +63,7 @@ class _Early:
     strays: tuple[Key, ...]
 
 
-class ForwardCheck:
+class ForwardCheck(Listener):
     """The listener to modules."""
 
     def __init__(self, session: Session) -> None:
@@ -85,13 +86,9 @@ class ForwardCheck:
             # torch.compile warns of global hooks, and means those of the script
             self._patches.set(hooks, "_has_any_global_hook", self._others(hooks._has_any_global_hook))
         self._watch()
-        self._session.next_forward = self._arm
-        self._session.explain = self._explain
-        self._session.before_move = self._before_move
 
     def remove(self) -> None:
         """Take all hooks out."""
-        self._session.next_forward = self._session.before_move = lambda: None
         self._rest()
         self._patches.undo()
 
@@ -105,7 +102,7 @@ class ForwardCheck:
 
     # mismatches that were raised
 
-    def _explain(self, error: BaseException) -> Mismatch | None:
+    def explain(self, error: BaseException) -> Mismatch | None:
         """What a run died of; what took part in it without being registered is a stray for sure."""
         early = self._early
         if early is None or not any((id(one), str(one)) == (early.error, early.text) for one in chain(error)):
@@ -117,7 +114,7 @@ class ForwardCheck:
         self._strays.took_part(early.strays)
         return early.mismatch
 
-    def _before_move(self) -> None:
+    def on_move(self) -> None:
         """A framework that moves its model back after a failure hides what failed: look now."""
         error = sys.exc_info()[1]
         if error is not None and is_mismatch(error) and (self._early is None or self._early.error != id(error)):
@@ -166,7 +163,7 @@ class ForwardCheck:
             hooks.register_module_forward_hook(leaving, **asked),
         ]
 
-    def _arm(self) -> None:
+    def on_forward_due(self) -> None:
         """See the next call of a module, and no further one."""
         if self._state != "resting" or not self._session.alive:
             return
@@ -193,7 +190,8 @@ class ForwardCheck:
         if _in_backward():
             return
         self._rest()
-        self._session.forward_seen()
+        for handle in self._session.signals.forward:
+            handle()
         if id(module) not in self._outermost and id(module) not in self._calls:
             self._watch()
             self._local.running.append(module)  # it is being called, and the new hooks will hear it return
@@ -205,7 +203,8 @@ class ForwardCheck:
         running = self._local.running
         running.append(module)
         if len(running) == 1 and not _in_backward():
-            self._session.forward_seen()
+            for handle in self._session.signals.forward:
+                handle()
 
     def _leave(self, module: nn.Module, args: object, rest: tuple[object, ...]) -> None:
         self._session.guarded(self._see_leave, module, args, rest)

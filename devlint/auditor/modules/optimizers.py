@@ -18,6 +18,7 @@ from devlint.auditor.frames import NOWHERE
 from devlint.auditor.introspection.tensors import device_of, fields, is_managed, leaves
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.record import Optimizer
 
 _MOST = 64
@@ -40,7 +41,7 @@ class _Seen:
     orphans: int = 0
 
 
-class Optimizers:
+class Optimizers(Listener):
     """The listener to optimizers.
 
     Parameters are never referred to weakly: torch would refuse to swap them.
@@ -63,14 +64,16 @@ class Optimizers:
             register_optimizer_step_pre_hook(self._stepping),
             hooks.register_module_parameter_registration_hook(self._registered),
         ]
-        self._session.optimized = lambda parameter: id(parameter) in self._held
 
     def remove(self) -> None:
         """Unhook."""
         while self._handles:
             self._handles.pop().remove()
         self._patches.undo()
-        self._session.optimized = lambda parameter: False
+
+    def is_optimized(self, parameter: torch.Tensor) -> bool:
+        """Whether an optimizer was made with the parameter, or has stepped with it."""
+        return id(parameter) in self._held
 
     def describe(self) -> Mapping[str, object]:
         """The optimizers, in the order in which they were made."""
@@ -128,7 +131,8 @@ class Optimizers:
             inside = getattr(self._local, "applying", False)
             if inside or not self._session.alive:
                 return original(module, *args, **kwargs)
-            self._session.guarded(self._session.before_move)
+            for handle in self._session.signals.move:
+                self._session.guarded(handle)
             self._local.applying = True
             try:
                 result = original(module, *args, **kwargs)

@@ -41,7 +41,9 @@ class Strays:
 
     def scan(self, root: nn.Module) -> None:
         """Look through a model that has just run."""
-        trained = any(self._session.optimized(one) for _, inner in walk(root) for _, one in own_tensors(inner))
+        trained = any(
+            self._session.services.is_optimized(one) for _, inner in walk(root) for _, one in own_tensors(inner)
+        )
         for held in unregistered(root):
             seen = self._seen[self.note(held, home(held.owner) or home(root))]
             gradients = isinstance(held.value, nn.Module) and any(one.grad is not None for one in held.tensors)
@@ -56,7 +58,9 @@ class Strays:
         """What did harm so far."""
         found = []
         for seen in self._seen.values():
-            places = sorted({place for storage in seen.storages for place in self._session.copied(storage)})
+            places = sorted(
+                {place for storage in seen.storages for place in self._session.services.places_copying(storage)}
+            )
             frames = [self._session.frames.resolve(place) for place in places]
             moved = tuple(project or via for project, via in frames if project or via)
             if moved or seen.proven:
@@ -69,7 +73,7 @@ class Strays:
         owner = type(held.owner).__name__
         key = (owner, held.path, held.name, kind)
         tensors = held.tensors
-        optimized = any(self._session.optimized(one) for one in tensors)
+        optimized = any(self._session.services.is_optimized(one) for one in tensors)
         seen = self._seen.get(key)
         if seen is None:
             stray = Stray(

@@ -13,12 +13,13 @@ from torch import nn
 from devlint.auditor.introspection.tensors import fields, home
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.record import Wrapper
 
 _MOST = 32
 
 
-class Wrappers:
+class Wrappers(Listener):
     """The listener to modules that wrap another one for several devices."""
 
     def __init__(self, session: Session) -> None:

@@ -14,6 +14,7 @@ import torch.autograd.graph
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 
 _REMEMBERED = 16_384
 """So many forward operations are remembered for their backward; the oldest quarter goes first."""
@@ -28,7 +29,7 @@ class Origin(NamedTuple):
     backward: bool = False
 
 
-class Attribution:
+class Attribution(Listener):
     """Finds the origin of an event in the calling thread.
 
     What autograd runs is blamed on the operation which it reverses: the forward operation is remembered by the number
@@ -71,16 +72,12 @@ class Attribution:
         """Undo :meth:`install`."""
         self._patches.undo()
 
-    def describe(self) -> dict[str, object]:
-        """Nothing of its own."""
-        return {}
-
     def origin(self) -> Origin:
         """Where the caller was called from."""
         frame = sys._getframe(1)
         if self._running:
             return self._in_backward(frame)
-        place = self._session.frames.at(frame) or self._session.place_of_thread()
+        place = self._session.frames.at(frame) or self._session.services.place_of_thread()
         origin = self._origins.get(place)
         if origin is None:
             origin = self._origins[place] = Origin(place)
@@ -122,7 +119,7 @@ class Attribution:
             if place != NOWHERE:
                 return Origin(place, True)
         elif within == "" and self.thread() != _NATIVE:
-            return Origin(frames.at(frame) or self._session.place_of_thread())
+            return Origin(frames.at(frame) or self._session.services.place_of_thread())
         start = (self._running or [NOWHERE])[-1]
         return Origin(frames.at(frame) or (start if isinstance(start, int) else frames.at(start)), True)
 

@@ -25,6 +25,7 @@ from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.transfers import HOST, transfer_of
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.auditor.tally import Tally, What
 
 SYNCS = {
@@ -53,7 +54,7 @@ class _Local(threading.local):
     syncing: bool = False
 
 
-class Kernels:
+class Kernels(Listener):
     """Overrides a few operators at the one key of the accelerator, and ``_pin_memory`` at that of the host."""
 
     def __init__(self, session: Session, attribution: Attribution, waits: Waits, warnings: SyncWarnings) -> None:
@@ -75,7 +76,6 @@ class Kernels:
     def install(self) -> None:
         """Override the kernels; raises ``NoBackendError`` where that cannot be done."""
         settings = self._session.settings
-        self._session.copied = self._repeats.places
         self.key = settings.key or find_key()
         if not self.key:
             raise NoBackendError(
@@ -116,6 +116,10 @@ class Kernels:
     def take_back(self) -> None:
         """Copies are seen again."""
         self._copies.put_in()
+
+    def places_copying(self, storage: int) -> set[int]:
+        """Those which copied it to a device."""
+        return self._repeats.places(storage)
 
     def describe(self) -> dict[str, object]:
         """``backend``, the key."""
@@ -189,7 +193,7 @@ class Kernels:
             blocking=transfer.blocking,
             non_blocking=bool(non_blocking),
             temporary=outer is not None,
-            loader=session.loader_of(whole) if transfer.to_device else None,
+            loader=session.services.loader_of(whole) if transfer.to_device else None,
         )
         tally = self._add(what, transfer.bytes, seconds)
         if not tally.example:
@@ -233,7 +237,7 @@ class Kernels:
     def _pin(self, original: Kernel) -> Kernel:
         def count(origin: Origin, args: tuple[Any, ...], seconds: float) -> None:
             tensor = args[0]
-            what = What("pin", "pin_memory", origin.place, HOST, HOST, loader=self._session.loader_of(tensor))
+            what = What("pin", "pin_memory", origin.place, HOST, HOST, loader=self._session.services.loader_of(tensor))
             tally = self._add(what, tensor.numel() * tensor.element_size(), seconds)
             if not tally.example:
                 tally.example = describe(tensor)

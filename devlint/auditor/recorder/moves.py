@@ -15,6 +15,7 @@ from torch import nn
 from devlint.auditor.introspection.tensors import own_tensors, walk
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.auditor.tally import What
 
 _METHODS = "to cuda cpu xpu".split()
@@ -27,7 +28,7 @@ State = list[tuple[torch.device, torch.dtype]]
 _Site = tuple[int, int, torch.device, str]
 
 
-class Moves:
+class Moves(Listener):
     """Wraps the methods of tensors and modules which move them.
 
     Only what the project or a library calls is counted, not what torch calls itself, and only calls that name a device.
@@ -53,10 +54,6 @@ class Moves:
     def remove(self) -> None:
         """Put the originals back."""
         self._patches.undo()
-
-    def describe(self) -> dict[str, object]:
-        """Nothing of its own."""
-        return {}
 
     def _allow(self) -> None:
         """A parameter without a shape yet lets only listed methods through, which it compares by identity."""

@@ -22,7 +22,8 @@ from collections.abc import Callable, Mapping
 from devlint.auditor.recorder.kernels import COPY, Kernels
 from devlint.auditor.recorder.syncwarnings import NAME, SyncWarnings
 from devlint.auditor.recorder.waits import Waits
-from devlint.auditor.session import Moment, Session
+from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.auditor.tally import Pending, Tally, What
 from devlint.record import Sampled
 
@@ -40,7 +41,7 @@ _TIMES = 16
 """The step is as long as the median of so many."""
 
 
-class Sampling:
+class Sampling(Listener):
     """Decides at the end of each step whether the next is recorded."""
 
     def __init__(self, session: Session, kernels: Kernels, warnings: SyncWarnings, waits: Waits) -> None:
@@ -71,29 +72,16 @@ class Sampling:
         self._usual: dict[int, Pending] = {}
         """What the passes of a step have in common with those of the recorded step before, by their number."""
 
-    def install(self) -> None:
-        """Listen to the loop; on a simulated device, whose times mean nothing, everything is recorded."""
-        if self._session.settings.sampling and not self._session.settings.simulated:
-            self._session.loop_at = self._at
-
     def remove(self) -> None:
-        """Do nothing any more."""
-        self._session.loop_at = lambda moment: None
+        """See everything again."""
         self._take_back()
 
     def describe(self) -> Mapping[str, object]:
         """``sampled``, if anything was left out."""
         return {"sampled": Sampled(steps=self._skipped, share=self._share)} if self._skipped else {}
 
-    def _at(self, moment: Moment) -> None:
-        if moment == "pass begins":
-            self._begin()
-        elif self._in_pass:
-            self._end()
-        if moment == "step ends":
-            self._end_step()
-
-    def _begin(self) -> None:
+    def on_pass_begin(self) -> None:
+        """Leave the kernel alone, unless this step is recorded."""
         if self._in_pass or self._number == _PASSES:
             return
         self._in_pass = True
@@ -110,7 +98,10 @@ class Sampling:
             self._warnings.leave_alone()
             self._left_alone = self._missed = True
 
-    def _end(self) -> None:
+    def on_pass_end(self) -> None:
+        """Take the kernel back, and count what usually happens in such a pass."""
+        if not self._in_pass:
+            return
         self._in_pass = False
         if self._left_alone:
             self._take_back()
@@ -135,7 +126,9 @@ class Sampling:
         self._usual[self._number] = {what: tally for what, tally in found.items() if what in last}
         self._last[self._number] = found
 
-    def _end_step(self) -> None:
+    def on_step_end(self) -> None:
+        """Decide whether the next step is recorded."""
+        self.on_pass_end()
         now = self.clock()
         if self._number:
             if self._started is not None:

@@ -15,6 +15,7 @@ from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.auditor.tally import What
 
 _MODULES = "accelerator cuda mps xpu".split()
@@ -22,7 +23,7 @@ _CLASSES = "Stream Event".split()
 _CALLS = "empty_cache ipc_collect".split()
 
 
-class Syncs:
+class Syncs(Listener):
     """Wraps ``synchronize`` of modules, streams and events, and ``empty_cache`` and its like.
 
     ``torch.Stream`` and ``torch.Event`` cannot be wrapped; those of ``torch.cuda`` and ``torch.xpu`` can.
@@ -54,10 +55,6 @@ class Syncs:
     def remove(self) -> None:
         """Put the originals back."""
         self._patches.undo()
-
-    def describe(self) -> dict[str, object]:
-        """Nothing of its own."""
-        return {}
 
     def _wrap(self, owner: Any, name: str, full: str, kind: Literal["sync", "call"]) -> None:
         original = getattr(owner, name)

@@ -14,6 +14,7 @@ from devlint.auditor.patches import Patches
 from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.auditor.tally import What
 
 WAITED = "called a synchronizing CUDA operation"
@@ -22,7 +23,7 @@ _OFF, _WARN = 0, 1
 NAME = "synchronizing operation"
 
 
-class SyncWarnings:
+class SyncWarnings(Listener):
     """Listens to `torch.cuda.set_sync_debug_mode("warn")` without the script noticing.
 
     The first of Python's warning filters asks :meth:`match` about every warning: this counts those of torch and has
@@ -58,10 +59,6 @@ class SyncWarnings:
             self._set(self._wanted)
         self._patches.undo()
         self._drop()
-
-    def describe(self) -> dict[str, object]:
-        """Nothing of its own."""
-        return {}
 
     def enter(self) -> bool:
         """What follows in this thread is counted already; whether :meth:`leave` has to be called."""

@@ -9,11 +9,14 @@ from typing import Any
 
 import torch
 
+from devlint.auditor.signals import Listener
 
-class Uncompiled:
+
+class Uncompiled(Listener):
     """Keeps Dynamo from compiling the functions of the audit, which run below and between those of the script.
 
-    Only the functions themselves are left alone: what they call, and what inlines them, is not.
+    Only the functions themselves are left alone: what they call, and what inlines them, is not.  The marks stay, since
+    they concern nobody else's code.
     """
 
     def install(self) -> None:
@@ -25,13 +28,6 @@ class Uncompiled:
             if name.startswith("devlint.auditor."):
                 for code in _codes(vars(module), name):
                     skip(code)
-
-    def remove(self) -> None:
-        """The marks may stay: they concern nobody else's code."""
-
-    def describe(self) -> dict[str, object]:
-        """Nothing of its own."""
-        return {}
 
 
 def _skip() -> Callable[[CodeType], object] | None:

@@ -11,6 +11,7 @@ import torch
 from devlint.auditor.patches import Patches
 from devlint.auditor.recorder.repeats import WeakStorage
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 from devlint.auditor.tally import What
 
 _READERS = "item tolist __bool__ __int__ __float__ __complex__ __index__".split()
@@ -22,13 +23,13 @@ class _Pending(NamedTuple):
     what: What
 
 
-class Waits:
+class Waits(Listener):
     """Knows which host tensors a device may still be writing to.
 
     Anything that waits for a device settles all of them (:meth:`waited`), since which stream they were on is not known.
     A copy is called unwaited only if its result was surely read before: by ``item``, ``tolist`` or as a number, or
     through a NumPy array (``numpy()``) that was gone before anything waited.  What other operators read on the host
-    is not seen.
+    is not seen.  Readers are watched from the first such copy on.
     """
 
     def __init__(self, session: Session) -> None:
@@ -38,16 +39,9 @@ class Waits:
         self._viewed: dict[int, _Pending] = {}
         self._watching = False
 
-    def install(self) -> None:
-        """Nothing yet: readers are watched from the first asynchronous copy to the host on."""
-
     def remove(self) -> None:
         """Stop to watch readers."""
         self._patches.undo()
-
-    def describe(self) -> dict[str, object]:
-        """Nothing of its own."""
-        return {}
 
     def add(self, target: torch.Tensor, what: What) -> None:
         """A device has begun to write to ``target``, counted as ``what``."""

@@ -15,6 +15,7 @@ from devlint.auditor.running import ranks, storage
 from devlint.auditor.running.console import say
 from devlint.auditor.running.importhook import when_imported
 from devlint.auditor.session import Session, Settings
+from devlint.auditor.signals import Listener
 from devlint.record import Ending, Mismatch, Process, Record
 
 SNAPSHOT_INTERVAL = 5.0
@@ -98,7 +99,7 @@ class Recording:
         """Look for the cause of a device mismatch that ended something; the variables in its traceback still live."""
         if self.session is None or isinstance(error, SystemExit | KeyboardInterrupt):
             return
-        found = self.session.explain(error)
+        found = self.session.services.explain(error)
         if found is not None:
             self._mismatches.append(found)
 
@@ -185,14 +186,24 @@ class Recording:
         from devlint.auditor.listeners import listeners
 
         self.session = Session(settings)
-        self.session.snapshot = self.snapshot
-        self.session.start(listeners(self.session))
+        self.session.start([*listeners(self.session), _Snapshots(self)])
 
     def _find_rank(self) -> None:
         if self._number is None:
             found = ranks.of_group()
             if found is not None:
                 self._number, self._size = found
+
+
+class _Snapshots(Listener):
+    """Keeps what was seen so far whenever a step has ended."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def on_step_end(self) -> None:
+        """Keep it, if it is time."""
+        self._recording.snapshot()
 
 
 def missing_accelerator() -> str:

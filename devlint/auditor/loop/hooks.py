@@ -18,11 +18,12 @@ from devlint.auditor.loop.loaders import Loaders
 from devlint.auditor.loop.steps import LoopSteps
 from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
+from devlint.auditor.signals import Listener
 
 _Function = Callable[..., Any]
 
 
-class Signals:
+class LoopHooks(Listener):
     """The listener to the loop of a script.
 
     Only the thread that runs the loop is heard: the one which called backward last, at first the one that installed.
@@ -56,7 +57,6 @@ class Signals:
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
         self._handles.append(register_optimizer_step_post_hook(self._optimizer_step))
-        self.session.forward_seen = self._forward_seen
         self.loaders.gone = self.steps.gone
         self.loaders.training = self.steps.training_loaders
 
@@ -65,7 +65,6 @@ class Signals:
         while self._handles:
             self._handles.pop().remove()
         self._patches.undo()
-        self.session.forward_seen = lambda: None
 
     def describe(self) -> Mapping[str, object]:
         """The steps so far."""
@@ -91,7 +90,8 @@ class Signals:
                 batch = original(iterator)
             except StopIteration:
                 self.session.guarded(self.steps.exhausted, loader)
-                self.session.guarded(self.session.next_forward)  # of a batch that was read ahead
+                for handle in self.session.signals.forward_due:  # of a batch that was read ahead
+                    self.session.guarded(handle)
                 raise
             except Exception as error:
                 self.session.guarded(self.loaders.failed, iterator, error)
@@ -101,7 +101,8 @@ class Signals:
             seconds = time.perf_counter() - started
             self.session.guarded(self.loaders.delivered, iterator, batch)
             self.session.guarded(self.steps.delivered, seconds)
-            self.session.guarded(self.session.next_forward)
+            for handle in self.session.signals.forward_due:
+                self.session.guarded(handle)
             return batch
 
         return following
@@ -119,7 +120,8 @@ class Signals:
 
     def _asked(self, iterator: Any) -> int:
         loader, anew = self.loaders.asked(iterator)
-        self.session.loop_at("pass ends")
+        for handle in self.session.signals.pass_end:
+            handle()
         if self.steps.batch(loader, anew):
             self._step_ended()
         return loader
@@ -152,14 +154,16 @@ class Signals:
         return True
 
     def _backward_done(self) -> None:
-        self.session.loop_at("pass ends")
+        for handle in self.session.signals.pass_end:
+            handle()
         if self.steps.backward_done():
             self._step_ended()
-        self.session.next_forward()
+        for handle in self.session.signals.forward_due:
+            handle()
 
     def _step_ended(self) -> None:
-        self.session.loop_at("step ends")
-        self.session.snapshot()
+        for handle in self.session.signals.step_end:
+            handle()
 
     # optimizers and modules
 
@@ -176,16 +180,18 @@ class Signals:
             number = self._optimizers[optimizer] = next(self._numbers)
         if self.steps.optimizer_step(number, type(optimizer).__name__):
             self._step_ended()
-        self.session.next_forward()
+        for handle in self.session.signals.forward_due:
+            handle()
 
-    def _forward_seen(self) -> None:
+    def on_forward(self) -> None:
+        """The loop has come to a forward: with autograd a pass begins, without it one is over."""
         if self._in_loop() and not self._fetching:
-            recorded = torch.is_grad_enabled()
-            if not recorded:
-                self.session.loop_at("pass ends")
+            recorded, signals = torch.is_grad_enabled(), self.session.signals
+            for handle in () if recorded else signals.pass_end:
+                handle()
             self.steps.forward(recorded)
-            if recorded:
-                self.session.loop_at("pass begins")
+            for handle in signals.pass_begin if recorded else ():
+                handle()
 
 
 def _trains(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
