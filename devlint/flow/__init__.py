@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from devlint.flow.engine import teardown
 from devlint.of_tests import is_test_file
 from devlint.sites.base import Site
 
@@ -21,8 +20,10 @@ def analyze(tree: ast.Module, text: str, filename: str = "", project: Project | 
     """
     if "torch" not in text:
         return
-    from devlint.flow.engine.engine import Machine
+    from devlint.flow.engine import teardown
+    from devlint.flow.engine.engine import Engine
+    from devlint.flow.engine.foreign_files import ForeignFile
 
-    machine = Machine(tree, text, is_test_file(filename, text), project)
-    yield from machine.run()
-    teardown.release(machine)
+    engine = Engine(tree, text, is_test_file(filename, text), project, foreign=ForeignFile)
+    yield from engine.run()
+    teardown.release(engine)

@@ -6,7 +6,7 @@ import ast
 
 from tools.compiling.records import last_name
 
-EMPTIED = frozenset({"Frame", "Machine", "Holder", "FunctionInfo", "ClassInfo", "Index"})
+EMPTIED = frozenset({"Frame", "Interpreter", "Engine", "Holder", "FunctionInfo", "ClassInfo", "Index"})
 """The classes whose objects :mod:`devlint.flow.program.release` empties."""
 
 

@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import ast
 from dataclasses import field
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Device
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Step
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 
 
 class Value:
     """Something the program computes."""
 
     __slots__ = ()
+
+
+class Environment:
+    """The names that a nested function closes over, as they are whenever it is called."""
+
+    def binding(self, name: str) -> Value | None:
+        """What a name is bound to there."""
+        raise NotImplementedError
 
 
 class Unknown(Value):
@@ -243,7 +247,7 @@ class Function(Value):
     """A function of the file, with the names that it closes over."""
 
     info: FunctionInfo
-    closure: tuple[Frame, ...] = ()
+    closure: tuple[Environment, ...] = ()
     bound: Value | None = None
 
 

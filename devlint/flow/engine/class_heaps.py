@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint.flow.domain.values import Loader, Tensor, Value
-
-if TYPE_CHECKING:
-    from devlint.flow.program.symbols import ClassInfo
+from devlint.flow.program.symbols import ClassInfo
 
 
 def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:

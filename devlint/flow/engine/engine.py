@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cached_property
 
 from devlint import device
 from devlint.device import Role
-from devlint.flow.core.frame import Call, Frame, at_hand, is_device
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame, Interpreter
+from devlint.flow.core.scope import at_hand, is_device
 from devlint.flow.domain.export import scrubbed_heap
 from devlint.flow.domain.state import DEVICE, HeapKey, State
 from devlint.flow.domain.values import (
     UNKNOWN,
+    Class,
     Const,
+    Environment,
     Function,
     Instance,
     Loader,
@@ -29,14 +32,12 @@ from devlint.flow.domain.values import (
     may_be_away,
     with_module,
 )
-from devlint.flow.domain.widening import Rounds
 from devlint.flow.engine.class_heaps import survives
-from devlint.flow.engine.queries import Watch
 from devlint.flow.evaluation import conditions, expressions, statements
-from devlint.flow.interprocedural import arguments, exits
+from devlint.flow.interprocedural import arguments, exits, foreign_calls, instantiation
 from devlint.flow.interprocedural.deferred_claims import Callers, is_despite, outcome
 from devlint.flow.interprocedural.guarded_callers import Confined
-from devlint.flow.interprocedural.imports import Family, Imports
+from devlint.flow.interprocedural.imports import Family, Foreign, Imports
 from devlint.flow.interprocedural.probing import Overheard
 from devlint.flow.interprocedural.step_callers import Steps
 from devlint.flow.models.data.datasets import Samples
@@ -54,11 +55,10 @@ from devlint.flow.observers.portability import api_mentions
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.observers.portability.unused_devices import Selections
 from devlint.flow.program import mutations, overrides
-from devlint.flow.program.def_use import Lookups, inherits_deeply
+from devlint.flow.program.def_use import inherits_deeply
 from devlint.flow.program.mutations import is_set_up_elsewhere
-from devlint.flow.program.project import Project, changes_default
+from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
-from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Site
 from devlint.sites.distributed import Unforwarded
@@ -69,71 +69,40 @@ _DEEPEST_CALL = 4
 _LONGEST_INLINED = 120
 
 
-class Machine:
+class Engine(Interpreter):
     """One file being interpreted."""
 
-    watch: Watch | None = None
-
-    def __init__(self, tree: ast.Module, text: str, test: bool = False, project: Project | None = None) -> None:
-        self._adopt(Index(tree, text), tree, text, test)
-        self.profiled = api_mentions.profiled(text)
+    def __init__(
+        self,
+        tree: ast.Module,
+        text: str,
+        test: bool = False,
+        project: Project | None = None,
+        index: Index | None = None,
+        host: Interpreter | None = None,
+        foreign: Foreign | None = None,
+    ) -> None:
+        super().__init__(Index(tree, text) if index is None else index, tree, text, test, host)
         self.imports: Imports | None = None
-        self.loaders = Loaders(text)
-        self.samples = Samples(text)
-        self.groups = Groups(text)
-        self.attributes = Attributes()
-        self.submodules = Submodules()
-        self.optimizers = Optimizers()
-        self.steps = Steps(self.index)
-        self.confined = Confined(tree)
-        self.selections = Selections(self.index, text)
-        self.choosing = Choosing(text)
-        self.queue = Queue()
-        self.callers = Callers()
-        self.overheard = Overheard()
-        if project is not None:
-            self.imports = Imports(self, project.filename, project, Family(self, project))
-            self.index.elsewhere = self.imports.class_behind
-            self.index.trigger_calls(self.imports.worth_calling(text))
-
-    def _adopt(self, index: Index, tree: ast.Module, text: str, test: bool) -> None:
-        """Take a file, and know what its text says at once."""
-        self.index = index
-        self.tree = tree
-        self.lookups = Lookups(tree)
-        self.sites: list[Site] = []
-        self.text_of_file = text
-        self.muted = 0
-        self.foreign = names.are_of_another_library(index.imports.values())
-        self.test = test
-        self.default_device: object = None
-        self.shims: set[str] = set()
-        self._spelled: dict[ast.AST, str] = {}
-        self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
-        """What :func:`asking.keep` knows of tests."""
-        self._rounds: dict[ast.AST, Rounds] = {}
-        self.bound: set[str] = set()
-        """The keys of what names were bound to; of any other, no heap can have anything yet."""
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
         self._global_devices: list[str] | None = None
-        self._pending: list[tuple[FunctionInfo, tuple[Frame, ...]]] = []
+        self._pending: list[tuple[FunctionInfo, tuple[Environment, ...]]] = []
         # what the top level has when it calls a function, of which it calls no more later
         self._worlds: dict[FunctionInfo, dict[str, Value]] = {}
-        self.finished = False
+        self._sites: list[Site] = []
         self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
-        self.kept = [self._top]
-        """The frames that are known to what is defined in them."""
+        self.kept.append(self._top)
+        if host is None:
+            self.profiled = api_mentions.profiled(text)
+        if project is not None and foreign is not None:
+            self._know(Imports(self, project.filename, project, Family(self, project, foreign)))
 
-    @cached_property
-    def renames(self) -> bool:
-        """Whether the file gives a name of its own to a device."""
-        return self.index.mentions("rename_privateuse1_backend")
-
-    @cached_property
-    def default_changed(self) -> bool:
-        """Whether the file changes where tensors are made that nobody asks to be anywhere."""
-        return changes_default(self.text_of_file)
+    def _know(self, imports: Imports) -> None:
+        """Take what other files define into account."""
+        self.imports = imports
+        self.index.elsewhere = imports.class_behind
+        self.index.trigger_calls(imports.worth_calling(self.text_of_file))
 
     @property
     def globals(self) -> dict[str, Value]:
@@ -157,16 +126,20 @@ class Machine:
         while self._pending:
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
-        for site in (*self.sites, *self.callers.sites()):
-            yield self.confined.told(id(site), self.steps.told(site))
-        yield from self.loaders.sites(self.samples)
-        yield from self.samples.sites(self.index)
-        for seen in (self.groups, self.attributes, self.submodules, self.optimizers, self.selections, self.choosing):
-            yield from seen.sites()
+        for site in (*self._sites, *self.component(Callers).sites()):
+            yield self.component(Confined).told(id(site), self.component(Steps).told(site))
+        yield from self.component(Loaders).sites(self.component(Samples))
+        yield from self.component(Samples).sites(self.index)
+        yield from self.component(Groups).sites()
+        yield from self.component(Attributes).sites()
+        yield from self.component(Submodules).sites()
+        yield from self.component(Optimizers).sites()
+        yield from self.component(Selections).sites()
+        yield from self.component(Choosing).sites()
         yield from overrides.sites(self.index)
         yield from constructor_tensors.sites(self.index)
 
-    def home(self, index: Index) -> Machine:
+    def home(self, index: Index) -> Interpreter:
         """The machine of the file of a definition."""
         return self if index is self.index or self.imports is None else self.imports.family.of(index)
 
@@ -182,17 +155,26 @@ class Machine:
         """What an imported name means, if another file of the project says so, else the name itself."""
         return named if self.imports is None else self.imports.value(named, spelled)
 
+    def behind_call(self, frame: Frame, named: Named) -> Value:
+        """What an imported name means that is called."""
+        return named if self.imports is None else self.imports.called(frame, named)
+
+    def star(self, name: str) -> Value | None:
+        """What is behind a name that the file binds nowhere, if a star brings it in."""
+        return None if self.imports is None else self.imports.star(name)
+
+    def construct(self, frame: Frame, cls: Class, call: Call) -> Value:
+        """A new object of a class of the project."""
+        return instantiation.construct(frame, cls, call)
+
+    def moves_batches(self, loaders: tuple[int, ...]) -> bool:
+        """Whether the file moves batches of these loaders."""
+        return self.component(Loaders).moved(loaders)
+
     def replaced(self, path: str) -> None:
         """Something is assigned to a name of a module."""
         if self.imports is not None:
             self.imports.forget(path)
-
-    def rounds(self, loop: ast.AST) -> Rounds:
-        """What the text of a loop says."""
-        found = self._rounds.get(loop)
-        if found is None:
-            found = self._rounds[loop] = Rounds(loop)
-        return found
 
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame."""
@@ -204,14 +186,14 @@ class Machine:
         if claim and frame.state.bare and not is_despite(site, frame.state):
             return
         if claim:
-            self.overheard.claim(site, frame)
+            self.component(Overheard).claim(site, frame)
         alone = not claim and not isinstance(site, (IndexCopy, Unforwarded))
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
-        self.steps.made(frame, site)
-        self.confined.made(frame, site)
-        if not self.callers.holds_back(site, frame):
-            self.sites.append(site)
+        self.component(Steps).made(frame, site)
+        self.component(Confined).made(frame, site)
+        if not self.component(Callers).holds_back(site, frame):
+            self._sites.append(site)
 
     def overhear(self, frame: Frame, info: ClassInfo, call: Call) -> list[Operation | Forward]:
         """What ``forward`` of a class would claim if it was called so; nothing if it is not followed."""
@@ -221,28 +203,22 @@ class Machine:
             return []
         outer = frame.state.heap
         frame.state.heap = {**outer, **self.class_heap(info)}
-        before = self.overheard.begin()
-        self.muted += 1
-        home.run_call(frame, Function(method, (), self.self_value(info)), call)
-        self.muted -= 1
+        before = self.component(Overheard).begin()
+        with self.quiet():
+            home.run_call(frame, Function(method, (), self.self_value(info)), call)
         frame.state.heap = outer
-        return self.overheard.end(before)
-
-    def text(self, node: ast.AST) -> str:
-        """The code of a node on one line, short enough for a message."""
-        text = self._spelled.get(node)
-        if text is None:
-            text = self._spelled[node] = names.spelled(node)
-        return text
+        return self.component(Overheard).end(before)
 
     def spoken_of(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
         """The code names a function, to call it or to hand it on."""
-        self.choosing.start(frame, info)
-        self.confined.used(frame, node, info)
+        self.component(Choosing).start(frame, info)
+        self.component(Confined).used(frame, node, info)
 
-    def later(self, info: FunctionInfo, closure: tuple[Frame, ...], triggered: bool) -> None:
-        """Run a nested function on its own once the functions around it are done."""
-        if triggered and not self.muted and all(info is not known for known, _ in self._pending):
+    def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
+        """A nested function is known to the frames around it, and runs on its own once they are done."""
+        self.kept.append(frame)
+        wanted = not frame.inlined and frame.info is not None and frame.info.triggered and not self.muted
+        if wanted and all(info is not known for known, _ in self._pending):
             self._pending.append((info, closure))
 
     # -- classes -----------------------------------------------------------------------------------------------------
@@ -265,14 +241,14 @@ class Machine:
 
     def _inherits(self, info: ClassInfo) -> bool:
         """Whether a base of the file keeps tensors that the class has to move."""
-        known = self.attributes.any and info.is_module
-        return known and any(self.attributes.names(base.name) for base in info.ancestors())
+        known = self.component(Attributes).any and info.is_module
+        return known and any(self.component(Attributes).names(base.name) for base in info.ancestors())
 
     def _followed(self, info: ClassInfo) -> list[str]:
         """The attributes of ``self`` which are worth a method's interpretation, although it mentions no device."""
         if info.is_module:
-            lineage = (info, *info.ancestors()) if self.attributes.any else ()
-            return [name for known in lineage for name in self.attributes.names(known.name)]
+            lineage = (info, *info.ancestors()) if self.component(Attributes).any else ()
+            return [name for known in lineage for name in self.component(Attributes).names(known.name)]
         heap = self._class_heaps.get(info, {})
         return [
             key[1] for key, held in heap.items() if key[0] == info.oid and isinstance(held, (Tensor, Module, Loader))
@@ -303,7 +279,7 @@ class Machine:
             frame = self._frame(init, State({}, dict(heap)), (), inlined=False)
             statements.run_body(frame, init.node.body)
             after = exits.after(frame)
-            self.submodules.settle(info, info.oid, after)
+            self.component(Submodules).settle(info, info.oid, after)
             heap.update(self._settle_self(info, after))
         self._class_heaps[info] = heap
         return heap
@@ -354,7 +330,7 @@ class Machine:
 
     # -- functions ---------------------------------------------------------------------------------------------------
 
-    def _run_alone(self, info: FunctionInfo, closure: tuple[Frame, ...] = ()) -> None:
+    def _run_alone(self, info: FunctionInfo, closure: tuple[Environment, ...] = ()) -> None:
         """Interpret a function with arguments of which nothing but the identity is known."""
         if info.owner is not None and info.name == "__init__":
             self.class_heap(info.owner)
@@ -362,16 +338,16 @@ class Machine:
         heap = dict(self.class_heap(info.owner)) if info.owner else {}
         frame = self._frame(info, State({}, heap), closure, inlined=False)
         # whoever calls it has given the device something to do
-        self.queue.unseen(frame, info.node)
+        self.component(Queue).unseen(frame, info.node)
         frame.world = self._worlds.get(info)
         statements.run_body(frame, info.node.body)
 
     def _frame(
-        self, info: FunctionInfo, state: State, closure: tuple[Frame, ...], inlined: bool, call: Call | None = None,
-        bound: Value | None = None, caller: Frame | None = None,
+        self, info: FunctionInfo, state: State, closure: tuple[Environment, ...], inlined: bool,
+        call: Call | None = None, bound: Value | None = None, caller: Frame | None = None,
     ) -> Frame:  # fmt: skip
         frame = Frame(self, state, info, info.owner, closure, inlined, caller)
-        frame.world = caller.world if caller is not None and caller.machine is self else None
+        frame.world = caller.world if caller is not None and caller.interpreter is self else None
         state.accelerated = info.guarded or (caller is not None and caller.state.accelerated)
         frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
         conditions.decorate(frame, info)
@@ -397,9 +373,7 @@ class Machine:
         if home is self:
             result = self.run_call(frame, function, call)
             return outcome(frame, function, call, result)
-        from devlint.flow.engine.foreign_files import enter
-
-        return enter(home, frame, function, call)
+        return foreign_calls.enter(home, frame, function, call)
 
     def refuses(self, frame: Frame, info: FunctionInfo) -> bool:
         """Whether a call is not worth being followed, or leads back to where it came from."""
@@ -414,15 +388,15 @@ class Machine:
     def exceeds(self, info: FunctionInfo, depth: int) -> bool:
         """Whether a function is too long, called too often, or too deep down."""
         long = (info.node.end_lineno or 0) - info.node.lineno > _LONGEST_INLINED and depth > 1
-        return depth > _DEEPEST_CALL or long or self.callers.exhausted(info)
+        return depth > _DEEPEST_CALL or long or self.component(Callers).exhausted(info)
 
     def run_call(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of this file."""
         info = function.info
-        self.steps.called(frame, info)
+        self.component(Steps).called(frame, info)
         if self.refuses(frame, info):
-            self.loaders.escape(call.values())
-            self.callers.escape(call.values())
+            self.component(Loaders).escape(call.values())
+            self.component(Callers).escape(call.values())
             return UNKNOWN
         heap = frame.state.heap
         state = State({}, dict(heap), dict(frame.state.facts), wholes=frame.state.wholes)
@@ -430,7 +404,7 @@ class Machine:
             for key, held in self.class_heap(info.owner).items():
                 state.heap.setdefault(key, held)
         inner = self._frame(info, state, function.closure, True, call, function.bound, frame)
-        self.callers.called(frame, info, inner.state.env)
+        self.component(Callers).called(frame, info, inner.state.env)
         inner.default_device = frame.default_device
         inner.loops = list(frame.loops)
         if not self.finished:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import AVAILABLE, Device, Role
+from devlint.flow.core.interpreter import Frame, Watcher
 from devlint.flow.domain.state import DEVICE, STORY
 from devlint.flow.domain.values import (
     Batches,
@@ -22,11 +22,9 @@ from devlint.flow.domain.values import (
     Value,
     placement,
 )
+from devlint.flow.models.data.loaders import Loaders
 from devlint.immutable import immutable
 from devlint.sites.base import Step
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 _MOST_STEPS = 4
 """A container tells the stories of so many of its parts."""
@@ -60,7 +58,7 @@ class Known:
         return bool(self.says)
 
 
-class Watch:
+class Watch(Watcher):
     """The nodes to look at, and what came of them: the last that was said of each, and what callers make of it."""
 
     def __init__(self, nodes: Collection[Watched]) -> None:
@@ -79,7 +77,7 @@ class Watch:
             called = Known(known.kind, known.device, known.says, known.certain, known.story, caller or "the top level")
             self._called.setdefault(node, {})[called.caller, called.says] = called
         else:
-            (self._muted if frame.machine.muted else self._alone)[node] = known
+            (self._muted if frame.interpreter.muted else self._alone)[node] = known
 
     def met(self, node: ast.AST) -> bool:
         """Whether the interpreter came by, and not only on behalf of a caller."""
@@ -102,7 +100,7 @@ def known_of(frame: Frame, value: Value) -> Known:
         return _module(frame, value)
     if isinstance(value, Loader):
         place = frame.state.settled(value.batches)
-        made = frame.machine.loaders.made(value.oids)
+        made = frame.component(Loaders).made(value.oids)
         steps = tuple(Step(node, "made here") for node in made)
         return Known("loader", place, f"is a loader whose batches are on {place}" if place.known else "", True, steps)
     if isinstance(value, (Sequence, Mapping)):
@@ -121,7 +119,7 @@ def _tensor(frame: Frame, value: Tensor | Batches) -> Known:
     story = operand.story
     if isinstance(value, Batches) or (value.batch and not story):
         oids = value.loaders if isinstance(value, Batches) else value.batch
-        made = [Step(node, "its batches come from this loader") for node in frame.machine.loaders.made(oids)]
+        made = [Step(node, "its batches come from this loader") for node in frame.component(Loaders).made(oids)]
         story = (*made, *story)
     if not place.known and operand.near.known:
         return Known(kind, operand.near, f"is probably on {operand.near}", False, story)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from devlint.flow.engine.engine import Machine
+from devlint.flow.engine.engine import Engine
 from devlint.flow.program.release import definitions, empty
 
 
-def release(host: Machine) -> None:
+def release(host: Engine) -> None:
     """Take the engine of a file that was checked apart, and those that it had for others; its sites stay."""
     guests = () if host.imports is None else tuple(host.imports.family.guests.values())
     definitions(host.index)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
-from devlint.flow.core.frame import Call, Frame
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Value
-from devlint.flow.engine.engine import Machine
+from devlint.flow.domain.values import Environment, Value
+from devlint.flow.engine.engine import Engine
+from devlint.flow.engine.foreign_files import ForeignFile
 from devlint.flow.engine.queries import Watch, Watched
 from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import FunctionInfo
@@ -16,15 +18,15 @@ from devlint.flow.program.symbols import FunctionInfo
 
 def watched(tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None = None) -> Watch:
     """What the interpreter makes of some names of a file, each where it stands."""
-    machine = _Watching(tree, text, nodes, project)
-    return machine.finish(nodes)
+    log = _Watching(tree, text, nodes, project)
+    return log.finish(nodes)
 
 
-class _Watching(Machine):
+class _Watching(Engine):
     """A machine that keeps what it is asked to watch."""
 
     def __init__(self, tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None) -> None:
-        super().__init__(tree, text, project=project)
+        super().__init__(tree, text, project=project, foreign=ForeignFile)
         self.seen = self.watch = Watch(nodes)
 
     def finish(self, nodes: Collection[Watched]) -> Watch:
@@ -38,7 +40,8 @@ class _Watching(Machine):
         return self.seen
 
     def _frame(
-        self, info: FunctionInfo, state: State, closure: tuple[Frame, ...], inlined: bool, call: Call | None = None,
+        self, info: FunctionInfo, state: State, closure: tuple[Environment, ...], inlined: bool,
+        call: Call | None = None,
         bound: Value | None = None, caller: Frame | None = None,
     ) -> Frame:  # fmt: skip
         frame = super()._frame(info, state, closure, inlined, call, bound, caller)

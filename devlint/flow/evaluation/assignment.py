@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import ANY, REGISTERED
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -26,9 +26,13 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
+from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.nn import parallel
 from devlint.flow.models.torch import distributions
+from devlint.flow.observers.placement.unregistered_modules import Submodules
+from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability import device_literals
+from devlint.flow.observers.portability.unused_devices import Selections
 from devlint.flow.program import overrides, type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
@@ -38,9 +42,6 @@ from devlint.flow.transfer.iteration import part_of
 from devlint.flow.transfer.retargeting import retarget
 from devlint.immutable import replace
 from devlint.sites.base import Step
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 
 def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
@@ -55,13 +56,13 @@ def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
     elif isinstance(target, ast.Attribute):
         assign_attribute(frame, target, value, node)
     elif isinstance(target, ast.Subscript):
-        frame.machine.submodules.put(frame, target.value, value, node)
+        frame.component(Submodules).put(frame, target.value, value, node)
         assign_item(frame, target, value, node)
     elif isinstance(target, ast.Starred):
         bind(frame, target.value, value if isinstance(value, Sequence) else Sequence(None, UNKNOWN), node)
-    if frame.machine.watch is not None and isinstance(target, (ast.Name, ast.Attribute)):
+    if frame.interpreter.watch is not None and isinstance(target, (ast.Name, ast.Attribute)):
         held = frame.lookup(target.id) if isinstance(target, ast.Name) else None
-        frame.machine.watch.note(frame, target, value if held is None else held)
+        frame.interpreter.watch.note(frame, target, value if held is None else held)
 
 
 def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> None:
@@ -72,7 +73,7 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
         value = Opaque(
             f"{frame.name}:{name}@{getattr(target, 'lineno', 0)}:{target.col_offset}", name, hint, node=target
         )
-        bound = frame.machine.bound
+        bound = frame.interpreter.bound
         if value.key in bound:
             frame.state.forget(value)
         bound.add(value.key)
@@ -84,7 +85,7 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
         value = replace(value, device=replace(value.device, text=name), source=None)
     value = _called(value, name)
     if isinstance(value, DeviceValue):
-        frame.machine.selections.note(frame, target, value)
+        frame.component(Selections).note(frame, target, value)
     frame.state.env[name] = value
 
 
@@ -116,7 +117,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     """``base.attr = value``."""
     base = frame.evaluate(target.value)
     if isinstance(base, Named):
-        frame.machine.replaced(f"{base.path}.{target.attr}")
+        frame.interpreter.replaced(f"{base.path}.{target.attr}")
     retarget(frame, base, target.attr, value)
     key: object | None = (
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
@@ -138,11 +139,11 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     if isinstance(value, Tensor) and isinstance(base, Instance) and value.device.kind is Kind.CPU:
         value = _kept_by_object(frame, target, value, node)
     if isinstance(value, (Sequence, Mapping)) and isinstance(base, Module) and base.text == "self":
-        frame.machine.submodules.declare(frame, target.attr, value, node)
+        frame.component(Submodules).declare(frame, target.attr, value, node)
     elif isinstance(base, Module) and base.text == "self":
-        frame.machine.submodules.given(frame, target.attr, node)
+        frame.component(Submodules).given(frame, target.attr, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
-        frame.machine.loaders.escape((value,))
+        frame.component(Loaders).escape((value,))
     if isinstance(base, Module) and base.wraps is not None:
         parallel.attach(frame, base, target)
     composition.exchange(frame, target.value, base, _as_part(target, base, value))
@@ -186,7 +187,7 @@ def _kept_by_module(frame: Frame, target: ast.Attribute, value: Value, node: ast
 def _kept_distribution(frame: Frame, target: ast.Attribute, value: Stateful, node: ast.AST) -> Stateful:
     """A distribution that a module keeps: it is made of new tensors, and not of parameters, which it may hold."""
     held = as_tensor(value.tensors[0])
-    given_others = re.search(rf"self\.{target.attr}\.\w+\s*=[^=]", frame.machine.text_of_file) is not None
+    given_others = re.search(rf"self\.{target.attr}\.\w+\s*=[^=]", frame.interpreter.text_of_file) is not None
     if frame.owner is None or frame.owner.is_open or held.factory_node is None or given_others:
         return value
     return replace(value, tensors=(_kept_tensor(frame, target, held, node, "distribution"),))
@@ -205,5 +206,5 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
         return value
     step = Step(node, f"`self.{target.attr}` is kept here, unregistered")
     kept = replace(value, attribute=step, attribute_of=(frame.owner.key, target.attr))
-    frame.machine.attributes.declare(frame, node, kept, target.attr, kind)
+    frame.component(Attributes).declare(frame, node, kept, target.attr, kind)
     return kept

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -28,15 +28,13 @@ from devlint.flow.interprocedural.instantiation import told_device
 from devlint.flow.models.nn import parallel
 from devlint.flow.models.torch import distributions
 from devlint.flow.observers.portability import api_mentions
+from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program import type_hints
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
 from devlint.flow.transfer.placement import in_graph
 from devlint.immutable import replace
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.symbols import FunctionInfo
 
 _PYTHON_ATTRIBUTES = frozenset(
     {"shape", "dtype", "ndim", "layout", "itemsize", "nbytes", "is_cuda", "requires_grad", "names"}
@@ -54,7 +52,7 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     """The value of ``base.attr``."""
     attr = node.attr
     if isinstance(base, Named):
-        return frame.machine.behind(Named(names.canonical(f"{base.path}.{attr}")), names.dotted(node))
+        return frame.interpreter.behind(Named(names.canonical(f"{base.path}.{attr}")), names.dotted(node))
     if isinstance(base, (Tensor, Batches)):
         return _tensor_attribute(frame, node, base)
     if isinstance(base, (Module, Instance)):
@@ -66,7 +64,7 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     if isinstance(base, Sequence) and attr in ("values", "indices"):
         return base.item
     if isinstance(base, DeviceValue):
-        frame.machine.choosing.use(frame, base, node, read=True)
+        frame.component(Choosing).use(frame, base, node, read=True)
     if isinstance(base, DeviceValue) and attr == "type":
         return replace(base, origin="text")
     return UNKNOWN
@@ -185,10 +183,10 @@ def by_star(frame: Frame, name: str) -> Value:
     """What a star brings in under a name: of the project, or one of torch's names, which have one meaning."""
     if name in _NOT_BROUGHT or name.startswith("__"):
         return UNKNOWN
-    brought = frame.machine.imports.star(name) if frame.machine.imports is not None else None
+    brought = frame.interpreter.star(name)
     if brought is not None:
         return brought
-    for module in frame.machine.index.star_modules:
+    for module in frame.interpreter.index.star_modules:
         path = names.canonical(f"{module}.{name}")
         if torch_table.module(path) is not None or torch_table.function(path) is not None or api_mentions.matters(path):
             return Named(path)

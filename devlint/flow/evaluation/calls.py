@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
 from devlint.flow.domain.values import (
     PARTIAL,
@@ -31,11 +32,16 @@ from devlint.flow.domain.values import (
     as_tensor,
 )
 from devlint.flow.evaluation import conditions
+from devlint.flow.interprocedural.deferred_claims import Callers
 from devlint.flow.interprocedural.instantiation import construct
+from devlint.flow.interprocedural.step_callers import Steps
+from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import managed
 from devlint.flow.models.nn import modules
 from devlint.flow.models.torch import distributions, factories, functions, moves, rng, tensor_methods
+from devlint.flow.models.torch.optim import Optimizers
 from devlint.flow.observers.costs import device_queue, host_syncs
+from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_literals, gpu_selection
 from devlint.flow.program.identity import identity
@@ -44,9 +50,6 @@ from devlint.flow.transfer import containers, havoc, placement
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.iteration import iterate
 from devlint.immutable import replace
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 _PASS_THROUGH = frozenset(
     """builtins.iter builtins.reversed builtins.sorted builtins.list builtins.tuple builtins.set tqdm.tqdm tqdm.trange
@@ -63,12 +66,12 @@ _HARMLESS = frozenset({"len", "print", "range", "type", "id", "bool", "repr", "m
 
 def function(frame: Frame, call: Call, called: Value) -> Value:
     """The result of calling a value."""
-    if isinstance(called, Named) and frame.machine.imports is not None:
-        called = frame.machine.imports.called(frame, called)
+    if isinstance(called, Named):
+        called = frame.interpreter.behind_call(frame, called)
     if isinstance(called, Named):
         return named(frame, call, called.path)
     if isinstance(called, Function):
-        return frame.machine.enter(frame, called, call)
+        return frame.interpreter.enter(frame, called, call)
     if isinstance(called, Class):
         device_literals.literal_devices(frame, call)
         return construct(frame, called, call)
@@ -77,7 +80,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     moved = isinstance(called, Tensor) and all(leaf.role is not Role.INPUT for leaf in called.device.leaves())
     if isinstance(called, Tensor) and moved and not called.certain and called.story:
         # it was moved, and is called: a module
-        module = Module(identity(), text=frame.machine.text(call.node.func))
+        module = Module(identity(), text=frame.interpreter.text(call.node.func))
         frame.put(module, called.device, called.story[0])
         return modules.forward(frame, call, module)
     if isinstance(called, Opaque):
@@ -85,9 +88,9 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
         placed = modules.placed_stranger(frame, called)
         if placed is not None:
             return modules.forward(frame, call, placed)
-    frame.machine.steps.named(frame, call.node.func)
-    frame.machine.loaders.escape(call.values())
-    frame.machine.queue.unseen(frame, call.node)
+    frame.component(Steps).named(frame, call.node.func)
+    frame.component(Loaders).escape(call.values())
+    frame.component(Queue).unseen(frame, call.node)
     havoc.grown(frame, call)
     havoc.handed(frame, call)
     return _around_loader(call, placement.derive(frame, call))
@@ -127,9 +130,9 @@ def named(frame: Frame, call: Call, path: str) -> Value:
         return functions.flush(frame, call, path)
     if path.startswith("torch."):
         return functions.torch_function(frame, call, path)
-    frame.machine.loaders.escape(call.values())
+    frame.component(Loaders).escape(call.values())
     if not device_queue.harmless(call):
-        frame.machine.queue.unseen(frame, call.node)
+        frame.component(Queue).unseen(frame, call.node)
     host_reads.function(frame, call, path)
     havoc.handed(frame, call)
     return _around_loader(call, modules.stranger(frame, call, path))
@@ -165,7 +168,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
 def _plain_method(frame: Frame, call: Call, receiver: Const | DeviceValue | Stateful, node: ast.Attribute) -> Value:
     """A method of what is neither tensor, module nor container."""
     name = node.attr
-    frame.machine.optimizers.method(frame, receiver, call, name)
+    frame.component(Optimizers).method(frame, receiver, call, name)
     if not isinstance(receiver, Stateful):
         return UNKNOWN
     if distributions.is_one(receiver):
@@ -209,10 +212,10 @@ def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) ->
     if node.attr in moves.MOVERS:
         return moves.move(frame, call, receiver, node)
     device_literals.literal_devices(frame, call)
-    frame.machine.loaders.hand_over(call.values(), node.attr)
+    frame.component(Loaders).hand_over(call.values(), node.attr)
     if node.attr == "prepare" and managed.is_accelerator(receiver):
         return managed.prepared(frame, call)
-    frame.machine.queue.unseen(frame, call.node)
+    frame.component(Queue).unseen(frame, call.node)
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
     havoc.grown(frame, call)
@@ -232,7 +235,7 @@ def _class_method(frame: Frame, call: Call, receiver: Class, name: str) -> Value
     device_literals.literal_devices(frame, call)
     found = receiver.info.method(name)
     if found is not None and "staticmethod" in found.decorators:
-        return frame.machine.enter(frame, Function(found), call)
+        return frame.interpreter.enter(frame, Function(found), call)
     return UNKNOWN
 
 
@@ -292,7 +295,7 @@ def _hasattr(frame: Frame, call: Call) -> Value:
 def _number(frame: Frame, call: Call) -> Value:
     node = call.node
     host_syncs.read(frame, call)
-    return Opaque(f"number@{frame.at(node)}", frame.machine.text(node), "number")
+    return Opaque(f"number@{frame.at(node)}", frame.interpreter.text(node), "number")
 
 
 def _str(frame: Frame, call: Call) -> Value:
@@ -321,8 +324,8 @@ def _ordered(frame: Frame, call: Call) -> Value:
 
 def _partial(frame: Frame, call: Call) -> Value:
     """A function with some of its arguments: whoever calls it, calls the function."""
-    frame.machine.loaders.escape(call.values())
-    frame.machine.callers.escape(call.values())
+    frame.component(Loaders).escape(call.values())
+    frame.component(Callers).escape(call.values())
     given = call.positional[0] if call.positional else UNKNOWN
     device_literals.literal_devices(frame, call, given.path if isinstance(given, Named) else "")
     return Stateful(PARTIAL, node=call.node)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.syntax import nodes
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 _ASKING = frozenset({"isinstance", "len", "hasattr"})
 """Python's own functions that change nothing."""
@@ -24,7 +21,7 @@ def keep(frame: Frame, test: ast.expr) -> tuple[str, ...]:
     Every part is asked for by whoever evaluates it, by what it is a part of, and by the statement.  Returned are the
     names in the test.
     """
-    known = frame.machine.asked
+    known = frame.interpreter.asked
     called, named = known[test] if test in known else known.setdefault(test, _read(test))
     if called is not None and all(frame.lookup(name) is None for name in called):
         frame.conditions = {}

@@ -6,11 +6,11 @@ import ast
 import functools
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import AVAILABLE, Kind
-from devlint.flow.domain.state import availability
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import (
     ARRAY,
     Const,
@@ -29,15 +29,12 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.evaluation import device_conditions
 from devlint.flow.observers.portability import api_mentions
+from devlint.flow.observers.portability.gpu_selection import Choosing
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 from devlint.syntax import says_none
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.domain.state import State
-    from devlint.flow.program.symbols import FunctionInfo
 
 _AVAILABLE = re.compile(
     r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"
@@ -71,7 +68,7 @@ def condition(frame: Frame, node: ast.expr) -> Flag:
 
 
 def _condition(frame: Frame, node: ast.expr) -> Flag:
-    frame.machine.choosing.ask(frame, node)
+    frame.component(Choosing).ask(frame, node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner, holds = denied(node)
         flag = condition(frame, inner)
@@ -138,7 +135,7 @@ def accelerates(flag: Flag) -> bool:
 
 
 def _called(frame: Frame, node: ast.Call) -> Flag:
-    path = frame.machine.index.resolve(names.dotted(node.func))
+    path = frame.interpreter.index.resolve(names.dotted(node.func))
     if _AVAILABLE.search(path):
         return availability() if path.startswith("torch.cuda.is_av") else Flag(_key(frame, node), accelerated=1)
     if _AVAILABLE_NAME.search(path) or path.rpartition(".")[2] == "is_cuda":
@@ -163,7 +160,9 @@ def counts(frame: Frame, node: ast.expr) -> bool:
     """Whether a loop over ``node`` goes through the accelerators: ``range(torch.cuda.device_count())``."""
     if not isinstance(node, ast.Call) or names.dotted(node.func) != "range":
         return False
-    asked = [frame.machine.index.resolve(names.dotted(last.func)) for last in node.args if isinstance(last, ast.Call)]
+    asked = [
+        frame.interpreter.index.resolve(names.dotted(last.func)) for last in node.args if isinstance(last, ast.Call)
+    ]
     return any(_AVAILABLE.search(path) for path in asked)
 
 
@@ -183,7 +182,7 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
     left, operator, right = _inside(node.left), node.ops[0], node.comparators[0]
     positive = isinstance(operator, (ast.Eq, ast.Is, ast.In, ast.Gt, ast.GtE))
     key = f"{_key(frame, left)} {_OPERATORS.get(type(operator), '?')} {_key(frame, right)}"
-    if isinstance(left, ast.Call) and _AVAILABLE.search(frame.machine.index.resolve(names.dotted(left.func))):
+    if isinstance(left, ast.Call) and _AVAILABLE.search(frame.interpreter.index.resolve(names.dotted(left.func))):
         none = isinstance(right, ast.Constant) and right.value == 0 and isinstance(operator, (ast.Eq, ast.NotEq))
         return Flag(key, positive, -1 if none else 1)
     if says_none(right) and isinstance(left, ast.Name):
@@ -367,9 +366,8 @@ def _refine_device(frame: Frame, left: ast.expr, right: ast.expr) -> None:
     if not isinstance(left, ast.Attribute) or left.attr != "device" or not isinstance(left.value, ast.Name):
         return
     value = frame.lookup(left.value.id)
-    frame.machine.muted += 1
-    place = placement(frame.evaluate(right))
-    frame.machine.muted -= 1
+    with frame.interpreter.quiet():
+        place = placement(frame.evaluate(right))
     if place is not None and isinstance(value, (Tensor, Opaque)):
         frame.state.env[left.value.id] = replace(as_tensor(value), device=place, factory="", factory_node=None)
 
@@ -377,7 +375,7 @@ def _refine_device(frame: Frame, left: ast.expr, right: ast.expr) -> None:
 def _refine_tensor(frame: Frame, test: ast.Call) -> None:
     if not test.args or not isinstance(test.args[0], ast.Name):
         return
-    path = frame.machine.index.resolve(names.dotted(test.func))
+    path = frame.interpreter.index.resolve(names.dotted(test.func))
     instance = path == "isinstance" and len(test.args) == 2 and _tensor_class(test.args[1])
     value = frame.lookup(test.args[0].id)
     if isinstance(value, Opaque) and (instance or path == "torch.is_tensor"):
@@ -405,7 +403,7 @@ def _key(frame: Frame, node: ast.expr) -> str:
             return value.key
         if isinstance(value, Named):
             return value.path
-        return f"{frame.machine.index.label}{node.id}#{_fingerprint(value)}"
+        return f"{frame.interpreter.index.label}{node.id}#{_fingerprint(value)}"
     if isinstance(node, ast.Attribute):
         return f"{_key(frame, node.value)}.{node.attr}"
     if isinstance(node, ast.Constant):
@@ -437,7 +435,7 @@ def decorate(frame: Frame, info: FunctionInfo) -> None:
     if any(_SKIP.search(name) for name in decorators):
         frame.state.accelerated = True
         frame.state.facts.setdefault(AVAILABLE, True)
-    if frame.machine.index.dedicated or info.dedicated:
+    if frame.interpreter.index.dedicated or info.dedicated:
         frame.state.accelerated = True
     if info.name.startswith("test_") or (info.owner is not None and info.owner.name.startswith("Test")):
         frame.test = True

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, CPU, EACH, ITEMS, RETURN, Device, Kind, parse
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import UNKNOWN, Const, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor, placement
 from devlint.flow.syntax import names
 from devlint.immutable import replace
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 _MARKS = (RETURN, ITEMS, EACH, "exit ", "break ", "continue ", "try ", "except ", "case ", "operand ", "either ")
 """How the guards begin that are no conditions, but tell where a value came from."""
@@ -41,7 +38,7 @@ def is_cpu(frame: Frame, node: ast.expr) -> bool:
         return node.value == "cpu"
     if isinstance(node, ast.Name):
         return placement(frame.lookup(node.id) or UNKNOWN) == CPU
-    path = frame.machine.index.resolve(names.dotted(node.func)) if isinstance(node, ast.Call) else ""
+    path = frame.interpreter.index.resolve(names.dotted(node.func)) if isinstance(node, ast.Call) else ""
     return path == "torch.device" and isinstance(node, ast.Call) and bool(node.args) and is_cpu(frame, node.args[0])
 
 
@@ -190,7 +187,6 @@ def _is(place: Device, kind: str) -> Flag | None:
 
 def item(frame: Frame, node: ast.Subscript) -> Const | None:
     """The literal that an item of something is, as a caller passes it."""
-    frame.machine.muted += 1
-    value = frame.evaluate(node)
-    frame.machine.muted -= 1
+    with frame.interpreter.quiet():
+        value = frame.evaluate(node)
     return value if isinstance(value, Const) else None

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 
 from devlint import device
-from devlint.flow.core.frame import Call, Frame
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.join import join
 from devlint.flow.domain.state import either, made_since, merge
 from devlint.flow.domain.values import (
@@ -30,9 +31,11 @@ from devlint.flow.domain.values import (
 from devlint.flow.evaluation import calls, condition_cache, conditions, device_conditions
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
+from devlint.flow.models.nn.process_groups import Groups
 from devlint.flow.observers.costs import device_queue, host_syncs
 from devlint.flow.observers.hints import mixed_operands
 from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
+from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.syntax import names
 from devlint.flow.transfer import arithmetic, containers, placement
 from devlint.flow.transfer.indexing import subscript
@@ -58,8 +61,8 @@ def _constant(frame: Frame, node: ast.Constant) -> Value:
 
 def _plain(frame: Frame, node: ast.Name) -> Value:
     value = _name(frame, node)
-    if frame.machine.watch is not None:
-        frame.machine.watch.note(frame, node, value)
+    if frame.interpreter.watch is not None:
+        frame.interpreter.watch.note(frame, node, value)
     if type(value) is Named:
         api_mentions.note(frame, node, value.path)
     return value
@@ -69,7 +72,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     value = _bare(frame, node)
     if type(value) is Named:
         api_mentions.note(frame, node, value.path)
-    elif frame.machine.profiled and isinstance(value, (Opaque, Unknown)):
+    elif frame.interpreter.profiled and isinstance(value, (Opaque, Unknown)):
         api_mentions.note_attribute(frame, node)
     return value
 
@@ -90,8 +93,8 @@ def _bare(frame: Frame, node: ast.expr) -> Value:
         value = attribute(frame, node, _bare(frame, node.value))
     else:
         return evaluate(frame, node)
-    if frame.machine.watch is not None:
-        frame.machine.watch.note(frame, node, value)
+    if frame.interpreter.watch is not None:
+        frame.interpreter.watch.note(frame, node, value)
     return value
 
 
@@ -99,11 +102,11 @@ def _name(frame: Frame, node: ast.Name) -> Value:
     value = frame.lookup(node.id)
     if value is not None:
         if isinstance(value, Function):
-            frame.machine.spoken_of(frame, node, value.info)
+            frame.interpreter.spoken_of(frame, node, value.info)
         return value
     if node.id in calls.BUILTINS:
         return Named(f"builtins.{node.id}")
-    return by_star(frame, node.id) if frame.machine.index.star_modules else UNKNOWN
+    return by_star(frame, node.id) if frame.interpreter.index.star_modules else UNKNOWN
 
 
 def _call(frame: Frame, node: ast.Call) -> Value:
@@ -123,8 +126,8 @@ def _call(frame: Frame, node: ast.Call) -> Value:
     api_mentions.note_truths(frame, call)
     if receiver is not None and isinstance(node.func, ast.Attribute):
         target = node.func
-        if frame.machine.watch is not None and isinstance(receiver, (Module, Instance)):
-            frame.machine.watch.note(frame, target, attribute(frame, target, receiver))
+        if frame.interpreter.watch is not None and isinstance(receiver, (Module, Instance)):
+            frame.interpreter.watch.note(frame, target, attribute(frame, target, receiver))
         return calls.method(frame, call, receiver, target, lambda: attribute(frame, target, receiver))
     return calls.function(frame, call, function or UNKNOWN)
 
@@ -291,7 +294,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     then, other = device_conditions.left_alone(node.test, before, then, other)
     mixed_operands.either(frame, node, then, other)
     first, second = (then, other) if flag.positive else (other, then)
-    frame.machine.choosing.select(frame, node, flag, first, second)
+    frame.component(Choosing).select(frame, node, flag, first, second)
     conditions.rejoined(named, before, then_state, other_state)
     flag, apart = device_conditions.decides(flag), made_since(before.heap, then, other)
     first, second = (then, other) if flag.positive else (other, then)
@@ -370,7 +373,7 @@ def _named_expression(frame: Frame, node: ast.NamedExpr) -> Value:
 
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
-    inner = Frame(frame.machine, frame.state.copy(), frame.info, frame.owner, frame.closure, frame.inlined, frame)
+    inner = Frame(frame.interpreter, frame.state.copy(), frame.info, frame.owner, frame.closure, frame.inlined, frame)
     for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
         inner.state.env[argument.arg] = Opaque(
             f"{frame.name}:{argument.arg}@{node.lineno}:{node.col_offset}", argument.arg, role=device.Role.INPUT
@@ -397,7 +400,7 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
             host_syncs.shown(frame, value, value.value, held)
             if isinstance(held, Opaque) and len(node.values) == 2 and _is_prefix(node.values[0]):
                 # f"cuda:{rank}" is one device for one rank
-                frame.machine.groups.ranked(frame, node, held)
+                frame.component(Groups).ranked(frame, node, held)
                 return DeviceValue(device.symbol(f"cuda:{held.key}", f"cuda:{{{held.text}}}"), node)
     return UNKNOWN
 

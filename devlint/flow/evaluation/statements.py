@@ -7,13 +7,17 @@ import itertools
 from collections.abc import Callable
 
 from devlint.device import LOOP
-from devlint.flow.core.frame import Frame, Loop
+from devlint.flow.core.call import Loop
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import widening
 from devlint.flow.domain.state import State, merge, rejoin
 from devlint.flow.domain.values import UNKNOWN, Class, Const, Function, Named, Sequence
 from devlint.flow.evaluation import condition_cache, conditions, device_conditions
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
+from devlint.flow.interprocedural.deferred_claims import Callers
+from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch import contexts
 from devlint.flow.observers.costs import host_syncs, retained_graphs
 from devlint.flow.observers.hints import mixed_operands, opposite_moves, unmoved_inputs
@@ -49,7 +53,7 @@ def _expression(frame: Frame, node: ast.Expr) -> None:
     if isinstance(value, ast.Call):
         frame.discarded = frozenset((value,))
         path = names.dotted(value.func)
-        if path in _STOPS or frame.machine.index.resolve(path) in _STOPS:
+        if path in _STOPS or frame.interpreter.index.resolve(path) in _STOPS:
             frame.state.dead = True
             return
     elif isinstance(value, ast.Tuple):
@@ -92,10 +96,10 @@ def _return(frame: Frame, node: ast.Return) -> None:
     value = evaluate(frame, node.value) if node.value is not None else Const(None)
     frame.returns.append(value)
     if not frame.inlined:
-        frame.machine.loaders.escape((value,))
-        frame.machine.samples.returned(frame, node, value)
+        frame.component(Loaders).escape((value,))
+        frame.component(Samples).returned(frame, node, value)
         if frame.info is None or not frame.info.private:
-            frame.machine.callers.escape((value,))
+            frame.component(Callers).escape((value,))
     frame.exits.append(frame.state.copy())
     frame.state.dead = True
 
@@ -121,10 +125,8 @@ def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
 
 
 def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    info = frame.machine.index.function(node)
+    info = frame.interpreter.index.function(node)
     closure = (frame, *frame.closure) if frame.info is not None else ()
-    if closure:
-        frame.machine.kept.append(frame)
     plain = not info.decorators or all(
         name.endswith(("no_grad", "inference_mode", "torch.jit.script")) for name in info.decorators
     )
@@ -132,8 +134,8 @@ def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     info.shim = info.shim or api_mentions.in_shim(frame)
     info.guarded = info.guarded or (frame.state.accelerated and not frame.inlined)
     define(frame, node)
-    if frame.info is not None and not frame.inlined:
-        frame.machine.later(info, closure, bool(frame.info and frame.info.triggered))
+    if closure:
+        frame.interpreter.defined(frame, info, closure)
 
 
 def define(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -155,13 +157,13 @@ def decorate(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Cl
 
 
 def _class(frame: Frame, node: ast.ClassDef) -> None:
-    info = frame.machine.index.class_(node)
+    info = frame.interpreter.index.class_(node)
     info.shim = info.shim or api_mentions.in_shim(frame)
     frame.state.env[node.name] = Class(info)
     decorate(frame, node)
-    if frame.machine.index.triggered(node):
+    if frame.interpreter.index.triggered(node):
         state = State({}, accelerated=frame.state.accelerated)
-        inner = Frame(frame.machine, state, closure=(frame, *frame.closure), caller=frame)
+        inner = Frame(frame.interpreter, state, closure=(frame, *frame.closure), caller=frame)
         inner.test, inner.shim = frame.test, info.shim
         definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         run_body(inner, [item for item in node.body if not isinstance(item, definitions)])
@@ -306,10 +308,10 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     if item is ELEMENT:
         return
     listed = iterated.items or () if isinstance(iterated, Sequence) else ()
-    single = frame.machine.rounds(node).single
+    single = frame.interpreter.loop_text(node).single
     if single and listed:
         item = listed[0]
-    frame.machine.loaders.sharing.loop(frame, node, item)
+    frame.component(Loaders).sharing.loop(frame, node, item)
 
     def begin() -> None:
         for value in item.items or () if isinstance(item, Sequence) else (item,):
@@ -328,7 +330,7 @@ def _while(frame: Frame, node: ast.While) -> None:
         evaluate_test(frame, node.test)
         frame.state.assume(conditions.condition(frame, node.test), True)
 
-    _loop(frame, node, begin, is_step_loop(frame, node, UNKNOWN), once=frame.machine.rounds(node).single)
+    _loop(frame, node, begin, is_step_loop(frame, node, UNKNOWN), once=frame.interpreter.loop_text(node).single)
 
 
 def _loop(
@@ -340,30 +342,29 @@ def _loop(
     ``once``: there is one round at most; ``runs``: there surely is one.
     """
     entry = frame.state
-    machine = frame.machine
+    interpreter = frame.interpreter
     guard = f"{LOOP}{frame.at(node)}"
     start = entry
     for outer in frame.loops if step else ():
-        outer.encloses |= machine.rounds(outer.node).leads_to(node)
+        outer.encloses |= interpreter.loop_text(outer.node).leads_to(node)
     loop = Loop(node, step, frame.branches, chances=frame.chances)
-    if not machine.muted and not once:
-        machine.muted += 1
-        passed = [entry, _iteration(frame, node, start.copy(), begin, loop)]
-        while len(passed) <= _MOST_ROUNDS and widening.moved(passed[-2], passed[-1]):
-            # what moved in one round may move something else in the next
-            again = Loop(node, step, frame.branches, chances=frame.chances)
-            passed.append(_iteration(frame, node, passed[-1].copy(), begin, again))
-        machine.muted -= 1
+    if not interpreter.muted and not once:
+        with interpreter.quiet():
+            passed = [entry, _iteration(frame, node, start.copy(), begin, loop)]
+            while len(passed) <= _MOST_ROUNDS and widening.moved(passed[-2], passed[-1]):
+                # what moved in one round may move something else in the next
+                again = Loop(node, step, frame.branches, chances=frame.chances)
+                passed.append(_iteration(frame, node, passed[-1].copy(), begin, again))
         loop = Loop(node, step, frame.branches, loop.encloses, frame.chances)
         start = merge(passed[1], entry.copy(), guard)
         for number, (before, later) in enumerate(itertools.pairwise(passed[1:]), 1):
             if widening.moved(before, later):
                 start = merge(later, start, guard + " again" * number)
-        start = widening.parted(start, entry, passed[1], frame.machine.rounds(node).changes)
+        start = widening.parted(start, entry, passed[1], frame.interpreter.loop_text(node).changes)
         start.facts = {key: truth for key, truth in entry.facts.items() if not widening.is_of(key, guard)}
         start.dead = False
     end = _iteration(frame, node, start.copy(), begin, loop)
-    if step and not loop.encloses and not machine.muted:
+    if step and not loop.encloses and not interpreter.muted:
         frame.loops.append(loop)
         retained_graphs.kept(frame, node)
         frame.loops.pop()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Role
-from devlint.flow.core.frame import Call, Frame
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
 from devlint.flow.domain.values import UNKNOWN, Opaque, Tensor, Unknown, Value
 from devlint.flow.observers.portability import device_literals
@@ -37,7 +38,7 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
             value = slot.unknown
             if slot.accelerator and slot.default is not None:
                 device_literals.default(frame, info, slot.name, slot.default, slot.accelerator)
-        elif slot.unknown.hint == "tensor" and frame.machine.index.label:
+        elif slot.unknown.hint == "tensor" and frame.interpreter.index.label:
             value = _shown(value)
         env[slot.name] = value
     for rest in (arguments.vararg, arguments.kwarg):
@@ -54,13 +55,11 @@ def _shown(value: Value) -> Value:
 
 def _default(frame: Frame, default: ast.expr) -> Value:
     """The value of a parameter's default; what it says of itself, it says where the function is defined."""
-    frame.machine.muted += 1
-    value = frame.evaluate(default)
-    frame.machine.muted -= 1
-    return value
+    with frame.interpreter.quiet():
+        return frame.evaluate(default)
 
 
 def _self_for(frame: Frame, info: FunctionInfo) -> Value:
     if info.owner is None or "classmethod" in info.decorators:
         return UNKNOWN
-    return frame.machine.self_value(info.owner)
+    return frame.interpreter.self_value(info.owner)

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from devlint.device import Kind, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Value, as_tensor
 from devlint.flow.syntax import nodes
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import LEADS, Forward, Operation
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 _WRITES = frozenset({"accumulator"})
 """What copies between devices and does not raise."""
@@ -31,7 +30,7 @@ def tell(frame: Frame, call: Call, name: str, heard: Iterable[Operation | Forwar
             careful = bool(site.scope.module and site.scope.owner) or site.scope.device_aware
             found = None if careful else next(_meetings(frame, call, site), None)
             if found is not None:
-                frame.emit(Operation(call.node, frame.scope(), name, "brought", found))
+                frame.emit(Operation(call.node, scope_of(frame), name, "brought", found))
                 return
 
 
@@ -41,7 +40,7 @@ def _meetings(frame: Frame, call: Call, site: Operation) -> Iterator[tuple[Opera
         made = stray.factory_node
         if stray.device.kind is not Kind.CPU or not stray.device.implied or made is None or stray.scattered:
             continue
-        if nodes.holds(frame.machine.tree, made):
+        if nodes.holds(frame.interpreter.tree, made):
             continue
         for met in site.operands:
             given = _given(frame, call, met) if met.certain and not met.derived else None
@@ -64,8 +63,8 @@ def _given(frame: Frame, call: Call, met: Operand) -> tuple[ast.expr, Value] | N
 
 def _is_for_the_host(frame: Frame) -> bool:
     """Whether what a function is given may well be on the CPU, module or not: samples of a data set, data of a test."""
-    machine = frame.machine
-    return machine.test or any(info.is_dataset for info in machine.index.classes.values())
+    interpreter = frame.interpreter
+    return interpreter.test or any(info.is_dataset for info in interpreter.index.classes.values())
 
 
 def _owner(call: Call) -> str:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, Kind, Role
 from devlint.device import UNKNOWN as NOWHERE
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.domain.state import State
 from devlint.flow.domain.values import UNKNOWN, Function, Sequence, Tensor, Unknown, Value, is_none
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import annotated, may_be_none
 from devlint.flow.transfer import havoc
 from devlint.sites.base import Operand, Site
 from devlint.sites.placement import LEADS, Forward, HostRead, Operation
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.domain.state import State
-    from devlint.flow.program.symbols import FunctionInfo
 
 _CALLS_PER_FUNCTION = 12
 _PLAIN_DECORATORS = frozenset(
@@ -32,10 +30,12 @@ _GIVEN = (Role.INPUT, Role.PLACE)
 """What is wherever the caller has it: an argument, and ``self``."""
 
 
-class Callers:
+class Callers(Component):
     """The calls of a file's functions, and the claims about their arguments that wait for these calls."""
 
-    def __init__(self) -> None:
+    shared = True
+
+    def __init__(self, interpreter: Interpreter) -> None:
         self._times: dict[FunctionInfo, int] = {}
         self._on_the_host: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
         self._left_out: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
@@ -50,7 +50,7 @@ class Callers:
     def called(self, frame: Frame, info: FunctionInfo, arguments: dict[str, Value]) -> None:
         """``info`` is called in ``frame`` with these arguments: what a script tries out at its end says little."""
         self._times[info] = self._times.get(info, 0) + 1
-        if frame.info is not None and not frame.machine.muted:
+        if frame.info is not None and not frame.interpreter.muted:
             bare = frame.state.bare
             host = frozenset(name for name, value in arguments.items() if bare or _is_host(value))
             self._on_the_host[info].append(host)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.device import RETURN, UNKNOWN, Kind
-from devlint.flow.core.frame import Frame
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.join import join
 from devlint.flow.domain.state import State, rejoin
 from devlint.flow.domain.values import Tensor, Value

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import ast
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import nodes
 from devlint.immutable import replace
 from devlint.sites.base import Site
 from devlint.sites.devices import ApiCall, Literal
 from devlint.sites.transfers import Transfer
 
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.symbols import FunctionInfo
 
-
-class Confined:
+class Confined(Component):
     """Where the private functions of a file are called, or handed on, and what they do themselves."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self._tree = tree
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._tree = interpreter.tree
         self._uses: dict[FunctionInfo, dict[tuple[int, int], bool]] = {}
         self._makers: dict[int, FunctionInfo] = {}
 
     def used(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
         """The code speaks of a function; perhaps only where an accelerator is."""
-        if info.private and frame.info is not info and info.index is frame.machine.index:
+        if info.private and frame.info is not info and info.index is frame.interpreter.index:
             places = self._uses.setdefault(info, {})
             place = (node.lineno, node.col_offset)
             places[place] = places.get(place, True) and frame.state.accelerated

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from devlint.device import Kind
+from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.domain.export import named_in, scrubbed
 from devlint.flow.domain.values import (
     Class,
@@ -26,10 +26,6 @@ from devlint.flow.syntax.bindings import joint
 from devlint.flow.syntax.names import is_class
 from devlint.immutable import replace
 
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.engine.engine import Machine
-
 _USEFUL = (Class, DeviceValue, Flag, Function, Loader, Named, Stateful, Tensor)
 """What is worth knowing of a name of another file; a plain constant may be anybody's to set."""
 
@@ -37,8 +33,8 @@ _USEFUL = (Class, DeviceValue, Flag, Function, Loader, Named, Stateful, Tensor)
 class Imports:
     """The imports of one file: what its names mean that other files define."""
 
-    def __init__(self, machine: Machine, filename: str, project: Project, family: Family) -> None:
-        self._machine = machine
+    def __init__(self, interpreter: Interpreter, filename: str, project: Project, family: Family) -> None:
+        self._interpreter = interpreter
         self._filename = filename
         self._project = project
         self.family = family
@@ -81,7 +77,7 @@ class Imports:
 
     def _brought(self, name: str) -> str:
         """The dotted name that a star gives to a name, empty where none does, or where that cannot be told."""
-        for module in reversed(self._machine.index.star_modules):
+        for module in reversed(self._interpreter.index.star_modules):
             star = self._project.find(self._filename, module)
             if star is None or star.name:
                 return ""
@@ -92,7 +88,7 @@ class Imports:
 
     def worth_calling(self, text: str) -> Iterator[str]:
         """The functions of other files, as this file spells them, that say where something is."""
-        for name, path in self._machine.index.imports.items():
+        for name, path in self._interpreter.index.imports.items():
             found = None if is_class(path) else self._find(path)
             if found is None:
                 continue
@@ -130,13 +126,13 @@ class Imports:
         found = self._find(path)
         if found is None or not found.name or not found.file.matters(found.name):
             return None
-        machine = self.family.machine(found.file)
-        value = machine.global_value(found.name)
+        home = self.family.interpreter(found.file)
+        value = home.global_value(found.name)
         if value is None or isinstance(value, Unknown) or not isinstance(value, _USEFUL):
             return None
         if isinstance(value, Named):
             return None if value.path.startswith(".") else value
-        if machine is self._machine or not machine.index.label:
+        if home is self._interpreter or not home.index.label:
             return value
         if isinstance(value, Flag):
             return value if value.accelerated else None
@@ -151,22 +147,26 @@ class Imports:
 class Family:
     """The file that is checked, and those that it needs to be understood."""
 
-    def __init__(self, host: Machine, project: Project) -> None:
+    def __init__(self, host: Interpreter, project: Project, foreign: Foreign) -> None:
         self._host = host
         self._project = project
-        self.guests: dict[Index, Machine] = {}
+        self._foreign = foreign
+        self.guests: dict[Index, Interpreter] = {}
 
-    def machine(self, file: File) -> Machine:
+    def interpreter(self, file: File) -> Interpreter:
         """Who interprets a file."""
         if file.filename == self._project.filename:
             return self._host
-        from devlint.flow.engine.foreign_files import Guest
-
         known = self.guests.get(file.index)
         if known is None:
-            known = self.guests[file.index] = Guest(self._host, file, self._project, self)
+            known = self._foreign(self._host, file, lambda one: Imports(one, file.filename, self._project, self))
+            self.guests[file.index] = known
         return known
 
-    def of(self, index: Index) -> Machine:
+    def of(self, index: Index) -> Interpreter:
         """Who interprets the definitions of an index."""
         return self.guests.get(index, self._host)
+
+
+Foreign = Callable[[Interpreter, File, Callable[[Interpreter], Imports]], Interpreter]
+"""What makes the interpreter of another file."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind, Role
-from devlint.flow.core.frame import Call
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import ARGUMENTS, TOLD
 from devlint.flow.domain.values import (
     Class,
@@ -23,17 +23,16 @@ from devlint.flow.domain.values import (
     names_device,
     tensor_away,
 )
+from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import has_state
 from devlint.flow.program.mutations import moves_inputs, places_itself
+from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.transfer import havoc
 from devlint.immutable import replace
 from devlint.sites.base import Step
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.symbols import ClassInfo
 
 _OF_A_CONSTRUCTOR = re.compile(r".*__init__:\d+:\w+")
 """The symbol of a parameter of a constructor, as it was passed."""
@@ -41,14 +40,16 @@ _OF_A_CONSTRUCTOR = re.compile(r".*__init__:\d+:\w+")
 
 def construct(frame: Frame, cls: Class, call: Call) -> Value:
     """A new object of a class of the project."""
-    machine, info = frame.machine, cls.info
-    machine.loaders.escape(call.values())
-    if not machine.finished and info.is_module and info.index is machine.index:
+    interpreter, info = frame.interpreter, cls.info
+    interpreter.component(Loaders).escape(call.values())
+    if not interpreter.finished and info.is_module and info.index is interpreter.index:
         # with the names of the top level as they are now
-        machine.class_heap(info)
+        interpreter.class_heap(info)
     if info.is_module:
         module = Module(identity(), cls=info, text=info.name, has_state=has_state(info) is not False)
-        known = has_state(info) is True and not (machine.default_changed or moves_inputs(info) or places_itself(info))
+        known = has_state(info) is True and not (
+            interpreter.default_changed or moves_inputs(info) or places_itself(info)
+        )
         place = (frame.default_device or device.IMPLIED_CPU) if known else device.UNKNOWN
         frame.put(
             module,
@@ -59,7 +60,7 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         frame.state.heap[(module.oid, TOLD)] = call
         return replace(module, spread=moves_inputs(info))
     havoc.kept(frame, call, info, None)
-    machine.samples.transforms(call)
+    interpreter.component(Samples).transforms(call)
     instance = Instance(identity(), info)
     frame.state.heap[(instance.oid, ARGUMENTS)] = call.values()
     frame.state.heap[(instance.oid, TOLD)] = call
@@ -76,7 +77,7 @@ def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value 
     init = info.method("__init__") if info is not None else None
     if info is None or init is None or not isinstance(call, Call) or call.open or call.starred:
         return None
-    kept = frame.machine.class_heap(info).get((info.oid, attribute))
+    kept = frame.interpreter.class_heap(info).get((info.oid, attribute))
     place = named_place(kept) if isinstance(kept, Value) else None
     if place is None:
         return None

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.values import Module, Tensor, Value
+from devlint.flow.program.symbols import ClassInfo
 from devlint.sites.base import Site
 from devlint.sites.placement import Forward, Operation
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.engine.engine import Machine
-    from devlint.flow.program.symbols import ClassInfo
 
 
 @dataclass(slots=True)
@@ -26,39 +23,47 @@ class Listening:
     """What somebody had heard when somebody else began to listen."""
 
     heard: list[Operation | Forward] | None
-    machine: Machine | None
+    interpreter: Interpreter | None
     level: int
 
 
-class Overheard:
+class Overheard(Component):
     """What muted code claims, for whoever listens."""
 
-    def __init__(self) -> None:
+    shared = True
+
+    def __init__(self, interpreter: Interpreter) -> None:
         self._heard: list[Operation | Forward] | None = None
-        self._machine: Machine | None = None
+        self._interpreter: Interpreter | None = None
         self._level = 0
 
     def claim(self, site: Site, frame: Frame) -> None:
         """A claim is made in a frame."""
         if self._heard is None or not isinstance(site, (Operation, Forward)):
             return
-        machine = frame.machine
-        if self._machine is None or (machine is self._machine and machine.muted == self._level and not frame.silent):
+        interpreter = frame.interpreter
+        if self._interpreter is None or (
+            interpreter is self._interpreter and interpreter.muted == self._level and not frame.silent
+        ):
             self._heard.append(site)
 
-    def begin(self, machine: Machine | None = None) -> Listening:
-        """Listen, perhaps only to what one machine says of its own file, and not where it merely tries something out.
+    def begin(self, interpreter: Interpreter | None = None) -> Listening:
+        """Listen, perhaps only to what one file says of itself, and not where it merely tries something out.
 
         What was listened to before is returned, and goes on with :meth:`end`.
         """
-        before = Listening(self._heard, self._machine, self._level)
-        self._heard, self._machine, self._level = [], machine, machine.muted if machine is not None else 0
+        before = Listening(self._heard, self._interpreter, self._level)
+        self._heard, self._interpreter, self._level = (
+            [],
+            interpreter,
+            interpreter.muted if interpreter is not None else 0,
+        )
         return before
 
     def end(self, before: Listening) -> list[Operation | Forward]:
         """What was claimed since :meth:`begin`, which had returned ``before``."""
         heard = self._heard or []
-        self._heard, self._machine, self._level = before.heard, before.machine, before.level
+        self._heard, self._interpreter, self._level = before.heard, before.interpreter, before.level
         return heard
 
 
@@ -71,7 +76,7 @@ def meet(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> b
     if info is None:
         return False
     probing = call.probing({id(value): Tensor(device.CPU, many=True) for value in strays})
-    return any(_proves(site, info) for site in frame.machine.overhear(frame, info, probing))
+    return any(_proves(site, info) for site in frame.interpreter.overhear(frame, info, probing))
 
 
 def _proves(site: Operation | Forward, info: ClassInfo) -> bool:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.immutable import replace
 from devlint.sites.base import Site
 from devlint.sites.transfers import Transfer
 
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.symbols import FunctionInfo, Index
 
-
-class Steps:
+class Steps(Component):
     """Who calls whom in a loop of steps, and which copies that makes part of each step."""
 
-    def __init__(self, index: Index) -> None:
+    shared = True
+
+    def __init__(self, interpreter: Interpreter) -> None:
         self._named: dict[str, list[FunctionInfo]] = {}
-        for info in index.functions.values():
+        for info in interpreter.index.functions.values():
             if info.owner is None:
                 self._named.setdefault(info.name, []).append(info)
         self._called: set[FunctionInfo] = set()
@@ -27,7 +26,7 @@ class Steps:
 
     def called(self, frame: Frame, info: FunctionInfo) -> None:
         """A function is called; perhaps in every round of a loop."""
-        if frame.machine.muted or frame.inlined or not frame.loops:
+        if frame.interpreter.muted or frame.inlined or not frame.loops:
             return
         loop = frame.loops[-1]
         always = frame.branches <= loop.branches and not loop.continues

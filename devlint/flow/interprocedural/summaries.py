@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint.device import Device
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import UNKNOWN, Function, Module, Opaque, Sequence, Stateful, Tensor, Unknown, Value
 from devlint.flow.program.mutations import moves_inputs
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.placement import derive, returned
 from devlint.immutable import replace
 from devlint.sites.base import Step
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 
 def idle(module: Module) -> bool:
@@ -44,12 +42,11 @@ def own(frame: Frame, call: Call, module: Module, place: Device) -> Value:
     if info is None or method is None:
         return derive(frame, call)
     near = UNKNOWN if moves_inputs(info) or not place.known else returned(frame, call, place)
-    machine = frame.machine
-    machine.muted += 1
-    heap = frame.state.heap
-    result = machine.enter(frame, Function(method, (), machine.self_value(info)), call)
-    frame.state.heap = heap
-    machine.muted -= 1
+    interpreter = frame.interpreter
+    with interpreter.quiet():
+        heap = frame.state.heap
+        result = interpreter.enter(frame, Function(method, (), interpreter.self_value(info)), call)
+        frame.state.heap = heap
     if not place.known and (not isinstance(result, Tensor) or not result.device.known or result.device.symbol):
         return derive(frame, call)
     return near if result is UNKNOWN else _seen_from(result, info.place, place, frame.story_of(module))
@@ -57,17 +54,16 @@ def own(frame: Frame, call: Call, module: Module, place: Device) -> Value:
 
 def of_method(frame: Frame, call: Call, module: Module, function: Function) -> Value:
     """What another method of a class of the file returns; of the module's parts, its class knows where they are."""
-    result = frame.machine.enter(frame, function, call)
+    result = frame.interpreter.enter(frame, function, call)
     info, place = module.cls, frame.place_of(module)
     known = info is not None and place.known and module.text != "self" and not module.perhaps
     if info is None or not known or not _lacks(result):
         return result
-    machine = frame.machine
-    machine.muted += 1
-    heap = frame.state.heap
-    inside = machine.enter(frame, replace(function, bound=machine.self_value(info)), call)
-    frame.state.heap = heap
-    machine.muted -= 1
+    interpreter = frame.interpreter
+    with interpreter.quiet():
+        heap = frame.state.heap
+        inside = interpreter.enter(frame, replace(function, bound=interpreter.self_value(info)), call)
+        frame.state.heap = heap
     return _completed(result, _seen_from(inside, info.place, place, frame.story_of(module)))
 
 

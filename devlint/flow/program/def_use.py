@@ -7,12 +7,9 @@ import bisect
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names, nodes
-
-if TYPE_CHECKING:
-    from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 
 DESCRIPTIONS = frozenset(
     "shape size dim numel nelement device dtype ndim stride layout is_cuda get_device element_size".split()

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
 
 _identities = itertools.count(1)
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names
 from devlint.sites.base import Scope, Step
 from devlint.sites.devices import Override
-
-if TYPE_CHECKING:
-    from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 
 _MOVES = frozenset({"to", "cuda", "cpu"})
 _WHOLE = _MOVES | {"_apply", "half", "float", "double", "bfloat16", "type", "xpu", "to_empty"}

@@ -1,16 +1,13 @@
 """Letting go of what is no longer needed.
 
-Machines, frames and definitions know each other in circles, as large as all the code that was read.  Only Python's
+Interpreters, frames and definitions know each other in circles, as large as all the code that was read.  Only Python's
 garbage collector would find them, and each of its searches looks at everything that is still in use; taken apart, they
 are gone at once.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from devlint.flow.program.symbols import Index
+from devlint.flow.program.symbols import Index
 
 
 def definitions(index: Index) -> None:

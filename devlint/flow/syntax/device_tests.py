@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devlint.flow.syntax import names
-
-if TYPE_CHECKING:
-    pass
 
 _FETCHES = frozenset({"cpu", "tolist", "item"})
 _KINDS = ("is_cuda", "is_mps", "is_xpu", "is_hpu")

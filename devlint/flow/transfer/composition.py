@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import CHANGED, DEVICE
 from devlint.flow.domain.values import Batches, Module, Opaque, Tensor, Unknown, Value
 from devlint.immutable import replace
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 
 def exchange(frame: Frame, node: ast.expr, base: Value, value: Value) -> None:
@@ -44,11 +41,10 @@ def move(frame: Frame, place: Device) -> None:
 def _around(frame: Frame, node: ast.expr) -> list[Value]:
     """What an expression goes through: `model` and `model.head` of `model.head.linear`."""
     found: list[Value] = []
-    frame.machine.muted += 1
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-        found.append(frame.evaluate(node))
-    frame.machine.muted -= 1
+    with frame.interpreter.quiet():
+        while isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+            found.append(frame.evaluate(node))
     return found
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import CHANGED, CHILDREN
 from devlint.flow.domain.values import Instance, Module, Value, names_device
 from devlint.flow.program.facts import derived
 from devlint.flow.program.mutations import places
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 
 _GIVING = frozenset("append extend insert add_module register_module register_parameter __setattr__ setattr".split())
 _DEEPEST = 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import ITEMS, Role
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.join import add_item, join
 from devlint.flow.domain.state import DEVICE
 from devlint.flow.domain.values import (
@@ -34,9 +34,6 @@ from devlint.flow.syntax import names
 from devlint.flow.transfer import composition, containers
 from devlint.flow.transfer.placement import in_graph, is_tensor, meet, stranded, surely_away
 from devlint.immutable import replace
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 _ENVIRONMENT = Named("os.environ")
 
@@ -80,7 +77,7 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
         if base.role is Role.INPUT:
             # by its name, a part of a batch: from the host, as long as nobody moves it
             hint = "host" if isinstance(key, str) and base.key.endswith(ROUND) else _item_hint(base)
-            return replace(base, key=f"{base.key}[{where}]", text=frame.machine.text(node), hint=hint)
+            return replace(base, key=f"{base.key}[{where}]", text=frame.interpreter.text(node), hint=hint)
         return part(base, where)
     return member(base) if isinstance(base, Module) and not isinstance(node.slice, ast.Slice) else UNKNOWN
 

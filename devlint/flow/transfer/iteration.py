@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint.device import AN_ITEM, EACH, ITEMS, Device, Role
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -22,8 +22,6 @@ from devlint.flow.transfer.indexing import ROUND, item, member, part
 from devlint.immutable import replace
 
 _MOST_ITEMS = 64
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 ELEMENT = Const("no elements")
 """What iterating something empty yields."""

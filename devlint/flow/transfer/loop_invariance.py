@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.memory import written
 from devlint.sites.base import Step
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 _READERS = frozenset("numpy item tolist sum mean max min argmax any all float".split())
 """Methods of a host tensor that read it."""
@@ -36,14 +33,14 @@ def unchanged(frame: Frame, *expressions: ast.AST) -> bool:
         for node in nodes.walk(expression)
         if isinstance(node, (ast.Name, ast.Attribute))
     }
-    return loop is not None and named.isdisjoint(frame.machine.rounds(loop).changes)
+    return loop is not None and named.isdisjoint(frame.interpreter.loop_text(loop).changes)
 
 
 def varies(frame: Frame, test: ast.expr) -> bool:
     """Whether the rounds of the innermost loop may differ in a condition: it calls something, or they change it."""
     if not frame.loops:
         return True
-    changes = frame.machine.rounds(frame.loops[-1].node).changes
+    changes = frame.interpreter.loop_text(frame.loops[-1].node).changes
     for node in nodes.walk(test):
         if isinstance(node, (ast.Call, ast.NamedExpr)):
             return True
@@ -54,7 +51,7 @@ def varies(frame: Frame, test: ast.expr) -> bool:
 
 def read_early(frame: Frame, call: ast.Call) -> Step | None:
     """The first read of what an asynchronous copy returns, where surely nothing waits for it before."""
-    body = frame.info.node if frame.info else frame.machine.tree
+    body = frame.info.node if frame.info else frame.interpreter.tree
     for statement, rest in _statements(body):
         inside = nodes.walk(statement)
         if call not in inside or any(isinstance(node, ast.stmt) for node in inside[1:]):

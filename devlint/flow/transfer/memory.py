@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import Module, Named, Tensor
-from devlint.flow.domain.widening import Rounds
 from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax.loops import LoopText
 from devlint.immutable import replace
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 _VIEWS = frozenset(
     """view reshape unsqueeze squeeze transpose t permute expand narrow select flatten numpy detach diagonal chunk
@@ -39,7 +36,7 @@ def written(frame: Frame, receiver: ast.expr) -> bool:
     loop = frame.loops[-1].node if frame.loops else None
     if loop is None:
         return False
-    rounds = frame.machine.rounds(loop)
+    rounds = frame.interpreter.loop_text(loop)
     shared = _shared(frame, names.dotted(receiver))
     if not shared.isdisjoint(rounds.written):
         return True
@@ -67,7 +64,7 @@ def _base(frame: Frame, node: ast.expr) -> str:
     """The name whose memory an expression has; empty where it may have its own."""
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Call):
-            path = frame.machine.index.resolve(names.dotted(node.func))
+            path = frame.interpreter.index.resolve(names.dotted(node.func))
             if path in _SHARING and node.args:
                 node = node.args[0]
             elif isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
@@ -87,10 +84,10 @@ def _writes(frame: Frame, call: ast.Call, shared: set[str]) -> bool:
     if not at:
         return False
     called = names.dotted(call.func)
-    info = next((info for info in frame.machine.index.functions.values() if info.name == called), None)
+    info = next((info for info in frame.interpreter.index.functions.values() if info.name == called), None)
     if info is not None and info.owner is None:
-        inside = Rounds(info.node).written
+        inside = LoopText(info.node).written
         return any(place >= len(info.parameters) or info.parameters[place].arg in inside for place in at)
     value = frame.lookup(called) if called.isidentifier() else None
     known = isinstance(value, (Module, Named)) or called in _BUILT_IN
-    return not known and not frame.machine.index.resolve(called).startswith(_READING)
+    return not known and not frame.interpreter.index.resolve(called).startswith(_READING)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from devlint.flow.catalog import torch_table
-from devlint.flow.core.frame import Call
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import state
 from devlint.flow.domain.values import Const, DeviceValue, Module, Opaque
 from devlint.flow.program import module_classes
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 _TAKE_MODULES = frozenset({"torch.nn.TripletMarginWithDistanceLoss"})
 """Modules without a part of their own that can be given one."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import (
     ARRAY,
     UNKNOWN,
@@ -20,17 +22,15 @@ from devlint.flow.domain.values import (
     placement,
     surely_tensor,
 )
+from devlint.flow.interprocedural.deferred_claims import Callers
 from devlint.flow.observers.hints import same_shape
-from devlint.flow.observers.placement.unregistered_tensors import lives_with_inputs
+from devlint.flow.observers.placement.unregistered_tensors import Attributes, lives_with_inputs
 from devlint.flow.program.type_hints import sent_later
 from devlint.flow.syntax import names
 from devlint.flow.transfer import memory
 from devlint.immutable import replace
 from devlint.sites.base import Operand
 from devlint.sites.placement import Operation
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "@"})
 Met = tuple[ast.AST, Value, str]
@@ -88,7 +88,7 @@ def stranded(tensor: Tensor) -> Tensor:
 def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
     """The result of a call that cannot be followed: it probably lives with the tensors that went in."""
     given = call.values()
-    frame.machine.callers.escape(given)
+    frame.component(Callers).escape(given)
     near = as_tensor(receiver).near
     if near.known and isinstance(receiver, (Tensor, Opaque, Batches)):
         return returned(frame, call, near)
@@ -97,7 +97,7 @@ def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
         return UNKNOWN
     node = call.node
     key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
-    return Opaque(key, frame.machine.text(node), "", Role.INPUT, derived=True, computed=computed)
+    return Opaque(key, frame.interpreter.text(node), "", Role.INPUT, derived=True, computed=computed)
 
 
 def _goes_in(value: Value) -> bool:
@@ -115,7 +115,7 @@ def returned(frame: Frame, call: Call, place: Device) -> Value:
         return UNKNOWN
     node = call.node
     key = f"{frame.name}:call@{node.lineno}:{node.col_offset}"
-    return Opaque(key, frame.machine.text(node), derived=True, near=place)
+    return Opaque(key, frame.interpreter.text(node), derived=True, near=place)
 
 
 def is_tensor(value: Value) -> bool:
@@ -146,7 +146,7 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
         if frame.after_init and operator in _ARITHMETIC:
             operands = tuple(map(_reckoned, operands, (value for _, value, *_ in met)))
         sent = _sent(frame, node, [place for *_, place in met])
-        frame.emit(Operation(node, frame.scope(), operator, kind, operands, sent))
+        frame.emit(Operation(node, scope_of(frame), operator, kind, operands, sent))
     else:
         same_shape.met(frame, node, operator, met)
     return clash and not frame.state.bare
@@ -172,9 +172,8 @@ def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
     given = [*move.args[:1], *(keyword.value for keyword in move.keywords if keyword.arg == "device")]
     if not given:
         return move.func.attr == "cuda"
-    frame.machine.muted += 1
-    value = frame.evaluate(given[0])
-    frame.machine.muted -= 1
+    with frame.interpreter.quiet():
+        value = frame.evaluate(given[0])
     place = as_tensor(value).device if surely_tensor(value) else placement(value)
     return place is not None and place.kind is not Kind.CPU and not any(place.same(other) for other in places)
 
@@ -208,7 +207,7 @@ def _sure(first: Value, place: Device, second: Value, other_place: Device) -> bo
 
 
 def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[ast.AST, Value]) -> None:
-    if frame.machine.muted:
+    if frame.interpreter.muted:
         # seen by a caller, with its tensors
         return
     for (where, value), (_, other) in ((first, second), (second, first)):
@@ -217,7 +216,7 @@ def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[as
             continue
         certain = as_tensor(other).certain
         if certain and (lives_with_inputs(other) or as_tensor(other).device.accelerates() is not False):
-            frame.machine.attributes.use(value, where, "meets a tensor on the module's device here")
+            frame.component(Attributes).use(value, where, "meets a tensor on the module's device here")
 
 
 def blend(*values: Value) -> Tensor:

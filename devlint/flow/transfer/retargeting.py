@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from devlint import device
 from devlint.device import Device
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import DEVICE
 from devlint.flow.domain.values import Sequence, Tensor, Value, as_tensor
 from devlint.immutable import replace
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 
 def retarget(frame: Frame, tensor: Value, attribute: str, data: Value) -> None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import Loader, Value
 from devlint.flow.syntax import names, nodes
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.domain.widening import Rounds
+from devlint.flow.syntax.loops import LoopText
 
 _TRAINS = frozenset({"backward", "zero_grad"})
 _ITSELF = frozenset({"self", "self.forward"})
@@ -21,13 +18,13 @@ def is_step_loop(frame: Frame, node: ast.AST, iterated: Value) -> bool:
     """Whether a loop runs training or evaluation steps."""
     if isinstance(iterated, Loader):
         return True
-    rounds = frame.machine.rounds(node)
+    rounds = frame.interpreter.loop_text(node)
     if not rounds.attributes.isdisjoint(_TRAINS):
         return True
     return isinstance(node, (ast.For, ast.AsyncFor)) and _evaluates(frame, node, rounds)
 
 
-def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, rounds: Rounds) -> bool:
+def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, rounds: LoopText) -> bool:
     """Whether each round moves what it got, and calls a network with that."""
     if rounds.attributes.isdisjoint(_MOVES):
         return False
@@ -67,6 +64,6 @@ def _root(node: ast.AST) -> str:
 
 def networks(frame: Frame) -> frozenset[str]:
     """What the function calls `eval()` or `train()` of, and so are networks; a module is one itself."""
-    found = frame.machine.lookups.of(frame.info, frame.inside).networks
+    found = frame.interpreter.lookups.of(frame.info, frame.inside).networks
     itself = frame.owner is not None and frame.owner.is_module
     return (found | _ITSELF if itself else found) - {""}

@@ -6,9 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from devlint.device import Device, Kind, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import ARGUMENTS
 from devlint.flow.domain.values import (
     Const,
@@ -21,12 +23,9 @@ from devlint.flow.domain.values import (
     Value,
     placement,
 )
+from devlint.flow.program.symbols import ClassInfo, Index
 from devlint.sites.base import Scope, Step
 from devlint.sites.loaders import SampleWork, Worker
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.symbols import ClassInfo, Index
 
 _METHODS = ("__getitem__", "__getitems__")
 _TRANSFORMS = frozenset({"transform", "target_transform", "transforms", "pre_transform", "batch_transform"})
@@ -54,12 +53,12 @@ class _Maker:
     """What the data set was made of, where it is of a class of the file."""
 
 
-class Samples:
+class Samples(Component):
     """The code of a file that makes samples and batches, and the loaders that run it."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._wanted = "Dataset" in text or "DataLoader" in text
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._text = interpreter.own_text
+        self._wanted = "Dataset" in interpreter.own_text or "DataLoader" in interpreter.own_text
         self._placed: dict[ast.AST, _Placed] = {}
         self._makers: dict[tuple[object, ...], _Maker] = {}
         self._transforms: set[ast.AST] = set()
@@ -67,7 +66,7 @@ class Samples:
 
     def placed(self, frame: Frame, node: ast.AST, place: Device | None) -> None:
         """Something is put on ``place``, which may be an accelerator."""
-        if not self._wanted or frame.machine.muted or place is None or place.accelerates() is False:
+        if not self._wanted or frame.interpreter.muted or place is None or place.accelerates() is False:
             return
         inside: list[ast.AST] = []
         outer: Frame | None = frame
@@ -77,7 +76,7 @@ class Samples:
                 inside.append(code)
             outer = outer.caller
         if inside:
-            self._placed.setdefault(node, _Placed(node, frame.scope(), place, tuple(inside)))
+            self._placed.setdefault(node, _Placed(node, scope_of(frame), place, tuple(inside)))
 
     def returned(self, frame: Frame, node: ast.Return, value: Value) -> None:
         """A function returns something, perhaps a sample or a batch."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import ARGUMENTS
 from devlint.flow.domain.values import (
     CONTAINERS,
@@ -25,6 +28,7 @@ from devlint.flow.domain.values import (
     Value,
     tensor_away,
 )
+from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.samplers import Sharing
 from devlint.flow.models.torch import rng
 from devlint.flow.program.identity import identity
@@ -34,11 +38,6 @@ from devlint.immutable import replace
 from devlint.sites.base import Scope, Step
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.models.data.datasets import Samples
-
 
 _T = TypeVar("_T")
 
@@ -61,11 +60,13 @@ _MANAGERS = frozenset({"prepare", "prepare_data_loader", "setup_dataloaders", "f
 """Methods of training frameworks that take a loader and place its batches themselves."""
 
 
-class Loaders:
+class Loaders(Component):
     """The loaders of a file, followed from their construction to the transfers of their batches."""
 
-    def __init__(self, text: str) -> None:
-        self.sharing = Sharing(text)
+    shared = True
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.sharing = Sharing(interpreter.own_text)
         self._by_oid: dict[int, _Known] = {}
         self._by_node: dict[ast.AST, int] = {}
 
@@ -80,10 +81,10 @@ class Loaders:
             # numbers and arrays of samples become tensors on the default device
             custom = _custom(frame, call) or not (tensors or rng.on_host(frame))
             managed = _is_managed(frame)
-            known = _Known(call.node, frame.scope(), name, call, batches, custom, managed=managed)
+            known = _Known(call.node, scope_of(frame), name, call, batches, custom, managed=managed)
             known.anywhere = not batches.known and not _probably_on_host(dataset)
             self._by_oid[oid] = known
-        frame.machine.samples.loader(frame, call, _workers(call))
+        frame.component(Samples).loader(frame, call, _workers(call))
         self.sharing.make(frame, call, oid)
         if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
             # whoever makes the batches may put them anywhere

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import Batches, Const, Instance, Sequence, Stateful, Value
 from devlint.flow.models.data.datasets import in_memory
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import nodes
 from devlint.sites.base import Step
 from devlint.sites.loaders import Training
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.symbols import FunctionInfo
 
 SAMPLER = "torch.utils.data.distributed.DistributedSampler"
 """The canonical name of the sampler that gives each process a part of a data set."""
@@ -86,8 +84,10 @@ class _Made:
         self.roots: set[FunctionInfo | None] = set()
         self.trains = False
         self.epochs: Step | None = None
-        self._inside = frame.info.own if frame.info else frame.machine.index.top
-        self._sometimes = frame.branches > (1 if frame.info is None and _in_main(frame.machine.tree, call.node) else 0)
+        self._inside = frame.info.own if frame.info else frame.interpreter.index.top
+        self._sometimes = frame.branches > (
+            1 if frame.info is None and _in_main(frame.interpreter.tree, call.node) else 0
+        )
 
     def whole(self) -> bool:
         """Whether the loader goes through all of its data set, which is not seen to be a part of another."""

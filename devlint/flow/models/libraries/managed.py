@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.sites.base import Step
 from devlint.sites.placement import ManagedMove
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.symbols import FunctionInfo
 
 ACCELERATOR = "accelerate.Accelerator"
 """The class whose ``prepare`` places what it is given."""
@@ -85,7 +84,7 @@ def offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> N
     move = step.node.func
     if place.known and place.kind is not Kind.CPU and isinstance(move, ast.Attribute):
         operand = frame.operand(move.value, UNKNOWN)
-        frame.emit(ManagedMove(step.node, frame.scope(), move.attr, operand, place, "offloaded later", by))
+        frame.emit(ManagedMove(step.node, scope_of(frame), move.attr, operand, place, "offloaded later", by))
 
 
 def release(frame: Frame, receiver: Value) -> None:
@@ -97,14 +96,14 @@ def release(frame: Frame, receiver: Value) -> None:
 
 def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, target: Device | None, plain: bool) -> None:
     """A site where something is moved that is placed by a library."""
-    if target is None or target.kind is Kind.CPU or frame.machine.muted or frame.inlined:
+    if target is None or target.kind is Kind.CPU or frame.interpreter.muted or frame.inlined:
         return
     managed = _manager(frame, receiver) or _hook(frame, receiver, target)
     if managed is None or (managed.kind == "prepared" and not plain) or _asks(frame, call.node):
         return
     operand = frame.operand(node.value, receiver)
     frame.emit(
-        ManagedMove(call.node, frame.scope(), node.attr, operand, target, managed.kind, managed.by, managed.part)
+        ManagedMove(call.node, scope_of(frame), node.attr, operand, target, managed.kind, managed.by, managed.part)
     )
 
 
@@ -121,7 +120,7 @@ def _asks(frame: Frame, call: ast.Call) -> bool:
 def _thing(frame: Frame, call: Call, managed: Managed, position: int = 0) -> Opaque:
     node = call.node
     key = f"{frame.name}:managed@{node.lineno}:{node.col_offset}:{position}"
-    return Opaque(key, frame.machine.text(node), managed=managed)
+    return Opaque(key, frame.interpreter.text(node), managed=managed)
 
 
 def _manager(frame: Frame, receiver: Value) -> Managed | None:

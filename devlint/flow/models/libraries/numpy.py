@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from devlint.flow.core.call import Call
 from devlint.flow.domain.values import Const, Opaque, Value
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call
 
 _ELEMENTWISE = frozenset(
     f"numpy.{name}"

@@ -6,19 +6,15 @@ with anything elsewhere; of a module whose code is not seen nobody knows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from devlint.device import Kind, Role
+from devlint.device import Device, Kind, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import Module, Tensor, Value, as_tensor
 from devlint.flow.models.nn.parallel import WRAPPERS
+from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.transfer.placement import Met
 from devlint.sites.base import Step
 from devlint.sites.placement import Forward, Operation
-
-if TYPE_CHECKING:
-    from devlint.device import Device
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.symbols import ClassInfo
 
 
 def due(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Met]) -> list[Met]:
@@ -44,7 +40,7 @@ def _missed(frame: Frame, call: Call, info: ClassInfo | None, strays: list[Value
         id(value): Tensor(as_tensor(value).device, many=as_tensor(value).many, story=(marks[id(value)],))
         for value in strays
     }
-    heard = frame.machine.overhear(frame, info, call.probing(probes))
+    heard = frame.interpreter.overhear(frame, info, call.probing(probes))
     return {known for known, mark in marks.items() if any(_is_stray(site, mark) for site in heard)}
 
 

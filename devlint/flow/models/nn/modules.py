@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.catalog import libraries, torch_table
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import ANY, CHANGED, CHILDREN, DEVICE, FED, REGISTERED
 from devlint.flow.domain.values import (
     ARRAY,
@@ -29,11 +31,16 @@ from devlint.flow.domain.values import (
     named_place,
 )
 from devlint.flow.interprocedural import probing, summaries
+from devlint.flow.interprocedural.deferred_claims import Callers
+from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import managed, numpy
 from devlint.flow.models.nn import forward_inputs, parallel
 from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import moves, tensor_methods
+from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.hints import mixed_operands, unmoved_inputs
+from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability import device_literals
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
@@ -43,9 +50,6 @@ from devlint.flow.transfer.placement import blend, derive, is_tensor, meet, retu
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.placement import Forward
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
 _CHAINED = frozenset(
@@ -107,7 +111,7 @@ def _made_on(frame: Frame, call: Call, module: Module) -> tuple[Device, Step | N
     if asked is not None and not (isinstance(asked, Const) and asked.value is None):
         place = named_place(asked) or device.UNKNOWN
         return place, Step(call.node, f"`{module.text}` is created on {place} here")
-    if call.open or frame.machine.default_changed:
+    if call.open or frame.interpreter.default_changed:
         return device.UNKNOWN, None
     if frame.default_device is not None:
         return frame.default_device, Step(call.node, f"`{module.text}` is created on {frame.default_device} here")
@@ -184,7 +188,7 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
     if path == managed.QUANTIZATION:
         return Stateful(path, node=call.node)
     if root in ("torchvision", "torchtext", "torchaudio"):
-        frame.machine.samples.transforms(call, path)
+        frame.component(Samples).transforms(call, path)
         if ".datasets." in path:
             return Stateful(path)
     network = path.startswith(("torchvision.models.", "timm.create_model")) and path.rpartition(".")[2].islower()
@@ -194,7 +198,7 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
         frame.put(module, place, step)
         return module
     if root in _NUMBERS or numpy.counts(call, path):
-        return Opaque(f"number@{frame.at(call.node)}", frame.machine.text(call.node), "number")
+        return Opaque(f"number@{frame.at(call.node)}", frame.interpreter.text(call.node), "number")
     if root == "numpy":
         return Stateful(ARRAY)
     if root == "sklearn":
@@ -232,7 +236,7 @@ _HOST = frozenset(
 
 def forward(frame: Frame, call: Call, module: Module) -> Value:
     """Calling a module: its inputs have to be where it is, and it is given work to do there."""
-    queue, place = frame.machine.queue, frame.place_of(module)
+    queue, place = frame.component(Queue), frame.place_of(module)
     if module.cls is not None and place.known:
         queue.work(frame, call.node, place)
         # its own code says whether it waits in the end
@@ -247,7 +251,7 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
 
 
 def _called(frame: Frame, call: Call, module: Module) -> Value:
-    if module.perhaps or frame.machine.index.hooked:
+    if module.perhaps or frame.interpreter.index.hooked:
         return derive(frame, call)
     operands = [(node, value, "") for node, value in _inputs(call)]
     tensors_in = [met for met in operands if is_tensor(met[1])]
@@ -296,11 +300,13 @@ def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list
     for node, value, _ in clashing:
         tensor = as_tensor(value)
         if tensor.attribute is not None and frame.after_init and tensor.many is not False:
-            frame.machine.attributes.use(value, node, "goes into a module on the module's device here")
+            frame.component(Attributes).use(value, node, "goes into a module on the module's device here")
     if clashing:
         given = tuple(frame.operand(node, value, role) for node, value, role in inputs)
         frame.emit(
-            Forward(call.node, frame.scope(), frame.machine.text(call.node.func), place, frame.story_of(module), given)
+            Forward(
+                call.node, scope_of(frame), frame.interpreter.text(call.node.func), place, frame.story_of(module), given
+            )
         )
     return bool(clashing)
 
@@ -370,9 +376,9 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         device_literals.literal_devices(frame, call)
     if name not in _ONLY_LOOK:
         frame.state.heap[(module.oid, CHANGED)] = True
-    frame.machine.loaders.escape(call.values())
-    frame.machine.callers.escape(call.values())
-    frame.machine.queue.unseen(frame, call.node)
+    frame.component(Loaders).escape(call.values())
+    frame.component(Callers).escape(call.values())
+    frame.component(Queue).unseen(frame, call.node)
     # a part of the module works where the module is, and what goes in
     part = module.text == "self" and frame.after_init and not isinstance(value, Named)
     return derive(frame, call) if part else UNKNOWN
@@ -381,13 +387,13 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
 def _hand_over(frame: Frame, call: Call, module: Module, function: Function) -> None:
     """A method of a moved module: what it gives to the module's layers has to be where the module is."""
     place, info = frame.place_of(module), module.cls
-    if info is None or module.text == "self" or not place.known or frame.machine.muted or module.perhaps:
+    if info is None or module.text == "self" or not place.known or frame.interpreter.muted or module.perhaps:
         return
     given = [(node, value, "") for node, value in call.given() if isinstance(value, Tensor)]
     met = strays(frame, given, place, module)
-    if not met or module.spread or frame.machine.index.hooked:
+    if not met or module.spread or frame.interpreter.index.hooked:
         return
-    fed = _fed(frame, call, replace(function, bound=frame.machine.self_value(info)), [value for _, value, _ in met])
+    fed = _fed(frame, call, replace(function, bound=frame.interpreter.self_value(info)), [value for _, value, _ in met])
     _check(frame, call, module, place, [one for one in met if id(one[1]) in fed])
 
 
@@ -397,13 +403,12 @@ def _fed(frame: Frame, call: Call, function: Function, values: list[Value]) -> s
         id(value): Opaque(f"{frame.name}:probe@{call.node.lineno}:{place}", "", "tensor", Role.INPUT)
         for place, value in enumerate(values)
     }
-    frame.machine.muted += 1
-    outer = frame.state.heap
-    frame.state.heap = dict(outer)
-    frame.machine.enter(frame, function, call.probing(probes))
-    found = {known for known, probe in probes.items() if (probe.key, FED) in frame.state.heap}
-    frame.state.heap = outer
-    frame.machine.muted -= 1
+    with frame.interpreter.quiet():
+        outer = frame.state.heap
+        frame.state.heap = dict(outer)
+        frame.interpreter.enter(frame, function, call.probing(probes))
+        found = {known for known, probe in probes.items() if (probe.key, FED) in frame.state.heap}
+        frame.state.heap = outer
     return found
 
 

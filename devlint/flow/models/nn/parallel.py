@@ -5,20 +5,21 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value
+from devlint.flow.models.data.loaders import Loaders
+from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program.identity import identity
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.distributed import Unforwarded, Wrap
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
 WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel", DISTRIBUTED})
@@ -66,15 +67,15 @@ def wrap(frame: Frame, call: Call, path: str) -> Value:
     stateful = isinstance(inner, Module) and inner.has_state
     place = frame.place_of(inner) if stateful and isinstance(inner, Module) else device.UNKNOWN
     fixed = _fixed(call, ids) or (_placed_alike(frame, inner, ids) if isinstance(inner, Module) else None)
-    group = False if grouped(frame.machine.text_of_file) is False else None
-    site = Wrap(call.node, frame.scope(), path, count, beside, place, group, fixed)
+    group = False if grouped(frame.interpreter.text_of_file) is False else None
+    site = Wrap(call.node, scope_of(frame), path, count, beside, place, group, fixed)
     frame.emit(site)
     if count is not None and count > 1 and path != DISTRIBUTED and isinstance(ids, Sequence) and ids.items:
         last = ids.items[-1]
-        spelled = f"device_ids={frame.machine.text(call.argument_node(1, 'device_ids') or call.node)}"
-        frame.machine.choosing.number(frame, call.node, last.value if isinstance(last, Const) else None, spelled)
+        spelled = f"device_ids={frame.interpreter.text(call.argument_node(1, 'device_ids') or call.node)}"
+        frame.component(Choosing).number(frame, call.node, last.value if isinstance(last, Const) else None, spelled)
     if path == DISTRIBUTED:
-        frame.machine.loaders.sharing.wrap(frame, call.node)
+        frame.component(Loaders).sharing.wrap(frame, call.node)
     given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
     if path.endswith("data_parallel"):
         return UNKNOWN
@@ -107,7 +108,7 @@ def move(frame: Frame, module: Module, step: Step) -> None:
 def attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
     """An attribute is set on a module, which may be a wrapper."""
     wrapped = frame.state.heap.get((base.oid, WRAPPED))
-    if not isinstance(wrapped, Wrap) or base.path not in WRAPPERS or target.attr in _OWN or frame.machine.muted:
+    if not isinstance(wrapped, Wrap) or base.path not in WRAPPERS or target.attr in _OWN or frame.interpreter.muted:
         return
     if wrapped.attached is None:
         wrapped = replace(wrapped, attached=Step(target, f"`{target.attr}` is set on the wrapper here"))
@@ -126,7 +127,9 @@ def read(frame: Frame, node: ast.Attribute, base: Module) -> None:
     if not isinstance(wrapped, Wrap) or settled or frame.tried or frame.shim or _adds(frame, node.attr):
         return
     made = Step(wrapped.node, "it is wrapped here")
-    frame.emit(Unforwarded(node, frame.scope(), base.path, frame.machine.text(node.value), made, bool(base.perhaps)))
+    frame.emit(
+        Unforwarded(node, scope_of(frame), base.path, frame.interpreter.text(node.value), made, bool(base.perhaps))
+    )
 
 
 def _adds(frame: Frame, name: str) -> bool:
@@ -134,7 +137,7 @@ def _adds(frame: Frame, name: str) -> bool:
 
     What the methods of a class give ``self``, they give the module inside.
     """
-    text = frame.machine.text_of_file
+    text = frame.interpreter.text_of_file
     given = re.search(rf"(?<!\bself)\.{name}\s*(?::[^=\n]+)?=[^=]", text)
     return given is not None or "__getattr__" in text or "setattr(" in text
 
@@ -171,7 +174,7 @@ def _placed_alike(frame: Frame, inner: Module, ids: Value | None) -> Step | None
 
 def _shared(place: Device, frame: Frame) -> bool:
     """Whether ``cuda`` is the same device in every process: it has a number, or nobody chooses one."""
-    text = frame.machine.text_of_file
+    text = frame.interpreter.text_of_file
     return "CUDA_VISIBLE_DEVICES" not in text if place.index is not None else CHOSEN.search(text) is None
 
 
@@ -180,10 +183,10 @@ def _told_its_rank(frame: Frame) -> bool:
 
     Both may well choose the device.
     """
-    for node in frame.info.own if frame.info else frame.machine.index.top:
+    for node in frame.info.own if frame.info else frame.interpreter.index.top:
         if isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            root, _, rest = frame.machine.index.resolve(names.dotted(node.func)).partition(".")
+            root, _, rest = frame.interpreter.index.resolve(names.dotted(node.func)).partition(".")
             strange = rest and root not in _KNOWN and root not in sys.stdlib_module_names
             told = any(isinstance(part, ast.Name) and RANK.search(part.id) for part in given)
             if strange and (told or _GROUP.search(rest)):
@@ -193,14 +196,14 @@ def _told_its_rank(frame: Frame) -> bool:
 
 def _wrappers_used(frame: Frame) -> tuple[str, ...]:
     """The wrappers that the function (or the top level) uses."""
-    text = frame.machine.lookups.of(frame.info, frame.inside)
+    text = frame.interpreter.lookups.of(frame.info, frame.inside)
     if text.wrappers is not None:
         return text.wrappers
     found: dict[str, None] = {}
-    for node in frame.info.own if frame.info else frame.machine.index.top:
+    for node in frame.info.own if frame.info else frame.interpreter.index.top:
         if isinstance(node, (ast.Name, ast.Attribute)):
             name = node.id if isinstance(node, ast.Name) else node.attr
-            path = frame.machine.index.resolve(names.dotted(node))
+            path = frame.interpreter.index.resolve(names.dotted(node))
             if path in WRAPPERS or name in ("DistributedDataParallel", "DDP"):
                 found[path if path in WRAPPERS else DISTRIBUTED] = None
             elif _MAKES_DISTRIBUTED.search(name):

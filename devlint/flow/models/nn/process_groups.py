@@ -6,17 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Const, Value
 from devlint.flow.models.nn.parallel import CHOSEN, RANK
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Scope, Step
 from devlint.sites.distributed import Group
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.symbols import FunctionInfo
 
 _INIT = "torch.distributed.init_process_group"
 _BARRIER = "torch.distributed.barrier"
@@ -59,11 +58,11 @@ class _Order:
     chosen: bool = False
 
 
-class Groups:
+class Groups(Component):
     """The process groups of a file."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._text = interpreter.own_text
         self._chosen = False
         self._made: dict[ast.AST, _Made] = {}
         self._ranked: dict[FunctionInfo | None, ast.AST] = {}
@@ -73,7 +72,7 @@ class Groups:
 
     def note(self, frame: Frame, call: Call, path: str) -> None:
         """A call of one of the functions that matter."""
-        if not frame.machine.muted:
+        if not frame.interpreter.muted:
             self._ordered(frame, call, path)
         if path in _CHOOSE:
             return
@@ -86,7 +85,7 @@ class Groups:
                 frame.state.required = True
             name = backend.value if isinstance(backend, Const) and isinstance(backend.value, str) else ""
             if not self._is_alone(call):
-                self._made.setdefault(call.node, _Made(call.node, frame.scope(), name, frame.info))
+                self._made.setdefault(call.node, _Made(call.node, scope_of(frame), name, frame.info))
         elif self._waits is None and not _names_device(call):
             self._waits = Step(call.node, "this uses the current device")
 
@@ -115,7 +114,7 @@ class Groups:
         if not apart and not isinstance(call.argument(0, "device"), Const):
             met = Step(waits, "this uses the current device")
             late = Step(call.node, "the process chooses its device here")
-            self._late.setdefault(waits, Group(order.node, frame.scope(), "nccl", None, met, True, late))
+            self._late.setdefault(waits, Group(order.node, scope_of(frame), "nccl", None, met, True, late))
 
     def _is_alone(self, call: Call) -> bool:
         """Whether a group is one of a single process, which has nobody to share a device with."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import Opaque, Sequence, Tensor, Value
 from devlint.flow.transfer.placement import meet
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 
 def handed(frame: Frame, call: Call, name: str, tensors: tuple[ast.AST, Value], position: int, keyword: str) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import DeviceValue, Opaque, Value
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
 from devlint.immutable import replace
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 
 _CURRENT = ("cuda.device", "accelerator.device_index")
 """What makes another accelerator the current one, and leaves the default device alone."""
@@ -31,7 +28,7 @@ def default_device(frame: Frame, node: ast.expr, value: Value) -> Device | None:
     called = names.dotted(node.func) if isinstance(node, ast.Call) else ""
     if isinstance(value, DeviceValue):
         return None if called.endswith(_CURRENT) else replace(value.device, implied=False)
-    path = frame.machine.index.resolve(called)
+    path = frame.interpreter.index.resolve(called)
     if not isinstance(node, ast.Call) or path.startswith(_KNOWN):
         return None
     definition = _definition(frame, called)
@@ -45,12 +42,12 @@ def default_device(frame: Frame, node: ast.expr, value: Value) -> Device | None:
 def fakes(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
     """Whether tensors within a ``with`` only say where they would be, on any machine."""
     entered = [names.dotted(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
-    return any(called.endswith(_FAKE) or frame.machine.index.resolve(called).endswith(_FAKE) for called in entered)
+    return any(called.endswith(_FAKE) or frame.interpreter.index.resolve(called).endswith(_FAKE) for called in entered)
 
 
 def _definition(frame: Frame, called: str) -> FunctionInfo | ClassInfo | None:
     """The function or class of the file that makes the context."""
-    index, name = frame.machine.index, called.rpartition(".")[2]
+    index, name = frame.interpreter.index, called.rpartition(".")[2]
     found = next((info for info in index.functions.values() if info.name == name), None)
     return found or index.classes.get(name)
 
@@ -60,7 +57,7 @@ def _enters(frame: Frame, definition: FunctionInfo | ClassInfo) -> bool:
     for node in definition.nodes:
         if isinstance(node, ast.withitem) and not isinstance(node.context_expr, ast.Call):
             return True
-        if isinstance(node, ast.Call) and frame.machine.index.resolve(names.dotted(node.func)) == _DEVICES:
+        if isinstance(node, ast.Call) and frame.interpreter.index.resolve(names.dotted(node.func)) == _DEVICES:
             return True
     return False
 

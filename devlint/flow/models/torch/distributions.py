@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import (
     UNKNOWN,
     Const,
@@ -19,12 +20,10 @@ from devlint.flow.domain.values import (
     is_none,
     surely_tensor,
 )
+from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.transfer.placement import blend, derived, is_tensor, meet, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Step
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 ROOT = "torch.distributions."
 _PARAMETERS = {
@@ -88,7 +87,7 @@ def _parameters(frame: Frame, call: Call, given: list[Value]) -> Tensor | None:
         # a number, and what has to be a tensor or a number, is where they are
         held = blend(*tensors)
         return held if held.device.known or held.near.known else None
-    if frame.machine.default_changed or not given or not all(_is_number(value) for value in given):
+    if frame.interpreter.default_changed or not given or not all(_is_number(value) for value in given):
         return None
     return Tensor(_made_at(frame), many=False, rank=0, story=(Step(call.node, "made of numbers, on the CPU, here"),))
 
@@ -104,7 +103,7 @@ def _is_number(value: Value) -> bool:
 
 def method(frame: Frame, call: Call, receiver: Stateful, node: ast.Attribute) -> Value:
     """The result of a distribution's method."""
-    frame.machine.queue.unseen(frame, call.node)
+    frame.component(Queue).unseen(frame, call.node)
     held = as_tensor(receiver.tensors[0])
     if node.attr in _DRAWN:
         drawn = derived(held, many=_dimensions(call, receiver, held))

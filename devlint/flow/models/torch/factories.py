@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import (
     Batches,
     Const,
@@ -23,14 +24,13 @@ from devlint.flow.domain.values import (
     named_place,
     surely_tensor,
 )
+from devlint.flow.models.data.datasets import Samples
 from devlint.flow.observers.costs import repeated_copies
 from devlint.flow.observers.portability import device_misuse
+from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Step
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 _SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "randint"})
 _FLAT = frozenset(
@@ -73,7 +73,7 @@ def make(
     asked = call.argument(-1, "device")
     place, chosen = _place(frame, call, asked, data, rule)
     if chosen:
-        frame.machine.samples.placed(frame, call.node, place)
+        frame.component(Samples).placed(frame, call.node, place)
     many, rank = _dimensions(frame, call, name, None if beside else data)
     source = asked.source if isinstance(asked, DeviceValue) else None
     if chosen and asked is not None:
@@ -113,13 +113,13 @@ def _followed(frame: Frame, call: Call, other: Value) -> Tensor:
         # what else follows its argument takes arrays as well
         return tensor
     key = f"{frame.name}:like@{call.node.lineno}:{call.node.col_offset}"
-    return replace(tensor, device=device.symbol(key, frame.machine.text(call.nodes[0]), Role.INPUT), derived=True)
+    return replace(tensor, device=device.symbol(key, frame.interpreter.text(call.nodes[0]), Role.INPUT), derived=True)
 
 
 def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, rule: str) -> tuple[Device, bool]:
     """Where, and whether the call asks for it."""
     if asked is not None and not (isinstance(asked, Const) and asked.value is None):
-        frame.machine.choosing.use(frame, asked, call.node)
+        frame.component(Choosing).use(frame, asked, call.node)
         place = named_place(asked)
         if place is None and isinstance(asked, Const) and isinstance(asked.value, int):
             place = device.accelerator("cuda", asked.value)
@@ -136,7 +136,7 @@ def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, r
         return device.UNKNOWN, False
     if rule in ("cpu", "arg_tensor_or_cpu"):
         return device.IMPLIED_CPU, False
-    if frame.machine.default_changed:
+    if frame.interpreter.default_changed:
         return device.UNKNOWN, False
     if frame.default_device is not None:
         return frame.default_device, True
@@ -167,7 +167,7 @@ def _may_be_tensor(frame: Frame, data: Value, counted: bool) -> bool:
 
 def _asks_for(frame: Frame, data: Opaque) -> str:
     """How the conditions begin that ask for the class of an argument."""
-    return f"{frame.machine.index.label}isinstance#({data.key}, "
+    return f"{frame.interpreter.index.label}isinstance#({data.key}, "
 
 
 def _is_list(frame: Frame, data: Opaque) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -26,20 +28,22 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.evaluation import conditions
 from devlint.flow.models.data import samplers
+from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.nn import modules, parallel, process_groups
+from devlint.flow.models.nn.process_groups import Groups
 from devlint.flow.models.torch import autograd, distributions, factories, rng, tensor_methods
+from devlint.flow.models.torch.optim import Optimizers
 from devlint.flow.observers.costs import device_queue, host_syncs
+from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.hints import mixed_operands
 from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_literals, device_misuse
+from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.transfer import memory, placement
 from devlint.flow.transfer.placement import blend, is_tensor, meet
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.devices import ApiCall
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 _TAKES_NUMBERS = frozenset({"pow", "where", "isin", "result_type", "float_power", "xlogy"})
 """Operations whose tensors may all be numbers."""
@@ -65,24 +69,24 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
     if path in _API:
         return _api(frame, call, path)
     if path in _LOADERS:
-        return frame.machine.loaders.make(frame, call, path)
+        return frame.component(Loaders).make(frame, call, path)
     if torch_table.module(path) is not None or path in parallel.WRAPPERS or path in modules.CONTAINERS:
         return modules.construct(frame, call, path)
     entry = torch_table.function(path)
     if entry is not None:
         return _worked(frame, call, path, entry, _tabled(frame, call, path, entry))
     if path.rpartition(".")[2] in device_queue.BLOCKING:
-        frame.machine.queue.wait(frame, call.node)
+        frame.component(Queue).wait(frame, call.node)
     if factories.is_legacy(path):
         device_misuse.note_legacy(frame, call)
         return factories.make(frame, call, path, None)
     if path.startswith("torch.cuda.") and path.endswith("Tensor"):
         return Tensor(device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here"),))
     if path.startswith("torch.optim."):
-        return frame.machine.optimizers.make(frame, call, path)
+        return frame.component(Optimizers).make(frame, call, path)
     mixed_operands.collective(frame, call, path)
     if path.startswith(("torch.nn.utils.", "torch.utils.data.")):
-        frame.machine.loaders.escape(call.values())
+        frame.component(Loaders).escape(call.values())
     device_misuse.note_module_call(frame, call, path)
     return UNKNOWN
 
@@ -103,7 +107,7 @@ def _worked(frame: Frame, call: Call, path: str, entry: torch_table.Function, re
     if entry.sync == "always" and not sized and first is not None and node is not None:
         host_syncs.wait(frame, call.node, node, first, path.rpartition(".")[2])
     elif entry.rule == "same_as_input" and place.known:
-        frame.machine.queue.work(frame, call.node, place)
+        frame.component(Queue).work(frame, call.node, place)
     return result
 
 
@@ -191,7 +195,7 @@ def _api(frame: Frame, call: Call, path: str) -> Value:
     frame.emit(
         ApiCall(
             call.node,
-            frame.scope(),
+            scope_of(frame),
             path,
             dict(call.keyword_nodes),
             len(call.positional),
@@ -204,7 +208,7 @@ def _api(frame: Frame, call: Call, path: str) -> Value:
 
 def flush(frame: Frame, call: Call, path: str) -> Value:
     """A call that gives memory back."""
-    frame.emit(ApiCall(call.node, frame.scope(), path, dict(call.keyword_nodes), len(call.positional), call.open))
+    frame.emit(ApiCall(call.node, scope_of(frame), path, dict(call.keyword_nodes), len(call.positional), call.open))
     return UNKNOWN
 
 
@@ -214,7 +218,7 @@ def _purpose(frame: Frame, call: Call) -> str:
     if owner is not None and owner.is_dataset:
         return "dataset"
     foreign = owner is not None and not owner.is_module and "load_state_dict" in owner.methods
-    return "state dict" if frame.machine.lookups.of(frame.info, frame.inside).restores(call.node, foreign) else ""
+    return "state dict" if frame.interpreter.lookups.of(frame.info, frame.inside).restores(call.node, foreign) else ""
 
 
 # -- what the table does not know --------------------------------------------------------------------------------------
@@ -226,8 +230,8 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
     if given is None or node is None:
         return UNKNOWN
     device_misuse.note_argument(frame, call, node, given, "torch.device")
-    frame.machine.choosing.wrap(call)
-    frame.machine.choosing.use(frame, given, call.node)
+    frame.component(Choosing).wrap(call)
+    frame.component(Choosing).use(frame, given, call.node)
     index = call.argument(1, "index")
     computed = index is not None and not isinstance(index, Const)
     if text := device_literals.literal(frame, node, "rank" if computed else "torch.device"):
@@ -235,18 +239,18 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
         if place is not None and index is not None:
             number = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
             if number is None:
-                frame.machine.groups.ranked(frame, call.node, index)
+                frame.component(Groups).ranked(frame, call.node, index)
                 return DeviceValue(
-                    device.symbol(f"{text}@{frame.at(call.node)}", frame.machine.text(call.node)),
+                    device.symbol(f"{text}@{frame.at(call.node)}", frame.interpreter.text(call.node)),
                     call.node,
                     origin="made",
                 )
-            frame.machine.choosing.number(frame, call.node, number, f'torch.device("{text}", {number})')
+            frame.component(Choosing).number(frame, call.node, number, f'torch.device("{text}", {number})')
             place = device.accelerator(place.type, number)
         return DeviceValue(place or device.UNKNOWN, call.node, origin="made")
     place = named_place(given)
     if place is None:
-        place = device.symbol(f"device@{frame.at(call.node)}", frame.machine.text(call.node))
+        place = device.symbol(f"device@{frame.at(call.node)}", frame.interpreter.text(call.node))
     return DeviceValue(place, call.node, origin="made")
 
 
@@ -318,8 +322,8 @@ def _available(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _accelerator(frame: Frame, call: Call, path: str) -> Value:
-    frame.machine.choosing.current(frame, call)
-    return DeviceValue(device.symbol("current accelerator", frame.machine.text(call.node)), call.node)
+    frame.component(Choosing).current(frame, call)
+    return DeviceValue(device.symbol("current accelerator", frame.interpreter.text(call.node)), call.node)
 
 
 def _cuda_scope(frame: Frame, call: Call, path: str) -> Value:
@@ -354,11 +358,11 @@ def _compiled(frame: Frame, call: Call, path: str) -> Value:
 
 def _sampler(frame: Frame, call: Call, path: str) -> Value:
     rng.note(frame, call, path)
-    return frame.machine.loaders.sharing.sampler(call, path)
+    return frame.component(Loaders).sharing.sampler(call, path)
 
 
 def _note_group(frame: Frame, call: Call, path: str) -> None:
-    frame.machine.groups.note(frame, call, path)
+    frame.component(Groups).note(frame, call, path)
 
 
 _LISTENERS: dict[str, Callable[[Frame, Call, str], None]] = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import CHANGED
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -25,20 +27,23 @@ from devlint.flow.domain.values import (
     placement,
     surely_tensor,
 )
+from devlint.flow.interprocedural.deferred_claims import Callers
+from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import managed
 from devlint.flow.models.nn import parallel
+from devlint.flow.models.torch.optim import Optimizers
 from devlint.flow.observers.costs import creations, repeated_copies
 from devlint.flow.observers.placement import leaf_moves
+from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability import device_literals, device_misuse, gpu_selection
+from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.syntax import names
 from devlint.flow.transfer import composition, loop_invariance, memory, module_state
 from devlint.flow.transfer.placement import in_graph, stranded
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Operand, Step
 from devlint.sites.transfers import Transfer
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu", "mps", "type_as"})
 """The methods that put their receiver somewhere."""
@@ -85,7 +90,7 @@ def target_of(frame: Frame, call: Call, name: str) -> Target:
         return Target(None, None, False, non_blocking)
     if isinstance(node, ast.Attribute) and node.attr == "device" and isinstance(node.value, ast.Name):
         # where this tensor is, others follow
-        frame.machine.callers.escape((frame.lookup(node.value.id) or UNKNOWN,))
+        frame.component(Callers).escape((frame.lookup(node.value.id) or UNKNOWN,))
     place = _device_argument(given, node, frame)
     tensor = surely_tensor(given)
     return Target(place, node, not extra and not tensor, non_blocking)
@@ -99,7 +104,7 @@ def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Ta
         # a boolean is meant for another parameter
         place = device.accelerator(name)
     elif isinstance(given, Const) and isinstance(given.value, int) and not isinstance(given.value, bool):
-        frame.machine.choosing.number(frame, call.node, given.value, f".{name}({given.value})")
+        frame.component(Choosing).number(frame, call.node, given.value, f".{name}({given.value})")
         place = device.accelerator(name, given.value)
     else:
         place = named_place(given) or device.UNKNOWN
@@ -109,13 +114,13 @@ def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Ta
 
 def _device_argument(given: Value, node: ast.AST | None, frame: Frame) -> Device | None:
     """The device that the first argument of ``.to`` names, ``None`` for a dtype."""
-    frame.machine.choosing.use(frame, given, node or frame.machine.tree)
+    frame.component(Choosing).use(frame, given, node or frame.interpreter.tree)
     place = placement(given)
     if place is not None:
         return place
     if isinstance(given, Const):
         if isinstance(given.value, int) and not isinstance(given.value, bool):
-            frame.machine.choosing.number(frame, node or frame.machine.tree, given.value, f".to({given.value})")
+            frame.component(Choosing).number(frame, node or frame.interpreter.tree, given.value, f".to({given.value})")
             return device.accelerator("cuda", given.value)
         return None if given.value is None else device.UNKNOWN
     text = names.dotted(node) if isinstance(node, ast.expr) else ""
@@ -139,14 +144,14 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     tensor = as_tensor(receiver)
     device_misuse.note_move(frame, call, tensor if isinstance(receiver, Opaque) else receiver, name)
     discarded = call.node in frame.discarded
-    collated = isinstance(receiver, Batches) and receiver.part and frame.machine.loaders.collates(receiver.loaders)
+    collated = isinstance(receiver, Batches) and receiver.part and frame.component(Loaders).collates(receiver.loaders)
     if discarded and collated:
         # what torch itself puts into a batch, and has a .to, is a tensor
         tensor = replace(tensor, certain=True)
     kind = "tensor" if tensor.certain else ""
     operand = frame.operand(node.value, tensor if discarded and collated else receiver)
     foreign = isinstance(receiver, Instance) and _defines(receiver, name)
-    scope = frame.scope()
+    scope = scope_of(frame)
     made = creations.creation(frame, call.node, node.value, tensor)
     site = Transfer(
         call.node,
@@ -174,12 +179,12 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         # another layout of the memory is another memory
         copied = "memory_format" in call.keywords and isinstance(receiver, (Batches, Tensor))
         return memory.separate(replace(tensor, certain=True)) if copied else receiver
-    frame.machine.samples.placed(frame, call.node, target.device)
+    frame.component(Samples).placed(frame, call.node, target.device)
     if isinstance(receiver, Opaque) and not tensor.certain:
-        text = frame.machine.text(node.value)
+        text = frame.interpreter.text(node.value)
         step = Step(call.node, f"`{text}` is moved to {target.device} here")
-        frame.machine.optimizers.move(frame, receiver, target.device, step)
-    frame.machine.loaders.moving(site, receiver)
+        frame.component(Optimizers).move(frame, receiver, target.device, step)
+    frame.component(Loaders).moving(site, receiver)
     _note_attribute(frame, node, receiver, tensor, call, target.device)
     if isinstance(receiver, Instance):
         return UNKNOWN
@@ -214,7 +219,7 @@ def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:
     if isinstance(receiver, Tensor) and receiver.device.kind is Kind.CPU and receiver.pinned is not None:
         return True, receiver.pinned
     on_host = isinstance(receiver, Batches) and receiver.device == device.CPU
-    by = frame.machine.loaders.pins(receiver.loaders) if isinstance(receiver, Batches) and on_host else None
+    by = frame.component(Loaders).pins(receiver.loaders) if isinstance(receiver, Batches) and on_host else None
     return (None if by is None else True), by
 
 
@@ -240,7 +245,7 @@ def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:
 
 def _moved_stranger(frame: Frame, call: Call, moved: ast.expr, place: Device) -> Value:
     """A moved value which may be a tensor or a module: its device is known."""
-    story = Step(call.node, f"`{frame.machine.text(moved)}` is moved to {place} here")
+    story = Step(call.node, f"`{frame.interpreter.text(moved)}` is moved to {place} here")
     return Tensor(place, certain=False, story=(story,))
 
 
@@ -272,7 +277,7 @@ def _note_attribute(
     statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
     kept = "." in attribute and any(names.dotted(node.targets[0]) == attribute for node in statements)
     label = "moved here" if kept else "moved here, on every call"
-    frame.machine.attributes.move(frame, receiver, call.node, label, kept, place)
+    frame.component(Attributes).move(frame, receiver, call.node, label, kept, place)
 
 
 def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:
@@ -282,12 +287,12 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     _literal(frame, call, target)
     device_misuse.note_move(frame, call, module, node.attr)
     place = device.UNKNOWN if (module.oid, CHANGED) in frame.state.heap else frame.place_of(module)
-    operand = Operand(node.value, frame.machine.text(node.value), place, None, True, frame.story_of(module))
+    operand = Operand(node.value, frame.interpreter.text(node.value), place, None, True, frame.story_of(module))
     discarded = call.node in frame.discarded
     frame.emit(
         Transfer(
             call.node,
-            frame.scope(),
+            scope_of(frame),
             node.attr,
             "module",
             operand,
@@ -299,12 +304,12 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
             empty=empty,
         )
     )
-    frame.machine.samples.placed(frame, call.node, target.device)
+    frame.component(Samples).placed(frame, call.node, target.device)
     managed.move(frame, call, module, node, target.device, target.plain)
     if target.device is not None and target.device.same(place) is not True:
-        text = frame.machine.text(node.value)
+        text = frame.interpreter.text(node.value)
         step = Step(call.node, f"`{text}` is moved to {target.device} here")
-        frame.machine.optimizers.move(frame, module, target.device, step)
+        frame.component(Optimizers).move(frame, module, target.device, step)
         composition.move(frame, frame.place_of(module))
         parallel.move(frame, module, step)
         frame.put(module, target.device, step)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devlint.device import UNKNOWN, Device, Kind
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Module, Opaque, Stateful, Value, names_device
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Scope, Step
 from devlint.sites.distributed import Optimize
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 _EAGER = frozenset({"torch.optim.Adagrad"})
 """Optimizers that allocate their state when they are made."""
@@ -36,10 +35,12 @@ class _Known:
     stepped: Device | None = None
 
 
-class Optimizers:
+class Optimizers(Component):
     """The optimizers of a file whose module was made on the CPU, or which nobody has moved yet."""
 
-    def __init__(self) -> None:
+    shared = True
+
+    def __init__(self, interpreter: Interpreter) -> None:
         self._known: dict[ast.AST, _Known] = {}
 
     def make(self, frame: Frame, call: Call, path: str) -> Stateful:
@@ -56,7 +57,7 @@ class Optimizers:
             unmoved = isinstance(module, Opaque) and (key, "@device") not in frame.state.heap
             unmoved = unmoved and (path != _STATELESS or "momentum" in call.keywords)
             if place.kind is Kind.CPU or unmoved:
-                self._known.setdefault(call.node, _Known(path, key, place, frame.scope()))
+                self._known.setdefault(call.node, _Known(path, key, place, scope_of(frame)))
         return Stateful(path, node=call.node)
 
     def method(self, frame: Frame, receiver: Value, call: Call, name: str) -> None:
@@ -66,7 +67,7 @@ class Optimizers:
         if known is None or known.moved is not None or node is None:
             return
         # of what is unknown, only one function can say what comes first
-        here = isinstance(known.module, int) or frame.scope().function == known.scope.function
+        here = isinstance(known.module, int) or scope_of(frame).function == known.scope.function
         if here and not _takes_along(frame, call.node.func):
             self._known[node] = replace(known, loaded=Step(call.node, "its state is loaded here"))
 
@@ -76,7 +77,7 @@ class Optimizers:
         for node, known in self._known.items():
             if known.module != key or known.moved is not None:
                 continue
-            late = known.loaded is not None and frame.scope().function == known.scope.function
+            late = known.loaded is not None and scope_of(frame).function == known.scope.function
             if target.differs(known.made) if isinstance(key, int) else late and target.accelerates() is not False:
                 self._known[node] = replace(known, moved=step, stepped=target)
 

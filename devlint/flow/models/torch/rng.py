@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Const, DeviceValue, Named, Stateful, Tensor, Value, as_tensor, named_place
 from devlint.flow.transfer.placement import blend, meet, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.loaders import Draw
-
-if TYPE_CHECKING:
-    import ast
-
-    from devlint.flow.core.frame import Call, Frame
 
 GENERATOR = "torch.Generator"
 """The canonical name of torch's generators of random numbers."""
@@ -100,7 +98,7 @@ def note(frame: Frame, call: Call, path: str) -> None:
 
 
 def _held(frame: Frame) -> object:
-    return frame.state.heap.get(_KEY) or frame.machine.default_device
+    return frame.state.heap.get(_KEY) or frame.interpreter.default_device
 
 
 def _emit(frame: Frame, call: Call, path: str, place: Device) -> None:
@@ -109,10 +107,10 @@ def _emit(frame: Frame, call: Call, path: str, place: Device) -> None:
     if isinstance(held, DeviceValue):
         where = held.device
         step = Step(held.node, "the default device is set here") if held.node is not None else None
-    elif frame.machine.default_changed:
+    elif frame.interpreter.default_changed:
         return
     node = call.keyword_nodes.get("generator")
-    frame.emit(Draw(call.node, frame.scope(), path, node, place, where, step))
+    frame.emit(Draw(call.node, scope_of(frame), path, node, place, where, step))
 
 
 def _draws(call: Call, path: str) -> bool:

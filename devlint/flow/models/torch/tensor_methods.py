@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import ITEMS
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.join import items_of
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -29,9 +30,6 @@ from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.placement import Met, blend, derived, is_tensor, meet, met_in_place, stranded, tied, written
 from devlint.immutable import replace
 from devlint.sites.base import Step
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 REDUCTIONS = frozenset(
     """sum mean prod norm max min median std var all any amax amin argmax argmin logsumexp nansum nanmean

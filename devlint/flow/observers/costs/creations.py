@@ -6,22 +6,20 @@ import ast
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Batches, Const, DeviceValue, Named, Opaque, Tensor, Value
 from devlint.flow.models.torch import factories
 from devlint.flow.program.def_use import place, read
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 from devlint.sites.base import Creation
 from devlint.sites.transfers import IndexCopy
 from devlint.syntax import says_none
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.symbols import FunctionInfo
 
 _CARRIERS = frozenset(
     """view reshape flatten unsqueeze squeeze unsqueeze_ squeeze_ expand expand_as view_as permute transpose t repeat
@@ -52,13 +50,13 @@ _MOST_STEPS = 40
 def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -> Creation | None:
     """The factory call behind what ``move`` moves, where this move is all that becomes of it on the CPU."""
     made = tensor.factory_node
-    if not tensor.factory or not isinstance(made, ast.Call) or frame.machine.muted or frame.inlined:
+    if not tensor.factory or not isinstance(made, ast.Call) or frame.interpreter.muted or frame.inlined:
         return None
     if tensor.factory in _CONVERTERS and (array := _array(frame, move, receiver)) is not None:
         return array
     if factories.is_legacy(tensor.factory) and not _counts(frame, made):
         return None
-    here = frame.machine.lookups.of(frame.info, frame.inside).holds(made)
+    here = frame.interpreter.lookups.of(frame.info, frame.inside).holds(made)
     helper = None if here else _helper(frame, made)
     if helper is None and not here:
         return None
@@ -79,7 +77,7 @@ def _others(frame: Frame, tensor: Tensor) -> tuple[Creation, ...] | None:
     for made in tensor.alternatives:
         path = _path(frame, made) if isinstance(made, ast.Call) else ""
         entry = torch_table.function(path)
-        if not isinstance(made, ast.Call) or not frame.machine.lookups.of(frame.info, frame.inside).holds(made):
+        if not isinstance(made, ast.Call) or not frame.interpreter.lookups.of(frame.info, frame.inside).holds(made):
             return None
         if entry is None or entry.rule != "default_or_kwarg" or path in _CONVERTERS:
             return None
@@ -89,7 +87,7 @@ def _others(frame: Frame, tensor: Tensor) -> tuple[Creation, ...] | None:
 
 def selections(frame: Frame, node: ast.Subscript, tensor: Tensor, indexes: list[tuple[ast.expr, Value]]) -> None:
     """Sites where indexes are made on the CPU, only for torch to copy them to the tensor ``node.value``."""
-    if frame.machine.muted or not tensor.certain or (frame.inlined and frame.owner is not None):
+    if frame.interpreter.muted or not tensor.certain or (frame.inlined and frame.owner is not None):
         return
     place = frame.state.settled(tensor.device).assume(AVAILABLE, True)
     if not all(_is_away(frame, leaf) for leaf in place.leaves()):
@@ -102,7 +100,7 @@ def selections(frame: Frame, node: ast.Subscript, tensor: Tensor, indexes: list[
         trail = _Trail(frame, made.node, None)
         if (trail.passes_on(part) or _moved_later(trail, node, part, node.slice)) and not _is_mask(trail, part):
             found.add(made.node)
-            frame.emit(IndexCopy(part, frame.scope(), frame.operand(node.value, tensor), made))
+            frame.emit(IndexCopy(part, scope_of(frame), frame.operand(node.value, tensor), made))
 
 
 def _is_away(frame: Frame, place: Device) -> bool:
@@ -119,7 +117,7 @@ def _made_index(frame: Frame, index: Value) -> Creation | None:
     asked = any(keyword.arg not in _INDEX_KEYWORDS for keyword in made.keywords)
     return (
         None
-        if asked or not frame.machine.lookups.of(frame.info, frame.inside).holds(made)
+        if asked or not frame.interpreter.lookups.of(frame.info, frame.inside).holds(made)
         else Creation(made, index.factory)
     )
 
@@ -136,7 +134,7 @@ def _is_mask(trail: _Trail, part: ast.expr) -> bool:
 
 def _array(frame: Frame, move: ast.Call, receiver: ast.expr) -> Creation | None:
     """The call of NumPy behind a tensor made of an array of numbers alone, into which nothing else was written."""
-    if not frame.machine.index.mentions("numpy"):
+    if not frame.interpreter.index.mentions("numpy"):
         return None
     for call in frame.inside:
         if not isinstance(call, ast.Call) or call.lineno > move.lineno or (path := _path(frame, call)) not in _ARRAYS:
@@ -148,7 +146,7 @@ def _array(frame: Frame, move: ast.Call, receiver: ast.expr) -> Creation | None:
 
 
 def _path(frame: Frame, call: ast.Call) -> str:
-    return frame.machine.index.resolve(names.dotted(call.func))
+    return frame.interpreter.index.resolve(names.dotted(call.func))
 
 
 @dataclass
@@ -239,7 +237,7 @@ def _moved_later(trail: _Trail, move: ast.expr, receiver: ast.expr, within: ast.
     ``within`` is the expression around the receiver in which it may be named once more.
     """
     info = trail.frame.info
-    body = info.node.body if info else trail.frame.machine.tree.body
+    body = info.node.body if info else trail.frame.interpreter.tree.body
     found = _placed(body, move)
     if found is None:
         return False
@@ -332,7 +330,7 @@ def _wanted_after(trail: _Trail, move: ast.stmt, still: set[str]) -> bool:
     """Whether the function reads the tensor on the CPU once more."""
     if not still:
         return False
-    last = trail.frame.machine.lookups.of(trail.frame.info, trail.frame.inside).last_read
+    last = trail.frame.interpreter.lookups.of(trail.frame.info, trail.frame.inside).last_read
     end = move.end_lineno or move.lineno
     return any(last.get(name, 0) > end for name in still)
 
@@ -364,7 +362,7 @@ def _spans(outer: ast.stmt, node: ast.AST) -> bool:
 
 def _helper(frame: Frame, made: ast.Call) -> FunctionInfo | None:
     """The function of the file that made the tensor and returns it as it is; ``None`` where it does more with it."""
-    for info in frame.machine.lookups.functions_around(frame.machine.index, made):
+    for info in frame.interpreter.lookups.functions_around(frame.interpreter.index, made):
         if not info.triggered or not _spans(info.node, made):
             continue
         found = _placed(info.node.body, made)

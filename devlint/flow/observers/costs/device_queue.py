@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import enum
-from typing import TYPE_CHECKING
 
 from devlint import device
-from devlint.device import Role
+from devlint.device import Device, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Const, Flag, Named, Value
 from devlint.immutable import immutable
 from devlint.sites.base import Operand, Step
 from devlint.sites.costs import Timing
-
-if TYPE_CHECKING:
-    from devlint.device import Device
-    from devlint.flow.core.frame import Call, Frame
 
 CLOCKS = frozenset(f"time.{clock}{unit}" for clock in ("time", "perf_counter", "monotonic") for unit in ("", "_ns")) | {
     "timeit.default_timer"
@@ -59,10 +57,12 @@ class Reading(Value):
     depth: int
 
 
-class Queue:
+class Queue(Component):
     """The events of a file, in the order in which they are interpreted."""
 
-    def __init__(self) -> None:
+    shared = True
+
+    def __init__(self, interpreter: Interpreter) -> None:
         self.events: list[Event] = []
         self.allowed: set[ast.AST] = set()
         """Waits that have to be."""
@@ -92,21 +92,21 @@ class Queue:
 
 def read(frame: Frame, call: Call) -> Value:
     """A reading of a clock."""
-    return Reading(call.node, len(frame.machine.queue.events), len(frame.loops))
+    return Reading(call.node, len(frame.component(Queue).events), len(frame.loops))
 
 
 def elapsed(frame: Frame, end: Value, start: Value) -> None:
     """A difference of two readings: a site where the device was still at work."""
     if not isinstance(end, Reading) or not isinstance(start, Reading) or start.depth != end.depth:
         return
-    between = frame.machine.queue.events[start.moment : end.moment]
+    between = frame.component(Queue).events[start.moment : end.moment]
     if not between or between[-1].what is not Happened.WORK:
         return
     # in a loop the host may wait in every round: what is still under way at its end is little of the whole
     if any(event.what is not Happened.WORK and event.depth > start.depth for event in between):
         return
     began = Step(start.node, "the clock is read here")
-    frame.emit(Timing(end.node, frame.scope(), began, Step(between[-1].node, "the device is given work here")))
+    frame.emit(Timing(end.node, scope_of(frame), began, Step(between[-1].node, "the device is given work here")))
 
 
 def harmless(call: Call) -> bool:

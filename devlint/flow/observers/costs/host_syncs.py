@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.call import Call, Loop
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -18,13 +20,10 @@ from devlint.flow.domain.values import (
     placement,
     surely_tensor,
 )
-from devlint.flow.observers.costs.device_queue import Moved
+from devlint.flow.observers.costs.device_queue import Moved, Queue
 from devlint.flow.transfer import loop_invariance
 from devlint.sites.base import Operand
 from devlint.sites.costs import Sync
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame, Loop
 
 _MOVES = frozenset({"cpu", "to"})
 _READERS = frozenset({"item", "tolist", "cpu"})
@@ -37,9 +36,9 @@ def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None
     """A method call: it may wait for what its receiver will be, or give the device more to do."""
     name = node.attr
     if name == "backward":
-        frame.machine.queue.work(frame, call.node, as_tensor(receiver).device)
+        frame.component(Queue).work(frame, call.node, as_tensor(receiver).device)
     elif name == "numpy":
-        moved = frame.machine.queue.moved
+        moved = frame.component(Queue).moved
         if moved is not None and moved.node is node.value:
             _report(frame, call.node, moved.value, name, "forward")
     elif name in _READERS or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
@@ -51,7 +50,7 @@ def allow(frame: Frame, node: ast.Call) -> None:
     function = node.func
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     if name in torch_table.host_functions():
-        frame.machine.queue.allowed.update((*node.args, *(keyword.value for keyword in node.keywords)))
+        frame.component(Queue).allowed.update((*node.args, *(keyword.value for keyword in node.keywords)))
 
 
 def _blocks(name: str) -> bool:
@@ -76,7 +75,7 @@ def shown(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value) -> Non
     if surely_tensor(value) or isinstance(value, Batches):
         wait(frame, node, read_node, value, "print")
     elif isinstance(value, (Opaque, Unknown)) and getattr(value, "hint", "") not in ("number", "device", "host"):
-        frame.machine.queue.unseen(frame, node)
+        frame.component(Queue).unseen(frame, node)
 
 
 def tested(frame: Frame, node: ast.expr, value: Value) -> None:
@@ -89,7 +88,7 @@ def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled
     """The host reads ``value``: a site, unless it has just waited, or the value is on the host."""
     if as_tensor(value).device.accelerates() is False:
         return
-    queue = frame.machine.queue
+    queue = frame.component(Queue)
     region = "" if queue.is_empty(node) or node in queue.allowed else _region(frame, read_node, value)
     queue.wait(frame, node)
     if spelled in _MOVES and region in ("loop", "forward", "check"):
@@ -100,7 +99,7 @@ def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled
 
 
 def _report(frame: Frame, node: ast.AST, value: Operand, spelled: str, region: str) -> None:
-    frame.emit(Sync(node, frame.scope(), spelled, value, region))
+    frame.emit(Sync(node, scope_of(frame), spelled, value, region))
 
 
 def _region(frame: Frame, node: ast.expr, value: Value) -> str:
@@ -109,7 +108,7 @@ def _region(frame: Frame, node: ast.expr, value: Value) -> str:
     placed = as_tensor(value).device.kind is not Kind.UNKNOWN or bool(frame.info and frame.info.device_aware)
     proven = surely_tensor(value) and as_tensor(value).certain and placed
     if step is not None:
-        if frame.machine.rounds(step.node).trains:
+        if frame.interpreter.loop_text(step.node).trains:
             return "train" if proven or _may_wait(frame, value, node, step) else ""
         # an evaluation has to read its results, but not one by one, and not what never changes
         parts = step is not frame.loops[-1] or loop_invariance.invariant(frame, node, None)
@@ -132,7 +131,7 @@ def _may_wait(frame: Frame, receiver: Value, node: ast.expr, loop: Loop) -> bool
     if isinstance(receiver, (Tensor, Batches)):
         return True
     name = node.id if isinstance(node, ast.Name) else ""
-    return bool(name) and any(_goes_backward(inner, name) for inner in frame.machine.rounds(loop.node).inside)
+    return bool(name) and any(_goes_backward(inner, name) for inner in frame.interpreter.loop_text(loop.node).inside)
 
 
 def _goes_backward(node: ast.AST, name: str) -> bool:

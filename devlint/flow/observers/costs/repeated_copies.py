@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from devlint.device import Device, Kind, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Const, Sequence, Tensor, Value
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import loop_invariance
 from devlint.sites.base import Creation, Operand, Scope, Step
 from devlint.sites.transfers import Upload
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 _READS_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.FloatTensor", "torch.LongTensor"})
 """Functions whose result is a copy of values of the host."""
@@ -24,7 +23,7 @@ def invariant(
     frame: Frame, scope: Scope, move: ast.Call, value: Operand, target: ast.AST | None, made: Creation | None
 ) -> bool:
     """Whether every step, or every round in a module's code, copies the same tensor of the CPU to the same device."""
-    known = value.certain and value.device.kind is Kind.CPU and not frame.machine.muted
+    known = value.certain and value.device.kind is Kind.CPU and not frame.interpreter.muted
     receiver = value.node
     if not isinstance(receiver, ast.expr) or not known or scope.sometimes or not (scope.step or scope.module):
         return False
@@ -36,11 +35,11 @@ def invariant(
 
 def upload(frame: Frame, call: Call, path: str, target: Device) -> None:
     """A site where every step makes the same tensor of literals on a device: ``torch.tensor([1.0], device=d)``."""
-    if path not in _READS_DATA or frame.machine.muted or frame.inlined or target.accelerates() is False:
+    if path not in _READS_DATA or frame.interpreter.muted or frame.inlined or target.accelerates() is False:
         return
     if not any(loop.step for loop in frame.loops) or not target.known:
         return
-    scope = frame.scope()
+    scope = scope_of(frame)
     if not scope.step or scope.sometimes or not _same_values(frame, call.node):
         return
     asked = call.argument_node(-1, "device")
@@ -111,9 +110,9 @@ def _left_alone(frame: Frame, call: ast.Call) -> bool:
         return False
     bound = [
         names.dotted(target)
-        for node in frame.machine.rounds(loop).inside
+        for node in frame.interpreter.loop_text(loop).inside
         if isinstance(node, ast.Assign) and _begins_with(node.value, call)
         for target in node.targets
     ]
-    changes = Counter(frame.machine.rounds(loop).assigned)
+    changes = Counter(frame.interpreter.loop_text(loop).assigned)
     return all(bound) and all(changes[name] <= 1 for name in bound)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.syntax import names, nodes
 from devlint.sites.base import Step
 from devlint.sites.costs import Keep
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 _LETS_GO = frozenset({"item", "detach", "detach_", "tolist", "numpy", "data"})
 """Attributes of a tensor that lead to its value without its graph."""
@@ -26,7 +24,7 @@ _CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def kept(frame: Frame, loop: ast.For | ast.AsyncFor | ast.While) -> None:
     """Sites for the losses that the rounds of a training loop leave behind."""
-    rounds = frame.machine.rounds(loop)
+    rounds = frame.interpreter.loop_text(loop)
     losses = _losses(rounds.inside) if rounds.trains else {}
     if not losses:
         return
@@ -45,7 +43,7 @@ def kept(frame: Frame, loop: ast.For | ast.AsyncFor | ast.While) -> None:
         if meant[holder, kind]:
             continue
         done = Step(losses[part.id], "this step is done with it here")
-        frame.emit(Keep(part, frame.scope(), part.id, holder, kind, done, _emptied(rounds.inside, holder, kind)))
+        frame.emit(Keep(part, scope_of(frame), part.id, holder, kind, done, _emptied(rounds.inside, holder, kind)))
 
 
 def _losses(inside: list[ast.AST]) -> dict[str, ast.AST]:
@@ -200,11 +198,11 @@ def _is_trained(frame: Frame, holder: str) -> bool:
 def _is_own_kind(frame: Frame, holder: str) -> bool:
     """Whether the holder is a queue that forgets, or of a class that may keep less than it is given."""
     around = frame.owner.nodes if frame.owner is not None and holder.startswith("self.") else ()
-    for node in (*frame.inside, *frame.machine.index.top, *around):
+    for node in (*frame.inside, *frame.interpreter.index.top, *around):
         for target, value in nodes.assigned(node) if isinstance(node, ast.Assign) else ():
             if names.dotted(target) != holder or not isinstance(value, ast.Call):
                 continue
-            made = frame.machine.index.resolve(names.dotted(value.func))
-            if any(keyword.arg == "maxlen" for keyword in value.keywords) or made in frame.machine.index.classes:
+            made = frame.interpreter.index.resolve(names.dotted(value.func))
+            if any(keyword.arg == "maxlen" for keyword in value.keywords) or made in frame.interpreter.index.classes:
                 return True
     return False

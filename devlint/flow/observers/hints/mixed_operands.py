@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
 from devlint.flow.evaluation.conditions import asks_for_array
+from devlint.flow.interprocedural.deferred_claims import Callers
 from devlint.flow.models.torch.moves import MOVERS
 from devlint.flow.program import type_hints
 from devlint.flow.syntax import names
@@ -22,9 +25,6 @@ from devlint.immutable import replace
 from devlint.sites.base import Operand
 from devlint.sites.placement import Operation
 from devlint.syntax import makes_nothing
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 _CONVERSIONS = frozenset(f"torch.{name}" for name in ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"))
 """Factories that wrap data of the host."""
@@ -42,7 +42,7 @@ _NO_TENSOR = frozenset({"number", "device", "module", "host"})
 
 def branches(frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
     """The two sides of an ``if`` are about to be joined: a name may be new on the one, the caller's on the other."""
-    if then.dead or other.dead or frame.inlined or frame.machine.muted:
+    if then.dead or other.dead or frame.inlined or frame.interpreter.muted:
         return
     for name, value in then.env.items():
         beside = other.env.get(name)
@@ -57,18 +57,18 @@ def branches(frame: Frame, node: ast.If, before: State, then: State, other: Stat
 
 def either(frame: Frame, node: ast.IfExp, first: Value, second: Value) -> None:
     """The two sides of ``a if condition else b``."""
-    if not frame.inlined and not frame.machine.muted:
+    if not frame.inlined and not frame.interpreter.muted:
         for fresh, beside, place in ((first, second, node.orelse), (second, first, node.body)):
             if is_fresh(fresh):
-                _alternative(frame, place, frame.machine.text(place), fresh, beside, asks_for_array(node.test))
+                _alternative(frame, place, frame.interpreter.text(place), fresh, beside, asks_for_array(node.test))
 
 
 def filled(frame: Frame, target: ast.Subscript, held: Value, value: Value) -> None:
     """An item of a list takes the place of a new tensor: those that are not replaced stay on the CPU."""
-    if frame.inlined or frame.machine.muted or not isinstance(held, Tensor) or held.many is False:
+    if frame.inlined or frame.interpreter.muted or not isinstance(held, Tensor) or held.many is False:
         return
     if any(leaf.implied for leaf in held.device.leaves()):
-        _alternative(frame, target, frame.machine.text(target), held, value)
+        _alternative(frame, target, frame.interpreter.text(target), held, value)
 
 
 def is_fresh(value: Value | None) -> bool:
@@ -92,14 +92,14 @@ def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: 
         return
     if network:
         # what is this on the one path and unknown on the other cannot be followed further
-        frame.machine.callers.escape((fresh,))
+        frame.component(Callers).escape((fresh,))
     elif not _is_callers(frame, beside, made):
         return
     if made.factory in _CONVERSIONS and not frame.after_init:
         # what converts its arguments may well be meant for the host
         return
     operands = (frame.operand(made.factory_node, fresh), replace(frame.operand(node, beside), text=name))
-    frame.emit(Operation(node, frame.scope(), "else", "alternative", operands))
+    frame.emit(Operation(node, scope_of(frame), "else", "alternative", operands))
 
 
 def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
@@ -147,7 +147,7 @@ def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
 
 def together(frame: Frame, call: Call, path: str) -> None:
     """A tensor of the default device and one of the caller go into a function of a library that works on tensors."""
-    if frame.inlined or frame.machine.muted or not path.rpartition(".")[2].islower():
+    if frame.inlined or frame.interpreter.muted or not path.rpartition(".")[2].islower():
         # a class may only keep them
         return
     given = call.given()
@@ -158,7 +158,7 @@ def together(frame: Frame, call: Call, path: str) -> None:
         for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
             if beside is not None and is_fresh(held) and as_tensor(held).many:
                 operands = (frame.operand(as_tensor(held).factory_node or node, held), frame.operand(*beside))
-                frame.emit(Operation(call.node, frame.scope(), path, "together", operands))
+                frame.emit(Operation(call.node, scope_of(frame), path, "together", operands))
 
 
 def _network(frame: Frame, given: list[tuple[ast.expr, Value]]) -> tuple[ast.expr, Value] | None:
@@ -178,7 +178,7 @@ def _network(frame: Frame, given: list[tuple[ast.expr, Value]]) -> tuple[ast.exp
 
 def row(frame: Frame, node: ast.Tuple | ast.List, held: list[tuple[ast.expr, Value]]) -> None:
     """One row of a list holds tensors of the default device beside one that the function made on a device."""
-    if frame.inlined or frame.machine.muted or frame.info is None:
+    if frame.inlined or frame.interpreter.muted or frame.info is None:
         return
     fresh = [(part, as_tensor(value)) for part, value in held if is_fresh(value) and as_tensor(value).many]
     beside = next(((part, value) for part, value in held if _made_there(value)), None)
@@ -186,7 +186,7 @@ def row(frame: Frame, node: ast.Tuple | ast.List, held: list[tuple[ast.expr, Val
         return
     for part, tensor in fresh:
         operands = (frame.operand(tensor.factory_node or part, tensor), frame.operand(*beside))
-        frame.emit(Operation(node, frame.scope(), "row", "row", operands))
+        frame.emit(Operation(node, scope_of(frame), "row", "row", operands))
 
 
 def _made_there(value: Value) -> bool:
@@ -218,11 +218,11 @@ def collective(frame: Frame, call: Call, path: str) -> None:
     module, _, name = path.rpartition(".")
     if module != "torch.distributed" or name not in _COLLECTIVES:
         return
-    if frame.inlined or frame.machine.index.mentions("gloo"):
+    if frame.inlined or frame.interpreter.index.mentions("gloo"):
         return
     for node, value in zip(call.nodes, call.positional, strict=False):
         made = value if isinstance(value, Tensor) else None
         if made is None or made.factory_node is None or not any(leaf.implied for leaf in made.device.leaves()):
             continue
         group = Operand(call.node, path, device.symbol("NCCL", "NCCL"), many=True, certain=True)
-        frame.emit(Operation(call.node, frame.scope(), path, "collective", (frame.operand(node, made), group)))
+        frame.emit(Operation(call.node, scope_of(frame), path, "collective", (frame.operand(node, made), group)))

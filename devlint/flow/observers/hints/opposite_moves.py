@@ -5,19 +5,17 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Batches, Opaque, Tensor, Value, as_tensor
 from devlint.flow.models.torch.moves import MOVERS
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 from devlint.sites.placement import Operation
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 _Pair = tuple[bool, bool]
 """Of two names: which one a path has moved."""
@@ -26,7 +24,7 @@ _Pair = tuple[bool, bool]
 def branches(frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
     """The two sides of an ``if`` are about to be joined, in a loop over batches of several parts."""
     loop = frame.loops[-1].node if frame.loops and node.orelse else None
-    if frame.inlined or frame.machine.muted or then.dead or other.dead or not isinstance(loop, ast.For):
+    if frame.inlined or frame.interpreter.muted or then.dead or other.dead or not isinstance(loop, ast.For):
         return
     parts = [part.id for part in nodes.walk(loop.target) if isinstance(part, ast.Name)]
     moved = [name for name in parts if _moves(before, then, name) or _moves(before, other, name)]
@@ -38,7 +36,7 @@ def branches(frame: Frame, node: ast.If, before: State, then: State, other: Stat
             place = next(_moved(node.body, first), node.test)
             gone = replace(frame.operand(place, then.env[first]), text=first)
             left = replace(frame.operand(place, then.env[second]), text=second)
-            frame.emit(Operation(place, frame.scope(), "if", "parted", (left, gone)))
+            frame.emit(Operation(place, scope_of(frame), "if", "parted", (left, gone)))
             return
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from devlint.device import Device, Kind
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Tensor, Value, as_tensor
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.syntax import names, nodes
 from devlint.sites.placement import Operation
 
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-
 
 def met(frame: Frame, node: ast.AST, operator: str, tensors: Sequence[tuple[ast.AST, Value, str, Device]]) -> None:
     """A lead where tensors meet in a module, one in the shape of another of which it is not known where it is."""
-    if frame.machine.muted or frame.inlined or not frame.after_init:
+    if frame.interpreter.muted or frame.inlined or not frame.after_init:
         return
     for made, fresh, _, place in tensors:
         call = fresh.factory_node if isinstance(fresh, Tensor) and fresh.many and fresh.attribute is None else None
@@ -27,7 +25,7 @@ def met(frame: Frame, node: ast.AST, operator: str, tensors: Sequence[tuple[ast.
         for where, other, _, elsewhere in tensors:
             if elsewhere.kind is Kind.UNKNOWN and is_tensor(other) and in_shape_of(call, where):
                 operands = (frame.operand(made, fresh), frame.operand(where, other))
-                frame.emit(Operation(node, frame.scope(), operator, "shaped", operands))
+                frame.emit(Operation(node, scope_of(frame), operator, "shaped", operands))
 
 
 def is_tensor(value: Value) -> bool:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devlint.device import Device, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Opaque, Tensor, Unknown, Value
+from devlint.flow.domain.values import Module, Opaque, Tensor, Unknown, Value
 from devlint.flow.models.torch.moves import MOVERS, is_dtype
 from devlint.flow.syntax import names
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Operation
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.domain.values import Module
 
 _TOLD = ("device", "cuda", "gpu", ".to(")
 """Words in the code that made something which say that it was put somewhere."""
@@ -32,7 +30,7 @@ def branches(frame: Frame, node: ast.If, then: State, other: State) -> None:
 
     Where both are converted further down, that is the place to move both.
     """
-    if frame.inlined or frame.machine.muted or then.dead or other.dead or not node.orelse:
+    if frame.inlined or frame.interpreter.muted or then.dead or other.dead or not node.orelse:
         return
     first, second = _assigned(node.body), _assigned(node.orelse)
     for name in first.keys() & second.keys():
@@ -45,9 +43,9 @@ def branches(frame: Frame, node: ast.If, then: State, other: State) -> None:
                 continue
             converted = _converted(frame, node, name)
             if converted is not None:
-                stray = Operand(left, frame.machine.text(left))
+                stray = Operand(left, frame.interpreter.text(left))
                 gone = frame.operand(moved, value)
-                frame.emit(Operation(converted, frame.scope(), name, "half", (stray, gone)))
+                frame.emit(Operation(converted, scope_of(frame), name, "half", (stray, gone)))
 
 
 def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
@@ -99,9 +97,9 @@ def _converted(frame: Frame, branch: ast.If, name: str) -> ast.Call | None:
 
 def given(frame: Frame, call: Call, module: Module, place: Device) -> None:
     """A model that the code put on a device gets what a stranger made, as it is; elsewhere its inputs are moved."""
-    machine = frame.machine
+    interpreter = frame.interpreter
     story = frame.story_of(module)
-    if machine.muted or frame.silent or not place.known or not _is_choice(place) or not story:
+    if interpreter.muted or frame.silent or not place.known or not _is_choice(place) or not story:
         return
     for node, value in call.given():
         name = _root(node)
@@ -110,9 +108,9 @@ def given(frame: Frame, call: Call, module: Module, place: Device) -> None:
         origin = _origin(frame, name)
         if origin is not None and _others_moved(frame, call.node):
             steps = (Step(origin, f"`{name}` is made here, and nowhere put on a device"),)
-            stray = Operand(node, machine.text(node), story=steps)
-            model = Operand(call.node.func, machine.text(call.node.func), place, story=story)
-            frame.emit(Operation(call.node, frame.scope(), module.text, "unplaced", (stray, model)))
+            stray = Operand(node, interpreter.text(node), story=steps)
+            model = Operand(call.node.func, interpreter.text(call.node.func), place, story=story)
+            frame.emit(Operation(call.node, scope_of(frame), module.text, "unplaced", (stray, model)))
 
 
 def _unplaced(value: Opaque | Unknown) -> bool:
@@ -130,11 +128,11 @@ def _root(node: ast.expr) -> str | None:
 
 def _origin(frame: Frame, name: str, depth: int = 0) -> ast.expr | None:
     """The call of others which made what ``name`` stands for, where nothing in the file says where it is to be."""
-    machine = frame.machine
+    interpreter = frame.interpreter
     info = frame.info
     if info is not None and any(parameter.arg == name for parameter in info.parameters):
         return None
-    inside = info.own if info is not None and _stores(info.own, name) else machine.index.top
+    inside = info.own if info is not None and _stores(info.own, name) else interpreter.index.top
     values = [node.value for node in inside if isinstance(node, ast.Assign) and _binds(node, name)]
     if len(values) != 1 or len(_stores(inside, name)) != 1 or _is_put(_everywhere(frame), name):
         return None
@@ -142,7 +140,7 @@ def _origin(frame: Frame, name: str, depth: int = 0) -> ast.expr | None:
         return None
     if isinstance(values[0], ast.Call):
         path = names.dotted(values[0].func)
-        return values[0] if path.partition(".")[0] in machine.index.imports else None
+        return values[0] if path.partition(".")[0] in interpreter.index.imports else None
     inner = _root(values[0])
     return _origin(frame, inner, depth + 1) if inner is not None and depth < _LONGEST_CHAIN else None
 
@@ -158,8 +156,8 @@ def _stores(inside: list[ast.AST], name: str) -> list[ast.Name]:
 
 
 def _everywhere(frame: Frame) -> Iterator[ast.AST]:
-    yield from frame.machine.index.top
-    for info in frame.machine.index.functions.values():
+    yield from frame.interpreter.index.top
+    for info in frame.interpreter.index.functions.values():
         yield from info.own
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.flow.catalog import torch_table
 from devlint.flow.program import overrides, type_hints
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Attribute
-
-if TYPE_CHECKING:
-    from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 
 _BUILDS = frozenset({"__init__", "reset_parameters", "to", "cuda", "cpu", "_apply"})
 _MOVERS = frozenset({"to", "cuda", "cpu", "type_as", "size", "dim", "numel", "item", "tolist", "new_zeros", "new_ones"})

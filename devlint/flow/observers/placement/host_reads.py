@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Device, Role
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import FED
 from devlint.flow.domain.values import Batches, Const, Opaque, Sequence, Stateful, Tensor, Unknown, Value, as_tensor
 from devlint.flow.syntax import device_tests
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import HostRead
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 READERS = frozenset({"numpy", "__array__"})
 """The methods by which a tensor becomes an array."""
@@ -73,15 +72,15 @@ def method(frame: Frame, call: Call, receiver: Value, name: str) -> None:
 def _for_one_kind(frame: Frame, call: Call, node: ast.Attribute, receiver: Value) -> None:
     """A tensor is read that was copied to the host only from one kind of accelerator."""
     if not isinstance(receiver, (Tensor, Opaque, Unknown)) or not any(
-        map(frame.machine.index.mentions, device_tests.WORDS)
+        map(frame.interpreter.index.mentions, device_tests.WORDS)
     ):
         return
     test = device_tests.for_one_kind(frame.inside, node)
-    if test is not None and not frame.machine.muted:
+    if test is not None and not frame.interpreter.muted:
         operand = replace(
             frame.operand(node.value, receiver), story=(Step(test, "others than these stay where they are"),)
         )
-        frame.emit(HostRead(call.node, frame.scope(), f"torch.Tensor.{node.attr}", "one kind", (operand,)))
+        frame.emit(HostRead(call.node, scope_of(frame), f"torch.Tensor.{node.attr}", "one kind", (operand,)))
 
 
 def function(frame: Frame, call: Call, path: str) -> None:
@@ -146,7 +145,7 @@ def _note(
     if away:
         operands = tuple(_operand(frame, node, value) for node, value in away)
         computed = all(not isinstance(value, Opaque) or value.derived for _, value in away)
-        frame.emit(HostRead(call.node, frame.scope(), path, kind, operands, several, computed, beside))
+        frame.emit(HostRead(call.node, scope_of(frame), path, kind, operands, several, computed, beside))
 
 
 def _operand(frame: Frame, node: ast.AST, value: Value) -> Operand:
@@ -163,9 +162,9 @@ def _elsewhere(place: Device) -> Device:
 
 def _away(frame: Frame, value: Value) -> bool:
     """Whether a value may well be on an accelerator."""
-    if not isinstance(value, (Tensor, Batches, Opaque)) or frame.state.hosted or frame.machine.muted:
+    if not isinstance(value, (Tensor, Batches, Opaque)) or frame.state.hosted or frame.interpreter.muted:
         return False
-    if frame.machine.foreign:
+    if frame.interpreter.of_another_library:
         return False
     if isinstance(value, Opaque) and value.role is not Role.INPUT and not value.near.known:
         return False

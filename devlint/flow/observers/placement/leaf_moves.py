@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devlint.device import Device
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Tensor
 from devlint.flow.syntax import names
 from devlint.sites.base import Step
 from devlint.sites.placement import LeafMove
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 LEAVES = frozenset({"parameter", "leaf"})
 """What ``Tensor.grad`` says of tensors that collect gradients."""
@@ -33,7 +32,7 @@ _PLACES = (ast.Attribute, ast.Subscript)
 def note(frame: Frame, call: Call, node: ast.Attribute, tensor: Tensor, target: Device | None) -> None:
     """A site where a leaf is moved and its copy takes its place."""
     there = target is not None and target.same(tensor.device) is True
-    if frame.machine.muted or frame.inlined or there or not tensor.certain:
+    if frame.interpreter.muted or frame.inlined or there or not tensor.certain:
         return
     made = _made_here(frame, node.value)
     use = _Use(frame, call.node)
@@ -46,7 +45,9 @@ def note(frame: Frame, call: Call, node: ast.Attribute, tensor: Tensor, target: 
         return
     operand = frame.operand(node.value, tensor)
     frame.emit(
-        LeafMove(call.node, frame.scope(), node.attr, operand, target, use.gradient, "." in use.target, made != _MOVER)
+        LeafMove(
+            call.node, scope_of(frame), node.attr, operand, target, use.gradient, "." in use.target, made != _MOVER
+        )
     )
 
 
@@ -58,7 +59,7 @@ def _made_here(frame: Frame, node: ast.expr) -> str:
         inner = node.func.value
         return names.dotted(inner) or (_MOVER if isinstance(inner, ast.Call) else "")
     asks = any(keyword.arg == "requires_grad" for keyword in node.keywords)
-    return _MOVER if asks or frame.machine.index.resolve(names.dotted(node.func)) == _PARAMETER else ""
+    return _MOVER if asks or frame.interpreter.index.resolve(names.dotted(node.func)) == _PARAMETER else ""
 
 
 def _is_frozen(frame: Frame, node: ast.expr) -> bool:
@@ -134,7 +135,7 @@ class _Use:
                 later = node.lineno > call.lineno
                 self.kept = self.kept or (later and not all(isinstance(target, ast.Name) for target in node.targets))
             elif isinstance(node, ast.Call) and any(self.target == name for name in _given(node)):
-                path = frame.machine.index.resolve(names.dotted(node.func))
+                path = frame.interpreter.index.resolve(names.dotted(node.func))
                 self.kept = self.kept or _last(node.func) in _KEEPERS
                 if path.startswith("torch.optim."):
                     self.gradient = self.gradient or Step(node, "handed to an optimizer here")

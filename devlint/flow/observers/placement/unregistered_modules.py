@@ -6,21 +6,19 @@ import ast
 import functools
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from devlint.device import IMPLIED_CPU
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import CHILDREN, State
 from devlint.flow.domain.values import Mapping, Module, Opaque, Sequence, Value
 from devlint.flow.program.module_classes import has_state, is_empty
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable
 from devlint.sites.base import Operand, Scope
 from devlint.sites.placement import Attribute
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 
 _OWN_WAYS = frozenset(
     """parameters named_parameters children named_children modules named_modules state_dict _apply to cuda
@@ -48,11 +46,11 @@ class _Kept:
     modules: frozenset[int]
 
 
-class Submodules:
+class Submodules(Component):
     """The plain containers of a file's modules that hold modules; nobody asks for those of other files."""
 
-    def __init__(self, watching: bool = True) -> None:
-        self._watching = watching
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._watching = not interpreter.foreign
         self._known: dict[tuple[str, str], _Kept] = {}
         self._empty: dict[tuple[str, str], _Kept] = {}
 
@@ -64,7 +62,7 @@ class Submodules:
             return
         key = frame.owner.name, name
         found = frozenset(_modules(value))
-        kept = _Kept(*key, node, frame.scope(), _container(value, node), found)
+        kept = _Kept(*key, node, scope_of(frame), _container(value, node), found)
         if found:
             self._known.setdefault(key, kept)
         elif (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys):
@@ -84,7 +82,7 @@ class Submodules:
                 and not (_shared(frame.info, part) or _tested(frame.info, part.id))
             ):
                 key = frame.owner.name, name
-                self._known.setdefault(key, _Kept(*key, node, frame.scope(), container, frozenset()))
+                self._known.setdefault(key, _Kept(*key, node, scope_of(frame), container, frozenset()))
 
     def put(self, frame: Frame, target: ast.expr, value: Value, node: ast.AST | None) -> None:
         """``__init__`` puts something into a list, or into a dict, of ``self``."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from devlint.device import Device, Kind, Role
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Tensor, Value, as_tensor
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Attribute
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
 
 
 @dataclass
@@ -34,16 +32,16 @@ class _Kept:
     follows: bool = False
 
 
-class Attributes:
+class Attributes(Component):
     """The plain tensor attributes of a file's modules."""
 
-    def __init__(self) -> None:
+    def __init__(self, interpreter: Interpreter) -> None:
         self._known: dict[tuple[str, str], _Kept] = {}
 
     def declare(self, frame: Frame, node: ast.expr, value: Tensor, name: str, kind: str) -> None:
         """``__init__`` keeps ``value`` under ``name`` without registering it."""
         owner = frame.owner.name if frame.owner else ""
-        kept = _Kept(owner, name, frame.operand(node, value), frame.scope(), kind)
+        kept = _Kept(owner, name, frame.operand(node, value), scope_of(frame), kind)
         kept.open = bool(frame.owner and frame.owner.is_open)
         kept.chained = kept.open and bool(frame.info and _calls_base(frame.info.nodes))
         self._known.setdefault((owner, name), kept)
@@ -71,7 +69,7 @@ class Attributes:
         """The attribute is copied to where the inputs are, at ``place``."""
         kept = self._find(value)
         if kept is not None:
-            if not frame.machine.muted:
+            if not frame.interpreter.muted:
                 kept.copies.setdefault(node, frame.info.name if frame.info else "")
             kept.uses.setdefault(node, Step(node, label))
             kept.moved = True

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from typing import TYPE_CHECKING
 
 from devlint import torch_api
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Named
 from devlint.flow.observers.portability import gpu_selection
 from devlint.flow.syntax import names, nodes
 from devlint.sites.devices import Mention
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 matters = torch_api.matters
 
@@ -35,7 +34,7 @@ _TENSOR_TYPE = re.compile(r"torch\.cuda\.(?:sparse\.)?\w*Tensor")
 
 def note(frame: Frame, node: ast.expr, path: str, call: ast.Call | None = None) -> None:
     """A name of torch is spoken of, or called."""
-    if frame.machine.muted or not path.startswith("torch.") or not (matters(path) or _argued(path, call)):
+    if frame.interpreter.muted or not path.startswith("torch.") or not (matters(path) or _argued(path, call)):
         return
     use = "comparison" if frame.comparing and call is None else ""
     if frame.decorator is not None and frame.decorator in (node, call):
@@ -71,13 +70,13 @@ def asks(node: ast.Call) -> ast.Call | None:
 def note_method(frame: Frame, node: ast.Attribute, call: ast.Call) -> None:
     """A method of a tensor is called."""
     path = f"torch.Tensor.{node.attr}"
-    if not frame.machine.muted and _argued(path, call):
+    if not frame.interpreter.muted and _argued(path, call):
         _emit(frame, node, path, call, "")
 
 
 def note_attribute(frame: Frame, node: ast.Attribute) -> None:
     """An attribute of something unknown is read: perhaps of an event that a profiler has recorded."""
-    if node.attr in frame.machine.profiled and not frame.machine.muted:
+    if node.attr in frame.interpreter.profiled and not frame.interpreter.muted:
         _emit(frame, node, f"{torch_api.PROFILED_EVENT}.{node.attr}", None, "")
 
 
@@ -101,13 +100,13 @@ def note_import(frame: Frame, node: ast.ImportFrom) -> None:
         path = names.canonical(f"{node.module}.{alias.name}") if not node.level else ""
         if path.startswith("torch.") and matters(path):
             if in_shim(frame):
-                frame.machine.shims.add(path)
+                frame.interpreter.shims.add(path)
             _emit(frame, alias, path, None, "import")
 
 
 def _emit(frame: Frame, node: ast.AST, path: str, call: ast.Call | None, use: str) -> None:
-    shim = path in frame.machine.shims or in_shim(frame)
-    frame.emit(Mention(node, frame.scope(), path, call, use, shim))
+    shim = path in frame.interpreter.shims or in_shim(frame)
+    frame.emit(Mention(node, scope_of(frame), path, call, use, shim))
 
 
 def _argued(path: str, call: ast.Call | None) -> bool:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING
 
 from devlint import device
 from devlint.device import Kind
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.observers.portability import device_misuse
+from devlint.flow.observers.portability.gpu_selection import Choosing
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.syntax import names
 from devlint.sites.devices import Literal
 from devlint.syntax import says_none
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.symbols import FunctionInfo
 
 _NO_LITERAL = frozenset(
     {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}
@@ -67,9 +67,9 @@ def literal(frame: Frame, node: ast.AST, role: str) -> str:
             if not frame.comparing and not _is_meant(frame, node):
                 revised = frame.state.hosted or _revised(frame, node) or _beside_cpu(frame, node)
                 said = "default" if role in _CHOSEN and _is_default(frame, node) else role
-                frame.emit(Literal(node, frame.scope(), node.value, said, revised))
+                frame.emit(Literal(node, scope_of(frame), node.value, said, revised))
                 if role != "parameter":
-                    frame.machine.choosing.number(frame, node, place.index, node.value)
+                    frame.component(Choosing).number(frame, node, place.index, node.value)
             return node.value
     return ""
 
@@ -109,7 +109,7 @@ def _is_cpu(node: ast.expr | None) -> bool:
 
 def _needs_cuda(frame: Frame, call: ast.Call) -> bool:
     """Whether a function is one of ``torch.cuda``, or one that is told to use NCCL."""
-    path = frame.machine.index.resolve(names.dotted(call.func))
+    path = frame.interpreter.index.resolve(names.dotted(call.func))
     told = (keyword.value for keyword in call.keywords if keyword.arg == "backend")
     return path.startswith("torch.cuda.") or any(
         isinstance(part, ast.Constant) and part.value == "nccl" for part in told
@@ -118,10 +118,10 @@ def _needs_cuda(frame: Frame, call: ast.Call) -> bool:
 
 def default(frame: Frame, info: FunctionInfo, name: str, node: ast.expr, text: str) -> None:
     """A site for the literal default of a parameter, if the function is seen to place something by it."""
-    if frame.machine.muted or not any(_places(frame, inner, name) for inner in info.nodes):
+    if frame.interpreter.muted or not any(_places(frame, inner, name) for inner in info.nodes):
         return
     if not any(_falls_back(inner, name) for inner in info.nodes):
-        frame.emit(Literal(node, frame.scope(), text, "parameter"))
+        frame.emit(Literal(node, scope_of(frame), text, "parameter"))
 
 
 def _falls_back(node: ast.AST, name: str) -> bool:
@@ -140,7 +140,7 @@ def _places(frame: Frame, node: ast.AST, name: str) -> bool:
         return is_device_name(name) and _is(node.value, name) and isinstance(node.targets[0], ast.Attribute)
     if not isinstance(node, ast.Call):
         return False
-    path = frame.machine.index.resolve(names.dotted(node.func))
+    path = frame.interpreter.index.resolve(names.dotted(node.func))
     if path in _ANSWERS:
         return False
     mover = isinstance(node.func, ast.Attribute) and node.func.attr in _MOVERS
@@ -155,7 +155,7 @@ def _is(node: ast.expr, name: str) -> bool:
 
 def _revised(frame: Frame, node: ast.Constant) -> bool:
     """Whether the function asks for CUDA further down, and decides there what is to become of what it was given."""
-    if frame.info is None or frame.machine.muted:
+    if frame.info is None or frame.interpreter.muted:
         return False
     later = (inner for inner in frame.info.nodes if isinstance(inner, ast.If) and inner.lineno > node.lineno)
     return any(_asks(inner.test) and _says_cuda(inner.test) for inner in later)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from devlint.device import Kind
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import (
     Const,
     DeviceValue,
@@ -23,9 +25,6 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.syntax import names
 from devlint.sites.devices import DeviceArgument, DeviceTest
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
 
 INDEX = "torch.Tensor.get_device"
 """The path of what ``x.get_device()`` returns: the index of an accelerator, -1 on the CPU."""
@@ -82,7 +81,7 @@ def _note_pair(frame: Frame, node: ast.Compare, left: Value, right: Value) -> No
 
 
 def _test(frame: Frame, node: ast.Compare, subject: ast.expr, other: ast.expr, operator: str, problem: str) -> None:
-    frame.emit(DeviceTest(node, frame.scope(), subject, other, operator, problem))
+    frame.emit(DeviceTest(node, scope_of(frame), subject, other, operator, problem))
 
 
 def _never(operator: str, value: DeviceValue, other: Value) -> str:
@@ -115,7 +114,7 @@ def _texts(value: Value) -> bool:
 
 def note_argument(frame: Frame, call: Call, node: ast.AST | None, value: Value | None, role: str) -> None:
     """Something is passed where torch takes a device."""
-    if node is None or value is None or frame.machine.muted:
+    if node is None or value is None or frame.interpreter.muted:
         return
     problem = _wrong(frame, value, role)
     if problem:
@@ -124,7 +123,7 @@ def note_argument(frame: Frame, call: Call, node: ast.AST | None, value: Value |
 
 def _argument(frame: Frame, call: Call, node: ast.AST, role: str, problem: str, value: Value | None = None) -> None:
     text = str(value.value) if isinstance(value, Const) else value.path if isinstance(value, Named) else ""
-    frame.emit(DeviceArgument(node, frame.scope(), call.node, role, problem, text))
+    frame.emit(DeviceArgument(node, scope_of(frame), call.node, role, problem, text))
 
 
 def _wrong(frame: Frame, value: Value, role: str) -> str:
@@ -147,7 +146,7 @@ def _wrong_literal(frame: Frame, value: object, role: str) -> str:
         return "number" if role == "map_location" else ""
     if value is None:
         return "none" if role == "torch.device" else ""
-    return wrong_text(value, frame.machine.renames) if isinstance(value, str) else ""
+    return wrong_text(value, frame.interpreter.renames) if isinstance(value, str) else ""
 
 
 def wrong_text(text: str, renamed: bool = False) -> str:
@@ -167,7 +166,7 @@ def wrong_text(text: str, renamed: bool = False) -> str:
 def note_move(frame: Frame, call: Call, receiver: Value, name: str) -> None:
     """A ``.to``, ``.cuda`` or ``.cpu`` of what is proven to be a tensor or a module."""
     module = isinstance(receiver, Module)
-    if frame.machine.muted or not (module or (isinstance(receiver, Tensor) and receiver.certain)):
+    if frame.interpreter.muted or not (module or (isinstance(receiver, Tensor) and receiver.certain)):
         return
     role = f".{name}"
     if name == "cpu":

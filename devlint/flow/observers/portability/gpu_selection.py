@@ -7,17 +7,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, Kind, parse
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Const, DeviceValue, Flag, Value, named_place
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.immutable import replace
 from devlint.sites.base import Site, Step
 from devlint.sites.devices import Alternative, Current, Numbered, Visible
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Call, Frame
-    from devlint.flow.program.symbols import FunctionInfo
 
 VARIABLES = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
 """The variables by which a process sees only some GPUs, read when the driver is first asked."""
@@ -29,11 +28,11 @@ _PRESENT = re.compile(r"(?!.*(?:^|[._:])(?:no|not|without|cpu)_).*(?:^|[._:])(?:
 _ENVIRONMENT = frozenset({"os.environ.setdefault", "os.putenv"})
 
 
-class Choosing:
+class Choosing(Component):
     """The choices of a file, until it has been read to its end."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._text = interpreter.own_text
         self._numbered: list[Numbered] = []
         self._selected: dict[ast.AST, Alternative] = {}
         self._current: dict[ast.AST, tuple[FunctionInfo | None, Current] | None] = {}
@@ -59,8 +58,8 @@ class Choosing:
 
     def number(self, frame: Frame, node: ast.AST, index: object, spelled: str) -> None:
         """A GPU is chosen by its number."""
-        if isinstance(index, int) and not isinstance(index, bool) and not (frame.machine.muted or frame.inlined):
-            self._numbered.append(Numbered(node, frame.scope(), index, spelled))
+        if isinstance(index, int) and not isinstance(index, bool) and not (frame.interpreter.muted or frame.inlined):
+            self._numbered.append(Numbered(node, scope_of(frame), index, spelled))
 
     def select(self, frame: Frame, node: ast.IfExp, flag: Flag, first: Value, second: Value) -> None:
         """One of two values is taken, the first where a condition holds."""
@@ -70,13 +69,13 @@ class Choosing:
                 self.number(frame, arm, place.index, str(arm.value))
         # a switch beside the question is known to be on, and made to be turned off
         switched = isinstance(node.test, ast.BoolOp)
-        if flag.key != AVAILABLE or switched or frame.machine.muted or frame.inlined:
+        if flag.key != AVAILABLE or switched or frame.interpreter.muted or frame.inlined:
             return
         there, otherwise = named_place(first), named_place(second)
         if there is None or otherwise is None or otherwise.kind is not Kind.CPU:
             return
         if there.kind is Kind.ACCELERATOR and there.type == "cuda" and all(map(_is_string, (node.body, node.orelse))):
-            self._selected[node] = Alternative(node, frame.scope())
+            self._selected[node] = Alternative(node, scope_of(frame))
 
     def wrap(self, call: Call) -> None:
         """A device is made of what was selected."""
@@ -94,7 +93,7 @@ class Choosing:
     def use(self, frame: Frame, value: Value | None, node: ast.AST, read: bool = False) -> None:
         """A device is used as if there was one."""
         made = value.node if isinstance(value, DeviceValue) else None
-        if not isinstance(made, ast.Call) or made not in self._current or _is_there(frame) or frame.machine.muted:
+        if not isinstance(made, ast.Call) or made not in self._current or _is_there(frame) or frame.interpreter.muted:
             return
         asked = any(_is_true(given) for given in (*made.args, *(keyword.value for keyword in made.keywords)))
         if asked and not read:
@@ -102,11 +101,11 @@ class Choosing:
             return
         if self._current[made] is None:
             label = "`None` has no such attribute" if read else "used as a device here"
-            self._current[made] = frame.info, Current(made, frame.scope(), Step(node, label), read, asked)
+            self._current[made] = frame.info, Current(made, scope_of(frame), Step(node, label), read, asked)
 
     def start(self, frame: Frame, info: FunctionInfo) -> None:
         """The top level of the file names one of its functions, as it does to call it, or to have processes run it."""
-        if frame.info is None and not frame.machine.muted:
+        if frame.info is None and not frame.interpreter.muted:
             self._started[info].append(_is_there(frame))
 
     def _is_behind_a_check(self, info: FunctionInfo | None) -> bool:
@@ -143,8 +142,8 @@ def touch(frame: Frame, node: ast.AST) -> None:
     if frame.state.touched is None:
         frame.state.touched = Step(node, "CUDA is used here")
     main = any("__name__" in key for key in frame.state.facts)
-    if frame.info is None and frame.machine.choosing.touched is None and not main:
-        frame.machine.choosing.touched = frame.state.touched
+    if frame.info is None and frame.component(Choosing).touched is None and not main:
+        frame.component(Choosing).touched = frame.state.touched
 
 
 def set_item(frame: Frame, target: ast.Subscript, key: Value) -> None:
@@ -161,14 +160,14 @@ def set_by_call(frame: Frame, call: Call, path: str) -> None:
 
 
 def _set(frame: Frame, node: ast.Subscript | ast.Call, name: str) -> None:
-    machine = frame.machine
+    interpreter = frame.interpreter
     if _puts_back(frame.inside, name):
         return
-    after = frame.state.touched or (machine.choosing.touched if frame.info is not None else None)
-    loads = (statement for statement in machine.tree.body if _loads_torch(statement))
+    after = frame.state.touched or (interpreter.component(Choosing).touched if frame.info is not None else None)
+    loads = (statement for statement in interpreter.tree.body if _loads_torch(statement))
     imported = next((known for known in loads if frame.info is not None or known.lineno < node.lineno), None)
     step = None if imported is None else Step(imported, "torch is imported here")
-    frame.emit(Visible(node, frame.scope(), name, after, step, machine.choosing.spawns))
+    frame.emit(Visible(node, scope_of(frame), name, after, step, interpreter.component(Choosing).spawns))
 
 
 def _puts_back(inside: list[ast.AST], name: str) -> bool:
@@ -211,7 +210,7 @@ def _is_true(node: ast.expr) -> bool:
 def numbered_call(frame: Frame, call: ast.Call, path: str) -> None:
     """A GPU is chosen for all that follows, or for what stands in a block."""
     if path in ("torch.cuda.set_device", "torch.cuda.device") and call.args and isinstance(call.args[0], ast.Constant):
-        frame.machine.choosing.number(frame, call, call.args[0].value, f"{path}(...)")
+        frame.component(Choosing).number(frame, call, call.args[0].value, f"{path}(...)")
 
 
 _LAZY = frozenset(

@@ -6,18 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from devlint.flow.catalog import torch_table
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import DeviceValue
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable
 from devlint.sites.base import Scope, Step
 from devlint.sites.placement import UnusedDevice
-
-if TYPE_CHECKING:
-    from devlint.flow.core.frame import Frame
-    from devlint.flow.program.symbols import FunctionInfo, Index
 
 _PLACES = re.compile(
     r"""\.(?:to|cuda|xpu|mps|hpu|npu|to_empty|type)\(|[(,]\s*device\s*=|device_map|set_default|set_device
@@ -41,12 +39,12 @@ class _Chosen:
     value: DeviceValue
 
 
-class Selections:
+class Selections(Component):
     """The devices that a file chooses by name."""
 
-    def __init__(self, index: Index, text: str) -> None:
-        self._index = index
-        self._text = text
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._index = interpreter.index
+        self._text = interpreter.own_text
         self._chosen: dict[tuple[FunctionInfo | None, str], _Chosen] = {}
 
     def note(self, frame: Frame, target: ast.Name, value: DeviceValue) -> None:
@@ -55,7 +53,7 @@ class Selections:
         place = value.device
         if frame.inlined or in_class or target.id.startswith("_") or not (place.switched or place.accelerates()):
             return
-        self._chosen.setdefault((frame.info, target.id), _Chosen(target.id, target, frame.info, frame.scope(), value))
+        self._chosen.setdefault((frame.info, target.id), _Chosen(target.id, target, frame.info, scope_of(frame), value))
 
     def sites(self) -> Iterator[UnusedDevice]:
         """A site for each name that nobody reads, where something trains that nobody places."""

@@ -1,0 +1,427 @@
+"""The contract of the interpreter: what it can be asked, the frames that it runs, and whose state it keeps."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, TypeVar, cast
+
+from devlint.device import UNKNOWN as UNKNOWN_DEVICE
+from devlint.device import Device, Kind, Role, symbol
+from devlint.flow.core.call import Call, Loop
+from devlint.flow.domain.state import CHANGED, CHILDREN, DEVICE, STORY, HeapKey, State
+from devlint.flow.domain.values import (
+    CONTAINERS,
+    PLACED,
+    UNKNOWN,
+    Class,
+    Const,
+    DeviceValue,
+    Environment,
+    Flag,
+    Function,
+    Module,
+    Named,
+    Opaque,
+    Tensor,
+    Value,
+    as_tensor,
+)
+from devlint.flow.program.def_use import Lookups
+from devlint.flow.program.project import changes_default
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
+from devlint.flow.program.type_hints import is_device_name
+from devlint.flow.syntax import names
+from devlint.flow.syntax.loops import LoopText
+from devlint.immutable import replace
+from devlint.sites.base import Operand, Site, Step
+from devlint.sites.devices import Literal
+from devlint.sites.placement import Forward, Operation
+
+
+class Component:
+    """What a model or an observer knows of one file, made when somebody first asks for it.
+
+    A file that is only entered for the sake of another has components of its own, but for those that are ``shared``:
+    what a loader or a caller knows belongs to the file that is checked, wherever it happens.
+    """
+
+    shared: ClassVar[bool] = False
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        raise NotImplementedError
+
+
+Part = TypeVar("Part", bound=Component)
+
+
+class Watcher(ABC):
+    """Who wants to know the values of some names."""
+
+    @abstractmethod
+    def note(self, frame: Frame, node: ast.AST, value: Value) -> None:
+        """A name has a value where it stands."""
+
+
+class Quiet:
+    """A context in which code runs without being heard: to find a fixpoint, or to find something out."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+
+    def __enter__(self) -> None:
+        self._interpreter.muted += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._interpreter.muted -= 1
+
+
+class Interpreter(ABC):
+    """The interpreter of one file, as the analysis sees it: what it knows of the file, and what it can be asked to do.
+
+    ``host`` is the interpreter of the file that is checked, which may be this one; ``own_text`` is what models and
+    observers look through for what concerns them, empty in a file of which nothing is reported.
+    """
+
+    def __init__(self, index: Index, tree: ast.Module, text: str, test: bool, host: Interpreter | None = None) -> None:
+        self.host = self if host is None else host
+        self.index = index
+        self.tree = tree
+        self.text_of_file = text
+        self.own_text = text if host is None else ""
+        self.test = test
+        self.lookups = Lookups(tree)
+        self.muted = 0 if host is None else 1
+        self.finished = host is not None
+        """Whether the top level has been run."""
+        self.default_device: object = None
+        self.shims: set[str] = set()
+        self.watch: Watcher | None = None
+        self.profiled: frozenset[str] = frozenset()
+        self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
+        """What :func:`condition_cache.keep` knows of tests."""
+        self.bound: set[str] = set()
+        """The keys of what names were bound to; of any other, no heap can have anything yet."""
+        self._components: dict[type[Component], Component] = {}
+        self._loops: dict[ast.AST, LoopText] = {}
+        self._spelled: dict[ast.AST, str] = {}
+        self._quiet = Quiet(self)
+        self.kept: list[Frame] = []
+        """The frames that are known to what is defined in them."""
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the file is only entered for the sake of another."""
+        return self.host is not self
+
+    def component(self, kind: type[Part]) -> Part:
+        """The state that a model or an observer has here."""
+        found = self._components.get(kind)
+        if found is None:
+            found = self.host.component(kind) if kind.shared and self.foreign else kind(self)
+            self._components[kind] = found
+        return cast(Part, found)
+
+    def quiet(self) -> Quiet:
+        """A context in which nothing that is found out is told."""
+        return self._quiet
+
+    def text(self, node: ast.AST) -> str:
+        """The code of a node on one line, short enough for a message."""
+        text = self._spelled.get(node)
+        if text is None:
+            text = self._spelled[node] = names.spelled(node)
+        return text
+
+    def loop_text(self, loop: ast.AST) -> LoopText:
+        """What the text of a loop says."""
+        found = self._loops.get(loop)
+        if found is None:
+            found = self._loops[loop] = LoopText(loop)
+        return found
+
+    @cached_property
+    def renames(self) -> bool:
+        """Whether the file gives a name of its own to a device."""
+        return self.index.mentions("rename_privateuse1_backend")
+
+    @cached_property
+    def default_changed(self) -> bool:
+        """Whether the file changes where tensors are made that nobody asks to be anywhere."""
+        return changes_default(self.text_of_file)
+
+    @cached_property
+    def of_another_library(self) -> bool:
+        """Whether the file is written for another library than torch."""
+        return names.are_of_another_library(self.index.imports.values())
+
+    @abstractmethod
+    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
+        """The value of an expression in a frame, with the sites that it makes."""
+
+    @abstractmethod
+    def enter(self, frame: Frame, function: Function, call: Call) -> Value:
+        """The result of calling a function of the project."""
+
+    @abstractmethod
+    def construct(self, frame: Frame, cls: Class, call: Call) -> Value:
+        """A new object of a class of the project."""
+
+    @abstractmethod
+    def run_call(self, frame: Frame, function: Function, call: Call) -> Value:
+        """The result of calling a function of this file."""
+
+    @abstractmethod
+    def refuses(self, frame: Frame, info: FunctionInfo) -> bool:
+        """Whether a call is not worth being followed, or leads back to where it came from."""
+
+    @abstractmethod
+    def is_worth(self, info: FunctionInfo) -> bool:
+        """Whether a function can say anything of where something is."""
+
+    @abstractmethod
+    def record(self, site: Site, frame: Frame) -> None:
+        """Keep a site, unless nobody is to hear of it."""
+
+    @abstractmethod
+    def global_value(self, name: str) -> Value | None:
+        """What a name of the top level holds, ``None`` where it has no such name."""
+
+    @abstractmethod
+    def global_devices(self) -> list[str]:
+        """The names of the top level that hold a device."""
+
+    @abstractmethod
+    def behind(self, named: Named, spelled: str) -> Value:
+        """What an imported name means, if another file of the project says so, else the name itself."""
+
+    @abstractmethod
+    def behind_call(self, frame: Frame, named: Named) -> Value:
+        """What an imported name means that is called."""
+
+    @abstractmethod
+    def star(self, name: str) -> Value | None:
+        """What is behind a name that the file binds nowhere, if a star brings it in."""
+
+    @abstractmethod
+    def replaced(self, path: str) -> None:
+        """Something is assigned to a name of a module."""
+
+    @abstractmethod
+    def self_value(self, info: ClassInfo) -> Value:
+        """``self`` in the methods of a class: one object, whoever made it."""
+
+    @abstractmethod
+    def class_heap(self, info: ClassInfo) -> dict[HeapKey, object]:
+        """What ``__init__`` leaves in ``self``, as any method finds it later."""
+
+    @abstractmethod
+    def device_attributes(self, info: ClassInfo) -> list[str]:
+        """The attributes of ``self`` that hold a device, unless it is the CPU."""
+
+    @abstractmethod
+    def overhear(self, frame: Frame, info: ClassInfo, call: Call) -> list[Operation | Forward]:
+        """What ``forward`` of a class would claim if it was called so; nothing if it is not followed."""
+
+    @abstractmethod
+    def spoken_of(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
+        """The code names a function, to call it or to hand it on."""
+
+    @abstractmethod
+    def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
+        """A function is defined inside of another."""
+
+    @abstractmethod
+    def moves_batches(self, loaders: tuple[int, ...]) -> bool:
+        """Whether the file moves batches of these loaders."""
+
+
+@dataclass(eq=False)
+class Frame(Environment):
+    """One activation of a function: its state, what it returns, and what surrounds the code that runs."""
+
+    interpreter: Interpreter
+    state: State
+    info: FunctionInfo | None = None
+    owner: ClassInfo | None = None
+    closure: tuple[Environment, ...] = ()
+    inlined: bool = False
+    caller: Frame | None = None
+    returns: list[Value] = field(default_factory=list)
+    exits: list[State] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    branches: int = 0
+    """How many branches around the code that runs depend on a condition which is not known."""
+    chances: int = 0
+    """How many of them depend on what the innermost loop changes."""
+    handler: bool = False
+    tried: bool = False
+    """Whether a failure of the code is caught."""
+    test: bool = False
+    discarded: frozenset[ast.AST] = frozenset()
+    """The calls whose results nobody takes."""
+    comparing: bool = False
+    """Whether the operands of a comparison are being evaluated, where a device is named but nothing is placed."""
+    checking: bool = False
+    """Whether what is evaluated only decides whether to raise."""
+    default_device: Device | None = None
+    silent: bool = False
+    """Whether the code runs where everything still is on the CPU, so that nothing in it can clash."""
+    body: ast.Lambda | None = None
+    """The lambda that runs, where it is no function."""
+    defaults: bool = False
+    """Whether the default of a parameter is being evaluated."""
+    shim: bool = False
+    """Whether the code is there for the sake of another version of torch."""
+    asking: ast.Call | None = None
+    """The call whose arguments are being evaluated, if it compares types or converts to them."""
+    decorator: ast.AST | None = None
+    """The decorator that is being evaluated."""
+    conditions: dict[ast.expr, Flag] | None = None
+    """The conditions of the test that is being evaluated, where nothing can change them meanwhile."""
+    world: dict[str, Value] | None = None
+    """The names of the top level as the function last found them, where it runs on its own."""
+
+    @property
+    def name(self) -> str:
+        """The identity of the function, which prefixes the keys of its symbols."""
+        return self.info.qualname if self.info else f"{self.interpreter.index.label}<module>"
+
+    @property
+    def inside(self) -> list[ast.AST]:
+        """Every node of the function that runs; at the top level, of what belongs to no definition."""
+        return self.interpreter.index.top if self.info is None else self.info.nodes
+
+    @property
+    def after_init(self) -> bool:
+        """Whether this is a module's code that can run after the module was moved."""
+        if self.owner is None and self.inlined and self.caller is not None:
+            # a helper that a method calls
+            return self.caller.after_init
+        return bool(self.owner and self.owner.is_module and self.info and not self.info.initialises and not self.silent)
+
+    def at(self, node: ast.stmt | ast.expr) -> str:
+        """Where a node stands, in keys that no other file has."""
+        return f"{self.interpreter.index.label}{node.lineno}:{node.col_offset}"
+
+    def binding(self, name: str) -> Value | None:
+        """What the frame itself binds to a name."""
+        return self.state.env.get(name)
+
+    def component(self, kind: type[Part]) -> Part:
+        """The state that a model or an observer has in the file."""
+        return self.interpreter.component(kind)
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """The value of an expression, with the sites that it makes."""
+        return self.interpreter.evaluate(self, node)
+
+    def lookup(self, name: str) -> Value | None:
+        """The value of a name: local, then closed over, then global."""
+        state = self.state
+        value = state.env.get(name)
+        if value is None or self.interpreter.index.rebound:
+            value = self._found(name, value)
+            if value is None:
+                return None
+        kind = type(value)
+        if kind is Named:
+            return self.interpreter.behind(value, name)  # type: ignore[arg-type]  # it is a Named, seen above
+        return state.seen(value) if kind in CONTAINERS or (state.facts and kind in PLACED) else value
+
+    def _found(self, name: str, value: Value | None) -> Value | None:
+        """What a name means of which the frame itself holds ``value``."""
+        if (
+            self.info is not None
+            and name in self.interpreter.index.rebound
+            and (value is None or name in self.info.shared)
+        ):
+            # a function inside of this one assigns it, or some function, nobody knows when
+            return UNKNOWN
+        if value is not None:
+            return value
+        for outer in self.closure:
+            value = outer.binding(name)
+            if value is not None:
+                return value
+        value = self.world.get(name) if self.world is not None else None
+        value = self.interpreter.global_value(name) if value is None else value
+        return UNKNOWN if self.info is not None and _is_setting(name, value) else value
+
+    def emit(self, site: Site) -> None:
+        """Hand a site to whoever judges it."""
+        if self.defaults and isinstance(site, Literal):
+            site = replace(site, role="parameter")
+        self.interpreter.record(site, self)
+
+    def operand(self, node: ast.AST, value: Value, role: str = "") -> Operand:
+        """The site's view of a tensor value."""
+        tensor = as_tensor(value)
+        return Operand(
+            node=node,
+            text=self.interpreter.text(node),
+            device=self.state.settled(tensor.device),
+            many=tensor.many,
+            certain=tensor.certain or self.interpreter.moves_batches(tensor.batch),
+            story=self._story(value, tensor),
+            factory=tensor.factory,
+            factory_node=tensor.factory_node,
+            blended=tensor.blended,
+            scattered=bool(tensor.alternatives) and self._scattered(tensor),
+            attribute=tensor.attribute,
+            role=role,
+            derived=tensor.derived,
+            grad=tensor.grad,
+            near=self.state.settled(tensor.near),
+        )
+
+    def _scattered(self, tensor: Tensor) -> bool:
+        """Whether the functions are several in which a tensor was made, on one path or another."""
+        made = [node for node in (tensor.factory_node, *tensor.alternatives) if node is not None]
+        known = [info.node for info in self.interpreter.index.functions.values()]
+        rows = {(node.lineno, node.end_lineno or 0) for node in known}
+        homes = {
+            max((span for span in rows if span[0] <= getattr(node, "lineno", 0) <= span[1]), default=None)
+            for node in made
+        }
+        return len(homes) > 1
+
+    def _story(self, value: Value, tensor: Tensor) -> tuple[Step, ...]:
+        if tensor.story or not isinstance(value, Opaque) or value.node is None:
+            return tensor.story
+        return (Step(value.node, f"`{value.text}` is an argument here"),) if value.role is Role.INPUT else ()
+
+    def place_of(self, module: Module) -> Device:
+        """Where a module is now."""
+        held = self.state.heap.get((module.oid, DEVICE))
+        return self.state.settled(held) if isinstance(held, Device) else UNKNOWN_DEVICE
+
+    def own_place(self) -> Device:
+        """Where the module is whose method runs, wherever that may be."""
+        return symbol(self.owner.place, "self", Role.PLACE) if self.owner else UNKNOWN_DEVICE
+
+    def put(self, module: Module, place: Device, step: Step | None, depth: int = 0) -> None:
+        """Put a module, and the modules that it was made of, somewhere."""
+        self.state.heap[(module.oid, DEVICE)] = place
+        self.state.heap.pop((module.oid, CHANGED), None)
+        self.state.heap[(module.oid, STORY)] = (step,) if step else ()
+        children = self.state.heap.get((module.oid, CHILDREN))
+        if isinstance(children, tuple) and depth < 8:
+            for child in children:
+                self.put(child, place, step, depth + 1)
+
+    def story_of(self, module: Module) -> tuple[Step, ...]:
+        """How a module came to its device."""
+        held = self.state.heap.get((module.oid, STORY))
+        return held if isinstance(held, tuple) else ()
+
+
+def _is_setting(name: str, value: Value | None) -> bool:
+    """Whether a name of the top level is the CPU as long as nobody writes something else there: not `CPU_DEVICE`."""
+    if not is_device_name(name) or "cpu" in name.lower():
+        return False
+    if isinstance(value, Const):
+        return value.value == "cpu"
+    return isinstance(value, DeviceValue) and value.device.kind is Kind.CPU

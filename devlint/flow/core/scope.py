@@ -1,0 +1,115 @@
+"""The scope of a site: what surrounds the code that runs, and the device expressions at hand there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection
+from itertools import islice
+
+from devlint.device import Device, Kind, Role
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.values import (
+    DeviceValue,
+    Opaque,
+    Value,
+)
+from devlint.flow.syntax import nodes
+from devlint.sites.base import Scope
+
+_MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
+
+
+_MANY_DEVICES = 32
+
+
+_MANY_NAMES = 200
+
+
+_OF_DEVICES = re.compile(r"accelerat|cuda|gpu|device|mps|xpu", re.IGNORECASE)
+"""What the conditions say by which a program chooses where it runs, and not where one thing is kept."""
+
+
+_NCCL = (".NCCL", "'nccl'")
+"""How the keys of conditions end that ask for the backend of CUDA."""
+
+
+def at_hand(env: dict[str, Value]) -> Collection[tuple[str, Value]]:
+    """The names of a scope with their values; of very many the first and the newest."""
+    if len(env) <= 2 * _MANY_NAMES:
+        return env.items()
+    return [*islice(env.items(), _MANY_NAMES), *islice(reversed(env.items()), _MANY_NAMES)]
+
+
+def is_device(value: Value) -> bool:
+    """Whether a name that holds the value is one to say a device by."""
+    if isinstance(value, DeviceValue):
+        return value.device.kind is Kind.SYMBOL or (value.device.kind is Kind.CHOICE and _chosen(value.device))
+    # a rank or an index is a device only as an argument
+    if not isinstance(value, Opaque) or value.hint != "device" or value.optional:
+        return False
+    return "dev" in value.text.lower()
+
+
+def _chosen(place: Device) -> bool:
+    """Whether a choice is not one for the CPU that hangs on something else than what there is."""
+    return any(map(_OF_DEVICES.search, place.guards())) or all(leaf.kind is not Kind.CPU for leaf in place.leaves())
+
+
+def scope_of(frame: Frame) -> Scope:
+    """The surroundings of the code that runs now."""
+    loop = frame.loops[-1] if frame.loops else None
+    return Scope(
+        function=frame.info.name if frame.info else "",
+        owner=frame.owner.name if frame.owner else "",
+        module=frame.after_init,
+        loop=loop.node if loop else None,
+        step=any(loop.step and not loop.encloses for loop in frame.loops),
+        guarded=frame.state.accelerated,
+        handler=frame.handler or frame.tried,
+        test=frame.test or frame.interpreter.test,
+        device_aware=bool(frame.info and frame.info.device_aware),
+        # nobody reads what is found in silence
+        devices=() if frame.interpreter.muted else devices(frame),
+        required=frame.state.required,
+        counted=any("device_count" in key for key in frame.state.facts),
+        sometimes=loop is not None and (frame.chances > loop.chances or loop.skips),
+        bound=_knows_cuda_alone(frame),
+    )
+
+
+def _knows_cuda_alone(frame: Frame) -> bool:
+    """Whether what is imported needs CUDA, or what has been asked for does."""
+    asked = any(holds and key.endswith(_NCCL) for key, holds in frame.state.facts.items())
+    return asked or frame.interpreter.index.bound
+
+
+def devices(frame: Frame) -> tuple[str, ...]:
+    """The device expressions at hand, as many as anybody would choose from: names first, then what ``self`` has."""
+    named = at_hand(frame.state.env)
+    found = [name for name, value in named if type(value) in _MAY_BE_DEVICES and is_device(value)]
+    known = set(found)
+    found += [name for name in frame.interpreter.global_devices() if name not in known]
+    found.sort(key=lambda name: (name != "device", "device" not in name))
+    if frame.owner is not None:
+        found += [f"self.{attr}" for attr in frame.interpreter.device_attributes(frame.owner)]
+    found += [
+        f"{name}.device"
+        for name, value in named
+        # a local of unknown origin may be anywhere, as a batch is, or not be bound yet
+        if type(value) is Opaque and value.hint == "tensor" and value.role is Role.INPUT
+        if isinstance(value.node, ast.arg) and value.node.arg == value.text == name and not value.optional
+    ]
+    if frame.loops:
+        spelled = _spelled_out(frame)
+        found = [name for name in found if name not in spelled]
+    return tuple(found[:_MANY_DEVICES])
+
+
+def _spelled_out(frame: Frame) -> frozenset[str]:
+    """The names of loops through lists that the code spells out: what is not taken from them is another choice."""
+    loops = (loop.node for loop in frame.loops)
+    targets = [
+        loop.target for loop in loops if isinstance(loop, ast.For) and isinstance(loop.iter, (ast.Tuple, ast.List))
+    ]
+    return frozenset(part.id for target in targets for part in nodes.walk(target) if isinstance(part, ast.Name))
