@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from devlint._about import __version__
 
 if TYPE_CHECKING:
-    from devlint.auditor.api import Audit as audit  # noqa: N813  # it is used as a function is
-    from devlint.auditor.api import AuditError
+    from devlint.audit_context import Audit as audit  # noqa: N813  # it is used as a function is
+    from devlint.audit_context import AuditError
     from devlint.check.engine import check_paths, check_source
 
 __all__ = ["AuditError", "__version__", "audit", "check_paths", "check_source"]
@@ -21,9 +21,9 @@ def __getattr__(name: str) -> object:
 
         return getattr(engine, name)
     if name in ("audit", "AuditError"):
-        from devlint.auditor import api
+        from devlint import audit_context
 
-        return api.Audit if name == "audit" else api.AuditError
+        return audit_context.Audit if name == "audit" else audit_context.AuditError
     raise AttributeError(f"module 'devlint' has no attribute {name!r}")
 
 

@@ -212,8 +212,9 @@ def audit(**options: Any) -> None:
     cannot be audited: if there is no such script, no torch, or (when the script imports torch) no accelerator.
     """
     from devlint.auditor.run import Options, run
+    from devlint.simulator import install
 
-    sys.exit(run(Options(**options)))  # type: ignore[arg-type]  # what the script gave to sys.exit, whatever that is
+    sys.exit(run(Options(**options), install))  # type: ignore[arg-type]  # what the script gave to sys.exit, whatever that is
 
 
 @main.command(short_help="Show audited runs again, as text or in a browser; compare two.")

@@ -19,7 +19,7 @@ from devlint.auditor.running.children import Children
 from devlint.auditor.running.console import say
 from devlint.auditor.running.departures import Departures
 from devlint.auditor.running.merge import merge
-from devlint.auditor.running.recording import Plan, Recording, Refused
+from devlint.auditor.running.recording import Plan, Recording, Refused, Simulator
 from devlint.auditor.running.runner import Script, ScriptError, die_of, flush, prepare_path
 from devlint.auditor.running.runner import run as run_script
 from devlint.budgets import broken
@@ -57,8 +57,11 @@ class Options:
     quiet: bool = False
 
 
-def run(options: Options) -> object:
-    """Run the script under audit; the result is for ``sys.exit``."""
+def run(options: Options, simulator: Simulator) -> object:
+    """Run the script under audit; the result is for ``sys.exit``.
+
+    ``simulator`` makes so many simulated devices, where the options ask for some.
+    """
     script = Script(options.script, options.arguments, options.module)
     paths = list(sys.path)
     try:
@@ -73,21 +76,23 @@ def run(options: Options) -> object:
     except (ConfigError, ScriptError) as error:
         say("error", str(error))
         return EXIT_FAILED
-    audit = Audit(options, resolver, config, paths)
+    audit = Audit(options, simulator if options.simulate else None, resolver, config, paths)
     return audit.run(script)
 
 
 class Audit:
     """One run of a script, as the process sees it in which the script itself runs."""
 
-    def __init__(self, options: Options, resolver: Resolver, config: Config, paths: list[str]) -> None:
+    def __init__(
+        self, options: Options, simulator: Simulator | None, resolver: Resolver, config: Config, paths: list[str]
+    ) -> None:
         self._options = options
         self._resolver = resolver
         self._config = config
         self._paths = paths
         self._pid = os.getpid()
         self._rank = ranks.find()
-        self._plan = _plan(options, _directory(self._rank), self._rank)
+        self._plan = _plan(options, simulator, _directory(self._rank), self._rank)
         file = f"rank-{self._rank.number}.json" if self._rank else "main.json"
         leads = self._rank is None or self._rank.leads
         output, html, trace = (
@@ -278,11 +283,12 @@ def _check_torch() -> None:
         raise ScriptError("torch is not installed for this Python: pip install 'devlint[audit]'")
 
 
-def _plan(options: Options, directory: str, rank: ranks.Rank | None) -> Plan:
+def _plan(options: Options, simulator: Simulator | None, directory: str, rank: ranks.Rank | None) -> Plan:
     module = ("-m",) if options.module else ()
     return Plan(
         header=header((*module, options.script, *options.arguments), options.simulate),
         directory=directory,
+        simulator=simulator,
         # a launcher starts as many processes as there are devices
         devices=options.devices or (rank.local_size if rank is not None else 1),
         steps=options.steps,

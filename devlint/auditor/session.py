@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from devlint.auditor.frames import Frames
 from devlint.auditor.ledger import Ledger
@@ -19,6 +19,13 @@ from devlint.auditor.signals import Listener, Services, Signals
 from devlint.record import Ending, Process
 
 _Result = TypeVar("_Result")
+
+
+class Backend(NamedTuple):
+    """An accelerator whose kernels are Python functions: its dispatch key, and the kernels by operator name."""
+
+    key: str
+    kernels: Mapping[str, Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,23 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from devlint.testing.marks import MARKER, NAME, concerns, is_simulated
+
 if TYPE_CHECKING:
     from devlint.testing.auditing import Block
     from devlint.testing.parent import Simulation
 
-_MARKER = (
-    "device_audit(h2d_per_step=None, syncs_per_step=None, no_device_mismatch=False, ..., simulate=None, devices=1, "
-    "steps=None): audit the test with devlint and enforce budgets; see docs/pytest.md of devlint"
-)
-NAME = "device_audit"
-in_child = False
-"""Whether this process is the one in which the accelerator is simulated."""
 _simulation: pytest.StashKey[Simulation] = pytest.StashKey()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tell pytest of the marker."""
-    config.addinivalue_line("markers", _MARKER)
+    config.addinivalue_line("markers", MARKER)
 
 
 @pytest.fixture
@@ -47,7 +42,7 @@ def device_audit(request: pytest.FixtureRequest) -> Callable[..., Block]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Run a test elsewhere whose accelerator has to be simulated: it could not be taken away from the other tests."""
-    if in_child or not concerns(item):
+    if is_simulated(item) or not concerns(item):
         return None
     from devlint.testing.auditing import simulates
 
@@ -78,8 +73,3 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     simulation = session.config.stash.get(_simulation, None)
     if simulation is not None:
         simulation.close()
-
-
-def concerns(item: pytest.Item) -> bool:
-    """Whether a test has the marker or the fixture."""
-    return item.get_closest_marker(NAME) is not None or NAME in getattr(item, "fixturenames", ())

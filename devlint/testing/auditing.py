@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devlint import testing
 from devlint.budgets import BudgetError, broken, budgets
 from devlint.config import Config, ConfigError, Resolver
+from devlint.testing.marks import NAME, is_simulated
 
 if TYPE_CHECKING:
-    from devlint.auditor.api import Audit
+    from devlint.audit_context import Audit
 
 _OPTIONS: dict[str, tuple[type, ...]] = {"simulate": (bool, type(None)), "devices": (int,), "steps": (int, type(None))}
 _WORDS = {"simulate": "True or False", "devices": "a number", "steps": "a number"}
@@ -23,7 +23,7 @@ _WORDS = {"simulate": "True or False", "devices": "a number", "steps": "a number
 def arguments_of(item: pytest.Item) -> dict[str, Any]:
     """What the markers of a test were given, the innermost going first; a mistake in one fails the test."""
     found: dict[str, Any] = {}
-    for marker in item.iter_markers(testing.NAME):
+    for marker in item.iter_markers(NAME):
         if marker.args:
             example = "such as h2d_per_step=2"
             pytest.fail(f"device_audit: budgets are given by name, {example}, not {marker.args[0]!r}", pytrace=False)
@@ -33,7 +33,7 @@ def arguments_of(item: pytest.Item) -> dict[str, Any]:
 
 def simulates(item: pytest.Item) -> bool:
     """Whether a test needs a simulated accelerator: where it asks for one, or none is here."""
-    markers = item.iter_markers(testing.NAME)
+    markers = item.iter_markers(NAME)
     wanted = next((marker.kwargs["simulate"] for marker in markers if "simulate" in marker.kwargs), None)
     if isinstance(wanted, bool):
         return wanted
@@ -59,9 +59,9 @@ class Block:
         self._run: Audit | None = None
 
     def __enter__(self) -> Audit:
-        from devlint.auditor.api import Audit, AuditError
+        from devlint.audit_context import Audit, AuditError
 
-        options = {**self._options, "simulate": testing.in_child, "every_step": True}
+        options = {**self._options, "simulate": is_simulated(self._item), "every_step": True}
         run = Audit(**options)
         wrong = ""
         try:

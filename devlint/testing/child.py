@@ -14,6 +14,8 @@ from typing import IO, Any
 
 import pytest
 
+from devlint.testing.marks import SIMULATED
+
 _QUIET: dict[str, Any] = {
     "basetemp": None, "collectonly": False, "dist": "no", "distload": False, "failedfirst": False, "lf": False,
     "maxfail": 0, "maxprocesses": None, "newfirst": False, "no_cov": True, "numprocesses": None, "pyargs": False,
@@ -39,6 +41,7 @@ class Worker:
             if hasattr(config.option, name):
                 setattr(config.option, name, value)
         config.args = self._files
+        config.stash[SIMULATED] = True
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Remember what could not be imported here."""
@@ -82,12 +85,6 @@ class Worker:
         return "\n".join([text, *self._errors])
 
 
-def _simulate(devices: int) -> None:
-    from devlint import simulator
-
-    simulator.install(devices)
-
-
 def main() -> None:
     """Take over the standard streams, simulate as soon as torch is imported, and run pytest."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -98,11 +95,10 @@ def main() -> None:
     given = pickle.load(requests)
     sys.path[:] = given["path"]
 
-    from devlint import testing
+    from devlint import simulator
     from devlint.auditor.running.importhook import when_imported
 
-    testing.in_child = True
-    when_imported("torch", partial(_simulate, given["devices"]))
+    when_imported("torch", partial(simulator.install, given["devices"]))
     worker = Worker(given["files"], requests, replies)
     sys.exit(pytest.main(given["arguments"], plugins=[worker]))
 

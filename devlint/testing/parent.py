@@ -10,10 +10,9 @@ from typing import IO, Any
 
 import pytest
 
-from devlint import testing
 from devlint._about import PACKAGE
 from devlint.simulator import MOST_DEVICES
-from devlint.testing import concerns
+from devlint.testing.marks import NAME, concerns
 
 _PATIENCE = 30.0
 """Seconds that the other process may take to end, for the fixtures of its session."""
@@ -111,7 +110,7 @@ def _send(stream: IO[bytes] | None, value: object) -> None:
 
 def _devices(session: pytest.Session) -> int:
     """The most devices that a test asks for and can have: there cannot be more of them later."""
-    asked = [marker.kwargs.get("devices", 1) for item in session.items for marker in item.iter_markers(testing.NAME)]
+    asked = [marker.kwargs.get("devices", 1) for item in session.items for marker in item.iter_markers(NAME)]
     return max((number for number in asked if isinstance(number, int) and 1 <= number <= MOST_DEVICES), default=1)
 
 

@@ -26,6 +26,7 @@ from devlint.auditor.running.recording import Plan, Recording
 from devlint.auditor.running.runner import describe
 from devlint.finding import Finding
 from devlint.record import Process
+from devlint.simulator import install
 from tests.running import arguments, imaginary
 from tests.running.cases import TOP, Case, Fixture
 from tests.running.claims import Claim
@@ -49,7 +50,9 @@ class Recorder:
         self.process: Process | None = None
         self._recording: Recording | None = None
         if machine != "host":
-            self._recording = Recording(Plan(header(simulated=machine == "simulated"), devices=DEVICES))
+            simulated = machine == "simulated"
+            plan = Plan(header(simulated=simulated), simulator=install if simulated else None, devices=DEVICES)
+            self._recording = Recording(plan)
 
     def __enter__(self) -> Recorder:
         if self._recording:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from devlint.auditor.running import ranks, storage
 from devlint.auditor.running.console import say
 from devlint.auditor.running.importhook import when_imported
-from devlint.auditor.session import Session, Settings
+from devlint.auditor.session import Backend, Session, Settings
 from devlint.auditor.signals import Listener
 from devlint.record import Ending, Mismatch, Process, Record
 
@@ -24,6 +24,8 @@ _MOST_SHARE = 0.02
 """Snapshots must not take more of the run's time than this."""
 
 Role = Literal["main", "rank", "child", "loader worker"]
+Simulator = Callable[[int], Backend]
+"""Puts so many simulated devices in the place of real ones; it is pickled, and so a function of a module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,12 @@ class Plan:
     """What all processes of a run have in common; it is sent to those that are spawned.
 
     ``directory`` is where their records go, empty if they cannot be kept.  ``header`` is a record without processes.
+    ``simulator`` makes so many ``devices``, where a fork has not brought them along; without it they are real.
     """
 
     header: Record
     directory: str = ""
+    simulator: Simulator | None = None
     devices: int = 1
     steps: int | None = None
     roots: tuple[str, ...] = ()
@@ -173,11 +177,13 @@ class Recording:
             (self.session or Session(Settings())).fail(error)
 
     def _start(self) -> None:
-        header, plan = self.plan.header, self.plan
-        if header.simulated:
-            settings = Settings(
-                key="PrivateUse1", simulated=True, kernels=_simulate(plan.devices), steps=plan.steps, roots=plan.roots
-            )
+        plan = self.plan
+        if plan.simulator is not None:
+            try:
+                key, kernels = plan.simulator(plan.devices)
+            except Exception as error:
+                raise Refused(f"the simulated accelerator cannot be used: {error}") from error
+            settings = Settings(key=key, simulated=True, kernels=kernels, steps=plan.steps, roots=plan.roots)
         else:
             line = missing_accelerator() if self.role in ("main", "rank") else ""
             if line:
@@ -239,18 +245,6 @@ def _may_have_cuda() -> bool:
     if count >= 0:
         return bool(count)
     return not sys.platform.startswith("linux") or any(map(os.path.exists, _NODES))
-
-
-def _simulate(devices: int) -> Any:
-    """Put the simulated accelerator in place, where a fork has not brought it along; its kernels by operator."""
-    try:
-        from devlint import simulator
-        from devlint.simulator.backend import KERNELS
-
-        simulator.install(devices=devices)
-    except Exception as error:
-        raise Refused(f"the simulated accelerator cannot be used: {error}") from error
-    return KERNELS
 
 
 def _device(process: Process) -> str:

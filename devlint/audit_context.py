@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from types import TracebackType
 from typing import Any
 
+from devlint import simulator
 from devlint.auditor.cells import named
 from devlint.auditor.judgement.show import judged
 from devlint.auditor.loop.steps import StepsReached
@@ -14,7 +14,6 @@ from devlint.auditor.running.recording import Plan, Recording, Refused
 from devlint.auditor.running.runner import describe
 from devlint.config import Resolver
 from devlint.record import Ending, Record
-from devlint.simulator import MOST_DEVICES
 
 
 class AuditError(RuntimeError):
@@ -80,8 +79,10 @@ class Audit:
             raise AuditError("another audit is running in this process")
         self._record = None
         self._check()
+        simulated = self._simulate or simulator.installed()
         plan = Plan(
-            header(simulated=self._simulate or _is_simulated()),
+            header(simulated=simulated),
+            simulator=simulator.install if simulated else None,
             devices=self._devices,
             steps=self._steps,
             sampling=not self._every_step,
@@ -117,16 +118,12 @@ class Audit:
 
     def _check(self) -> None:
         """Refuse what makes no sense, which the simulated accelerator might take for ever to notice."""
-        if not _is_count(self._devices) or self._devices > MOST_DEVICES:
-            raise AuditError(f"devices: expected a number from 1 to {MOST_DEVICES}, not {self._devices!r}")
+        if not _is_count(self._devices) or self._devices > simulator.MOST_DEVICES:
+            most = simulator.MOST_DEVICES
+            raise AuditError(f"devices: expected a number from 1 to {most}, not {self._devices!r}")
         if self._steps is not None and not _is_count(self._steps):
             raise AuditError(f"steps: expected a number, 1 or more, not {self._steps!r}")
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _is_simulated() -> bool:
-    backend = sys.modules.get("devlint.simulator.backend")
-    return backend is not None and bool(backend.installed())
