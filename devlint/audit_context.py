@@ -6,9 +6,9 @@ from types import TracebackType
 from typing import Any
 
 from devlint import simulator
-from devlint.auditor.cells import named
-from devlint.auditor.judgement.show import judged
+from devlint.auditor.judgement.presentation import judged
 from devlint.auditor.loop.steps import StepsReached
+from devlint.auditor.notebook_cells import named
 from devlint.auditor.run import header
 from devlint.auditor.running.recording import Plan, Recording, Refused
 from devlint.auditor.running.runner import describe

@@ -242,7 +242,7 @@ def report(
         raise click.UsageError("--output-format is for --compare: a record is JSON already")
     with dies_at_once():
         from devlint.auditor.judgement.export import Exports
-        from devlint.auditor.judgement.show import show, show_comparison
+        from devlint.auditor.judgement.presentation import show, show_comparison
 
     sys.exit(show_comparison(files, output_format) if compare else show(files, quiet, Exports(html, trace)))
 

@@ -15,7 +15,7 @@ import torch
 
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
-from devlint.auditor.unwarned import unwarned
+from devlint.auditor.warning_filter import unwarned
 from devlint.record import Device, Environment
 
 _NVIDIA = "/proc/driver/nvidia/version"

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from devlint._about import __version__
 from devlint.auditor.judgement.export import Exports
-from devlint.auditor.judgement.show import judged
+from devlint.auditor.judgement.presentation import judged
 from devlint.auditor.running import console, ranks, storage
-from devlint.auditor.running.children import Children
+from devlint.auditor.running.child_processes import Children
 from devlint.auditor.running.console import say
-from devlint.auditor.running.departures import Departures
 from devlint.auditor.running.merge import merge
+from devlint.auditor.running.process_exit import Departures
 from devlint.auditor.running.recording import Plan, Recording, Refused, Simulator
 from devlint.auditor.running.runner import Script, ScriptError, die_of, flush, prepare_path
 from devlint.auditor.running.runner import run as run_script

@@ -96,7 +96,7 @@ def main() -> None:
     sys.path[:] = given["path"]
 
     from devlint import simulator
-    from devlint.auditor.running.importhook import when_imported
+    from devlint.auditor.running.import_hook import when_imported
 
     when_imported("torch", partial(simulator.install, given["devices"]))
     worker = Worker(given["files"], requests, replies)

@@ -14,7 +14,7 @@ import pytest
 
 from devlint.auditor.judgement import export
 from devlint.auditor.judgement.export import Exports
-from devlint.auditor.judgement.show import show
+from devlint.auditor.judgement.presentation import show
 from devlint.auditor.running import storage
 from devlint.config import ConfigError
 from devlint.record import FORMAT, Record

@@ -217,7 +217,7 @@ def test_a_run_that_leaves_at_once_is_reported(tree) -> None:
 
 SABOTAGE = """
 import sys
-from devlint.auditor.running.importhook import when_imported
+from devlint.auditor.running.import_hook import when_imported
 def sabotage():
     from devlint.auditor.loop import hooks
     def describe(*_):

@@ -12,8 +12,8 @@ from torch import nn
 
 from devlint.auditor.explanation.code import frame_at
 from devlint.auditor.explanation.operands import Operand
-from devlint.auditor.explanation.origins import (
-    Origin,
+from devlint.auditor.explanation.provenance import (
+    Provenance,
     bindings,
     dropped_move,
     holds,
@@ -127,7 +127,9 @@ class Reasons:
             if not is_parameter(name, scene.function):
                 return _reason(of_name(name, scene, device))
             assigned = list(bindings(scene.function, name)) if scene.function is not None else []
-            return _reason(of_name(name, scene, device) if assigned else dropped_move(name, scene, device) or Origin())
+            return _reason(
+                of_name(name, scene, device) if assigned else dropped_move(name, scene, device) or Provenance()
+            )
         this = stop.this
         attribute = _attribute_of(this, tensor)
         if attribute:
@@ -161,15 +163,15 @@ class Reasons:
             return Reason("", frame)
         return Reason(made_by(value, stop.frame, device), frame)
 
-    def _assignment(self, name: str, stop: Stop) -> Origin:
+    def _assignment(self, name: str, stop: Stop) -> Provenance:
         """Where a variable, or an attribute of ``self``, was assigned."""
         if name.startswith("self."):
             frame, _ = of_attribute(stop.this, name.removeprefix("self."))
-            return Origin(frame=frame)
+            return Provenance(frame=frame)
         function = stop.scene.function
         found = list(bindings(function, name)) if function is not None else []
         before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= stop.line] or found
-        return Origin(frame=frame_at(stop.scene.file, before[0].node, _qualified(stop))) if before else Origin()
+        return Provenance(frame=frame_at(stop.scene.file, before[0].node, _qualified(stop))) if before else Provenance()
 
 
 def _plain(held: Held) -> Reason:
@@ -184,7 +186,7 @@ def _plain(held: Held) -> Reason:
     return Reason(f"`{held.name}` is a plain attribute, not a buffer, so `.to()` did not move it", frame, held)
 
 
-def _reason(origin: Origin) -> Reason:
+def _reason(origin: Provenance) -> Reason:
     return Reason(origin.why, origin.frame)
 
 

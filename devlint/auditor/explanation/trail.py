@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.origins import Scene
+from devlint.auditor.explanation.provenance import Scene
 from devlint.auditor.frames import Frames, Spot, resolve_spot
 from devlint.auditor.introspection.tensors import fields, walk
 from devlint.record import Frame

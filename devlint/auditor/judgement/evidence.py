@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from devlint.auditor.judgement.judge import judge
-from devlint.auditor.judgement.observed.measure import Seen, measure
+from devlint.auditor.judgement.observations.measure import Seen, measure
 from devlint.auditor.running import storage
 from devlint.check.source import decode, split_lines
 from devlint.config import Config, ConfigError, Selection, leads_out

@@ -101,7 +101,7 @@ def _trace(record: Record) -> bytes:
 
 def _sources(record: Record) -> Iterator[tuple[str, dict[int, str]]]:
     """The lines of each file: all where it is at hand and still what ran, else those that were recorded."""
-    from devlint.auditor.judgement.locate import whole
+    from devlint.auditor.judgement.locator import whole
 
     room = _MOST_LINES
     for file, recorded in record.sources.items():

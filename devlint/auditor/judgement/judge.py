@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
-from devlint.auditor.judgement.locate import Locator
-from devlint.auditor.judgement.observed import observed
+from devlint.auditor.judgement.locator import Locator
+from devlint.auditor.judgement.observations import observed
 from devlint.check.source import Source
 from devlint.check.suppress import suppressions
 from devlint.config import Config, Resolver

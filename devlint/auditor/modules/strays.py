@@ -8,7 +8,7 @@ from typing import Literal
 
 from torch import nn
 
-from devlint.auditor.explanation.origins import of_attribute
+from devlint.auditor.explanation.provenance import of_attribute
 from devlint.auditor.introspection.tensors import describe, home, own_tensors, storage_of, walk
 from devlint.auditor.introspection.unregistered import Held, unregistered
 from devlint.auditor.session import Session

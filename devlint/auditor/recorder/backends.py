@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from devlint.auditor.unwarned import unwarned
+from devlint.auditor.warning_filter import unwarned
 
 Kernel = Callable[..., Any]
 """Called with the keyset of the call, then the operator's own arguments."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from devlint.auditor.running import ranks, storage
 from devlint.auditor.running.console import say
-from devlint.auditor.running.importhook import when_imported
+from devlint.auditor.running.import_hook import when_imported
 from devlint.auditor.session import Backend, Session, Settings
 from devlint.auditor.signals import Listener
 from devlint.record import Ending, Mismatch, Process, Record

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple, TypeVar
 
 from devlint import device
-from devlint.auditor.judgement.locate import Location
+from devlint.auditor.judgement.locator import Location
 from devlint.device import CPU, UNKNOWN, Device, Kind
 from devlint.immutable import replace
 from devlint.record import Event, Frame, Phase, Process, Record

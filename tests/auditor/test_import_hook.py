@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from devlint.auditor.running.importhook import when_imported
+from devlint.auditor.running.import_hook import when_imported
 
 
 @pytest.fixture

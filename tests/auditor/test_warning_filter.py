@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 
-from devlint.auditor.unwarned import unwarned
+from devlint.auditor.warning_filter import unwarned
 
 
 def warn(text: str) -> None:

@@ -7,9 +7,9 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from devlint.auditor.judgement.locate import Location, Locator
-from devlint.auditor.judgement.observed import syntax
-from devlint.auditor.judgement.observed.measure import Found, Seen, common, measure, place, places, ranks
+from devlint.auditor.judgement.locator import Location, Locator
+from devlint.auditor.judgement.observations import syntax
+from devlint.auditor.judgement.observations.measure import Found, Seen, common, measure, place, places, ranks
 from devlint.device import CPU, IMPLIED_CPU, Kind
 from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, Stray, Wrapper
 from devlint.report.audit.processes import machine

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from devlint.auditor.judgement.locate import Location, Locator
-from devlint.auditor.judgement.observed import syntax
-from devlint.auditor.judgement.observed.measure import Found, Seen, Spot, common, library, measure, places
+from devlint.auditor.judgement.locator import Location, Locator
+from devlint.auditor.judgement.observations import syntax
+from devlint.auditor.judgement.observations.measure import Found, Seen, Spot, common, library, measure, places
 from devlint.device import Device
 from devlint.record import Event, Frame, Loader, Process, Record
 from devlint.sites.base import ENOUGH_STEPS, Measurement, Operand, Step

@@ -18,7 +18,7 @@ _HOST_ONLY = ("from_numpy", "frombuffer")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Provenance:
     """Why something is where it is, in words (empty if only the place is known), and the place."""
 
     why: str = ""
@@ -73,11 +73,11 @@ def bindings(function: ast.AST, target: str) -> Iterator[Binding]:
             yield Binding(node.optional_vars, node.context_expr)
 
 
-def of_name(name: str, scene: Scene, device: str, depth: int = _DEPTH) -> Origin:
+def of_name(name: str, scene: Scene, device: str, depth: int = _DEPTH) -> Provenance:
     """Why the variable holds something on ``device``, as told by the function of the scene."""
     function = scene.function
     if function is None:
-        return Origin()
+        return Provenance()
     bound = list(bindings(function, name))
     # `x += y` leaves `x` where it is
     found = [binding for binding in bound if not isinstance(binding.node, ast.AugAssign)] or bound
@@ -86,11 +86,11 @@ def of_name(name: str, scene: Scene, device: str, depth: int = _DEPTH) -> Origin
     chosen = (before or found)[-1:]
     dropped = dropped_move(name, scene, device, getattr(chosen[0].node, "lineno", 0) if chosen else 0)
     if dropped is not None or not chosen:
-        return dropped or Origin()
+        return dropped or Provenance()
     return of_binding(name, chosen[0], scene, device, depth)
 
 
-def dropped_move(name: str, scene: Scene, device: str, after: int = 0) -> Origin | None:
+def dropped_move(name: str, scene: Scene, device: str, after: int = 0) -> Provenance | None:
     """``name.to(device)`` as a statement of its own, below the line ``after``: its result is lost."""
     if device != "cpu" or scene.function is None:
         return None
@@ -100,40 +100,40 @@ def dropped_move(name: str, scene: Scene, device: str, after: int = 0) -> Origin
             if isinstance(called, ast.Attribute) and called.attr in _MOVES and ast.unparse(called.value) == name:
                 moved = ast.unparse(node.value)
                 why = f"the result of `{moved}` is dropped: `.{called.attr}()` of a tensor returns the moved one"
-                return Origin(why, scene.place(node.value))
+                return Provenance(why, scene.place(node.value))
     return None
 
 
-def of_binding(name: str, binding: Binding, scene: Scene, device: str, depth: int = _DEPTH) -> Origin:
+def of_binding(name: str, binding: Binding, scene: Scene, device: str, depth: int = _DEPTH) -> Provenance:
     """What an assignment says of the device of what it assigns."""
     place = scene.place(binding.node)
     value = binding.value
     if value is None:
-        return Origin(frame=place)
+        return Provenance(frame=place)
     if binding.loop and device != "cpu":
-        return Origin(frame=place)
+        return Provenance(frame=place)
     if binding.loop:
         source = _bare(value)
-        return Origin(f"it comes from the loop over `{source}` as it is, and was never moved", place)
+        return Provenance(f"it comes from the loop over `{source}` as it is, and was never moved", place)
     return _of_value(name, value, place, scene, device, depth)
 
 
-def _of_value(name: str, value: ast.expr, place: Frame, scene: Scene, device: str, depth: int) -> Origin:
+def _of_value(name: str, value: ast.expr, place: Frame, scene: Scene, device: str, depth: int) -> Provenance:
     made = made_by(value, scene.frame, device)
     if made:
-        return Origin(made, place)
+        return Provenance(made, place)
     root = _root(value)
     if root is not None and root.id != name and depth > 0 and not isinstance(value, ast.Call):
         inner = of_name(root.id, scene, device, depth - 1)
         if inner.why:
-            return Origin(inner.why, inner.frame or place)
+            return Provenance(inner.why, inner.frame or place)
     if isinstance(value, ast.Call):
         returned = _returned(value, scene, device)
         if returned is not None:
             return returned
     if device == "cpu" and isinstance(value, ast.Call) and _iterates(value, scene.frame):
-        return Origin("it comes from the loader as it is, and was never moved", place)
-    return Origin(frame=place)
+        return Provenance("it comes from the loader as it is, and was never moved", place)
+    return Provenance(frame=place)
 
 
 def made_by(value: ast.AST, frame: types.FrameType, device: str) -> str:
@@ -168,7 +168,7 @@ def _made_by_call(call: ast.Call, frame: types.FrameType, device: str) -> str:
     return made_by(call.func.value, frame, device)
 
 
-def _returned(call: ast.Call, scene: Scene, device: str) -> Origin | None:
+def _returned(call: ast.Call, scene: Scene, device: str) -> Provenance | None:
     """What a function of the script returned, if all it returns was made there on the default device."""
     called = look_up(call.func, scene.frame)
     if called is MISSING and isinstance(call.func, ast.Attribute):
@@ -189,7 +189,7 @@ def _returned(call: ast.Call, scene: Scene, device: str) -> Origin | None:
                 made = _made_there(value, called, device) if value is not None else ""
                 if made and value is not None:
                     frame = frame_at(code.co_filename, value, getattr(called, "__qualname__", code.co_name))
-                    return Origin(f"`{shown}()` returns it, and there {made}", frame)
+                    return Provenance(f"`{shown}()` returns it, and there {made}", frame)
     return None
 
 

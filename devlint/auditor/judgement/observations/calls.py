@@ -6,9 +6,9 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from devlint.auditor.judgement.locate import Locator
-from devlint.auditor.judgement.observed import syntax
-from devlint.auditor.judgement.observed.measure import Found, Seen, Spot, by_spot, common, library, measure, places
+from devlint.auditor.judgement.locator import Locator
+from devlint.auditor.judgement.observations import syntax
+from devlint.auditor.judgement.observations.measure import Found, Seen, Spot, by_spot, common, library, measure, places
 from devlint.record import Record
 from devlint.sites.base import Operand
 from devlint.sites.costs import Sync

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.auditor.judgement.locate import Locator
-from devlint.auditor.judgement.observed import calls, models
-from devlint.auditor.judgement.observed.copies import Copies
-from devlint.auditor.judgement.observed.measure import Found, stepping
+from devlint.auditor.judgement.locator import Locator
+from devlint.auditor.judgement.observations import calls, models
+from devlint.auditor.judgement.observations.copies import Copies
+from devlint.auditor.judgement.observations.measure import Found, stepping
 from devlint.record import Record
 
 __all__ = ["Found", "observed"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from devlint.auditor.frames import Frames
-from devlint.auditor.judgement.locate import Locator
+from devlint.auditor.judgement.locator import Locator
 from devlint.record import Frame
 from tests.auditor.script import Script
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from devlint._about import PACKAGE
 from devlint.auditor.patches import Patches
-from devlint.auditor.running.departures import Departures
-from devlint.auditor.running.importhook import when_imported
+from devlint.auditor.running.import_hook import when_imported
+from devlint.auditor.running.process_exit import Departures
 from devlint.auditor.running.recording import Plan, Recording
 from devlint.auditor.running.runner import clean, describe
 from devlint.record import Ending, Process
@@ -105,7 +105,7 @@ import sys
 sys.path.append({place!r})
 try:
     import pickle
-    from devlint.auditor.running.children import Children
+    from devlint.auditor.running.child_processes import Children
     Children(pickle.loads({plan!r})).board()
 except Exception as error:
     sys.stderr.write(f"warning: a child process is not audited: {{type(error).__name__}}: {{error}}\\n")
