@@ -99,7 +99,6 @@ class Interpreter(ABC):
         self.default_device: object = None
         self.shims: set[str] = set()
         self.watch: Watcher | None = None
-        self.profiled: frozenset[str] = frozenset()
         self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
         """What :func:`condition_cache.keep` knows of tests."""
         self.bound: set[str] = set()

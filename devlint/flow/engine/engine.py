@@ -51,7 +51,6 @@ from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.placement import constructor_tensors
 from devlint.flow.observers.placement.unregistered_modules import Submodules
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
-from devlint.flow.observers.portability import api_mentions
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.observers.portability.unused_devices import Selections
 from devlint.flow.program import mutations, overrides
@@ -93,8 +92,6 @@ class Engine(Interpreter):
         self._sites: list[Site] = []
         self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
         self.kept.append(self._top)
-        if host is None:
-            self.profiled = api_mentions.profiled(text)
         if project is not None and foreign is not None:
             self._know(Imports(self, project.filename, project, Family(self, project, foreign)))
 

@@ -72,7 +72,7 @@ def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     value = _bare(frame, node)
     if type(value) is Named:
         api_mentions.note(frame, node, value.path)
-    elif frame.interpreter.profiled and isinstance(value, (Opaque, Unknown)):
+    elif frame.component(api_mentions.Profiled).names and isinstance(value, (Opaque, Unknown)):
         api_mentions.note_attribute(frame, node)
     return value
 

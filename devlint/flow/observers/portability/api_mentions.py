@@ -8,7 +8,7 @@ import re
 
 from devlint import torch_api
 from devlint.flow.core.call import Call
-from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Named
 from devlint.flow.observers.portability import gpu_selection
@@ -76,11 +76,18 @@ def note_method(frame: Frame, node: ast.Attribute, call: ast.Call) -> None:
 
 def note_attribute(frame: Frame, node: ast.Attribute) -> None:
     """An attribute of something unknown is read: perhaps of an event that a profiler has recorded."""
-    if node.attr in frame.interpreter.profiled and not frame.interpreter.muted:
+    if node.attr in frame.component(Profiled).names and not frame.interpreter.muted:
         _emit(frame, node, f"{torch_api.PROFILED_EVENT}.{node.attr}", None, "")
 
 
-def profiled(text: str) -> frozenset[str]:
+class Profiled(Component):
+    """The attributes by which a file can only mean those of profiled events."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.names = _profiled(interpreter.own_text)
+
+
+def _profiled(text: str) -> frozenset[str]:
     """The attributes which a file can only mean as those of profiled events: it speaks of them, and defines none."""
     if "cuda_" not in text or "profile" not in text:
         return frozenset()
