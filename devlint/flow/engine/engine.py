@@ -58,6 +58,7 @@ from devlint.flow.program.def_use import inherits_deeply
 from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
+from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Site
 from devlint.sites.distributed import Unforwarded
@@ -392,8 +393,7 @@ class Engine(Interpreter):
         info = function.info
         self.component(Steps).called(frame, info)
         if self.refuses(frame, info):
-            self.component(Loaders).escape(call.values())
-            self.component(Callers).escape(call.values())
+            self.component(Escapes).everything(call.values())
             return UNKNOWN
         heap = frame.state.heap
         state = State({}, dict(heap), dict(frame.state.facts), wholes=frame.state.wholes)

@@ -26,7 +26,6 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
-from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.nn import parallel
 from devlint.flow.models.torch import distributions
 from devlint.flow.observers.placement.unregistered_modules import Submodules
@@ -37,6 +36,7 @@ from devlint.flow.program import overrides, type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
 from devlint.flow.transfer import composition
+from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
 from devlint.flow.transfer.iteration import part_of
 from devlint.flow.transfer.retargeting import retarget
@@ -143,7 +143,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     elif isinstance(base, Module) and base.text == "self":
         frame.component(Submodules).given(frame, target.attr, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
-        frame.component(Loaders).escape((value,))
+        frame.component(Escapes).data((value,))
     if isinstance(base, Module) and base.wraps is not None:
         parallel.attach(frame, base, target)
     composition.exchange(frame, target.value, base, _as_part(target, base, value))

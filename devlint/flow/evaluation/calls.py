@@ -32,7 +32,6 @@ from devlint.flow.domain.values import (
     as_tensor,
 )
 from devlint.flow.evaluation import conditions
-from devlint.flow.interprocedural.deferred_claims import Callers
 from devlint.flow.interprocedural.instantiation import construct
 from devlint.flow.interprocedural.step_callers import Steps
 from devlint.flow.models.data.loaders import Loaders
@@ -47,6 +46,7 @@ from devlint.flow.observers.portability import device_literals, gpu_selection
 from devlint.flow.program.identity import identity
 from devlint.flow.syntax import names
 from devlint.flow.transfer import containers, havoc, placement
+from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.iteration import iterate
 from devlint.immutable import replace
@@ -89,7 +89,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
         if placed is not None:
             return modules.forward(frame, call, placed)
     frame.component(Steps).named(frame, call.node.func)
-    frame.component(Loaders).escape(call.values())
+    frame.component(Escapes).data(call.values())
     frame.component(Queue).unseen(frame, call.node)
     havoc.grown(frame, call)
     havoc.handed(frame, call)
@@ -130,7 +130,7 @@ def named(frame: Frame, call: Call, path: str) -> Value:
         return functions.flush(frame, call, path)
     if path.startswith("torch."):
         return functions.torch_function(frame, call, path)
-    frame.component(Loaders).escape(call.values())
+    frame.component(Escapes).data(call.values())
     if not device_queue.harmless(call):
         frame.component(Queue).unseen(frame, call.node)
     host_reads.function(frame, call, path)
@@ -324,8 +324,7 @@ def _ordered(frame: Frame, call: Call) -> Value:
 
 def _partial(frame: Frame, call: Call) -> Value:
     """A function with some of its arguments: whoever calls it, calls the function."""
-    frame.component(Loaders).escape(call.values())
-    frame.component(Callers).escape(call.values())
+    frame.component(Escapes).everything(call.values())
     given = call.positional[0] if call.positional else UNKNOWN
     device_literals.literal_devices(frame, call, given.path if isinstance(given, Named) else "")
     return Stateful(PARTIAL, node=call.node)

@@ -15,7 +15,6 @@ from devlint.flow.domain.values import UNKNOWN, Class, Const, Function, Named, S
 from devlint.flow.evaluation import condition_cache, conditions, device_conditions
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
-from devlint.flow.interprocedural.deferred_claims import Callers
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch import contexts
@@ -24,6 +23,7 @@ from devlint.flow.observers.hints import mixed_operands, opposite_moves, unmoved
 from devlint.flow.observers.portability import api_mentions
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import containers, loop_invariance
+from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
 from devlint.flow.transfer.iteration import ELEMENT, each, iterate, runs, runs_once
 from devlint.flow.transfer.step_loops import is_step_loop
@@ -96,10 +96,10 @@ def _return(frame: Frame, node: ast.Return) -> None:
     value = evaluate(frame, node.value) if node.value is not None else Const(None)
     frame.returns.append(value)
     if not frame.inlined:
-        frame.component(Loaders).escape((value,))
+        frame.component(Escapes).data((value,))
         frame.component(Samples).returned(frame, node, value)
         if frame.info is None or not frame.info.private:
-            frame.component(Callers).escape((value,))
+            frame.component(Escapes).tensors((value,))
     frame.exits.append(frame.state.copy())
     frame.state.dead = True
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from devlint.device import AVAILABLE, Kind, Role
 from devlint.device import UNKNOWN as NOWHERE
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import UNKNOWN, Function, Sequence, Tensor, Unknown, Value, is_none
+from devlint.flow.domain.values import UNKNOWN, Function, Tensor, Unknown, Value, is_none
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import annotated, may_be_none
 from devlint.flow.transfer import havoc
+from devlint.flow.transfer.escapes import Escapes
 from devlint.sites.base import Operand, Site
 from devlint.sites.placement import LEADS, Forward, HostRead, Operation
 
@@ -41,7 +42,7 @@ class Callers(Component):
         self._left_out: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
         self._alone: dict[FunctionInfo, list[Site]] = {}
         self._leads: list[Operation] = []
-        self._escaped: set[int] = set()
+        self._escapes = interpreter.component(Escapes)
 
     def exhausted(self, info: FunctionInfo, limit: int = _CALLS_PER_FUNCTION) -> bool:
         """Whether a function was entered so often that it is not worth doing it once more."""
@@ -66,13 +67,6 @@ class Callers(Component):
         self._alone.setdefault(frame.info, []).append(site)
         return True
 
-    def escape(self, values: Iterable[Value]) -> None:
-        """Tensors go where nobody follows them, or to whoever calls: what is suspected of them may come true there."""
-        for value in values:
-            held = value.item if isinstance(value, Sequence) else value
-            if isinstance(held, Tensor) and held.factory_node is not None:
-                self._escaped.add(id(held.factory_node))
-
     def sites(self) -> Iterator[Site]:
         """The claims to which the callers say nothing, and the leads that nothing here follows up."""
         yield from (lead for lead in self._leads if lead.kind != "alternative" or self._open(lead))
@@ -84,7 +78,7 @@ class Callers(Component):
                 yield from sites
 
     def _open(self, lead: Operation) -> bool:
-        return id(lead.operands[0].factory_node) in self._escaped
+        return self._escapes.is_out(lead.operands[0].factory_node)
 
 
 def _is_host(value: Value) -> bool:

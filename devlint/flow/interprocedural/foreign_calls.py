@@ -20,9 +20,9 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.interprocedural import callee_claims
 from devlint.flow.interprocedural.probing import Overheard
-from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.nn.modules import stranger
 from devlint.flow.observers.costs.device_queue import Queue
+from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
 from devlint.sites.base import Step
 
@@ -37,11 +37,11 @@ def enter(there: Interpreter, frame: Frame, function: Function, call: Call) -> V
     here.component(Queue).unseen(frame, call.node)
     idle = call.node in frame.discarded and not any(isinstance(value, _TOUCHED) for value in call.values())
     if idle or not there.is_worth(info) or there.refuses(frame, info):
-        here.component(Loaders).escape(call.values())
+        here.component(Escapes).data(call.values())
         return stranger(frame, call, f".{info.name}")
     for value in call.values():
         if isinstance(value, Stateful):
-            here.component(Loaders).sharing.leave(value)
+            here.component(Escapes).sampler(value)
     before = frame.state.heap
     result = _run(there, frame, function, call)
     if here.index.label:

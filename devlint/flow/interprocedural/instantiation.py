@@ -24,13 +24,13 @@ from devlint.flow.domain.values import (
     tensor_away,
 )
 from devlint.flow.models.data.datasets import Samples
-from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import has_state
 from devlint.flow.program.mutations import moves_inputs, places_itself
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.transfer import havoc
+from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Step
 
@@ -41,7 +41,7 @@ _OF_A_CONSTRUCTOR = re.compile(r".*__init__:\d+:\w+")
 def construct(frame: Frame, cls: Class, call: Call) -> Value:
     """A new object of a class of the project."""
     interpreter, info = frame.interpreter, cls.info
-    interpreter.component(Loaders).escape(call.values())
+    interpreter.component(Escapes).data(call.values())
     if not interpreter.finished and info.is_module and info.index is interpreter.index:
         # with the names of the top level as they are now
         interpreter.class_heap(info)

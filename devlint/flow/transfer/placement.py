@@ -22,12 +22,12 @@ from devlint.flow.domain.values import (
     placement,
     surely_tensor,
 )
-from devlint.flow.interprocedural.deferred_claims import Callers
 from devlint.flow.observers.hints import same_shape
 from devlint.flow.observers.placement.unregistered_tensors import Attributes, lives_with_inputs
 from devlint.flow.program.type_hints import sent_later
 from devlint.flow.syntax import names
 from devlint.flow.transfer import memory
+from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Operand
 from devlint.sites.placement import Operation
@@ -88,7 +88,7 @@ def stranded(tensor: Tensor) -> Tensor:
 def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
     """The result of a call that cannot be followed: it probably lives with the tensors that went in."""
     given = call.values()
-    frame.component(Callers).escape(given)
+    frame.component(Escapes).tensors(given)
     near = as_tensor(receiver).near
     if near.known and isinstance(receiver, (Tensor, Opaque, Batches)):
         return returned(frame, call, near)

@@ -14,14 +14,12 @@ from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import ARGUMENTS
 from devlint.flow.domain.values import (
-    CONTAINERS,
     PARTIAL,
     Batches,
     Const,
     Function,
     Instance,
     Loader,
-    Mapping,
     Sequence,
     Stateful,
     Tensor,
@@ -34,6 +32,7 @@ from devlint.flow.models.torch import rng
 from devlint.flow.program.identity import identity
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
+from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Scope, Step
 from devlint.sites.loaders import Load
@@ -51,7 +50,6 @@ class _Known:
     batches: Device
     custom: bool
     moves: dict[ast.AST, Transfer] = field(default_factory=dict)
-    escapes: bool = False
     managed: bool = False
     anywhere: bool = False
 
@@ -66,7 +64,8 @@ class Loaders(Component):
     shared = True
 
     def __init__(self, interpreter: Interpreter) -> None:
-        self.sharing = Sharing(interpreter.own_text)
+        self._escapes = interpreter.component(Escapes)
+        self.sharing = Sharing(interpreter.own_text, self._escapes)
         self._by_oid: dict[int, _Known] = {}
         self._by_node: dict[ast.AST, int] = {}
 
@@ -124,27 +123,10 @@ class Loaders(Component):
     def _known(self, oids: tuple[int, ...]) -> list[_Known]:
         return [self._by_oid[oid] for oid in oids]
 
-    def escape(self, values: Iterable[Value]) -> None:
-        """Loaders and samplers among ``values`` go where they cannot be followed."""
-        for value in values:
-            if isinstance(value, Loader):
-                for known in self._known(value.oids):
-                    known.escapes = True
-            elif isinstance(value, Stateful):
-                self.sharing.leave(value)
-            elif type(value) in CONTAINERS:
-                self._escape_from(value)
-
-    def _escape_from(self, value: Value) -> None:
-        if isinstance(value, Sequence) and value.items:
-            self.escape(value.items)
-        elif isinstance(value, Mapping):
-            self.escape(held for _, held in value.items)
-
     def hand_over(self, values: Iterable[Value], method: str) -> None:
         """Loaders among ``values`` go into a method of a stranger, perhaps of a framework that takes care of them."""
         given = tuple(values)
-        self.escape(given)
+        self._escapes.data(given)
         if method in _MANAGERS:
             self._manage(given)
 
@@ -172,7 +154,7 @@ class Loaders(Component):
                 place,
                 tuple(known.moves.values()),
                 known.custom,
-                known.escapes,
+                oid in self._escapes.loaders,
                 _literal(known.call.keywords.get("pin_memory"), bool),
                 _workers(known.call),
                 self.sharing.training(oid),

@@ -11,6 +11,7 @@ from devlint.flow.domain.values import Batches, Const, Instance, Sequence, State
 from devlint.flow.models.data.datasets import in_memory
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import nodes
+from devlint.flow.transfer.escapes import Escapes
 from devlint.sites.base import Step
 from devlint.sites.loaders import Training
 
@@ -24,7 +25,8 @@ _SPLIT = re.compile(r"\.shard\(|split_dataset_by_node|rank\s*::|range\(\s*[\w.]*
 class Sharing:
     """What the loaders of a file are to the processes that run it."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, escapes: Escapes) -> None:
+        self._escapes = escapes
         self._text = text
         self._wrapped: dict[FunctionInfo | None, Step] = {}
         self._made: dict[int, _Made] = {}
@@ -38,12 +40,8 @@ class Sharing:
         """A sampler for several processes is made."""
         shuffle = call.keywords.get("shuffle")
         self._samplers[call.node] = shuffle is None or (isinstance(shuffle, Const) and shuffle.value is True)
+        self._escapes.samplers.discard(call.node)
         return Stateful(path, node=call.node)
-
-    def leave(self, sampler: Stateful) -> None:
-        """Code that cannot be seen from here gets a sampler, and may tell it the epoch."""
-        if sampler.node is not None:
-            self._samplers.pop(sampler.node, None)
 
     def make(self, frame: Frame, call: Call, oid: int) -> None:
         """A loader is made."""
@@ -70,10 +68,14 @@ class Sharing:
         wrapped = next((self._wrapped[root] for root in made.roots if root in self._wrapped), None)
         sampler = made.call.argument(3, "sampler")
         step = None
-        if isinstance(sampler, Stateful) and sampler.node is not None and self._samplers.get(sampler.node):
+        if isinstance(sampler, Stateful) and sampler.node is not None and self._shuffles(sampler.node):
             step = None if "set_epoch" in self._text else Step(sampler.node, "this sampler")
         whole = wrapped is not None and made.whole() and _SPLIT.search(self._text) is None
         return Training(in_memory(made.call.argument(0, "dataset")), made.epochs, wrapped, step, whole)
+
+    def _shuffles(self, sampler: ast.AST) -> bool:
+        """Whether a sampler shuffles, and nobody but the code that is seen can tell it the epoch."""
+        return self._samplers.get(sampler, False) and sampler not in self._escapes.samplers
 
 
 class _Made:

@@ -31,9 +31,7 @@ from devlint.flow.domain.values import (
     named_place,
 )
 from devlint.flow.interprocedural import probing, summaries
-from devlint.flow.interprocedural.deferred_claims import Callers
 from devlint.flow.models.data.datasets import Samples
-from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import managed, numpy
 from devlint.flow.models.nn import forward_inputs, parallel
 from devlint.flow.models.nn.parallel import WRAPPERS
@@ -46,6 +44,7 @@ from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
 from devlint.flow.syntax import names
 from devlint.flow.transfer import composition, module_state, step_loops
+from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import blend, derive, is_tensor, meet, returned, strays
 from devlint.immutable import replace
 from devlint.sites.base import Step
@@ -376,8 +375,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         device_literals.literal_devices(frame, call)
     if name not in _ONLY_LOOK:
         frame.state.heap[(module.oid, CHANGED)] = True
-    frame.component(Loaders).escape(call.values())
-    frame.component(Callers).escape(call.values())
+    frame.component(Escapes).everything(call.values())
     frame.component(Queue).unseen(frame, call.node)
     # a part of the module works where the module is, and what goes in
     part = module.text == "self" and frame.after_init and not isinstance(value, Named)

@@ -40,6 +40,7 @@ from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_literals, device_misuse
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.transfer import memory, placement
+from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import blend, is_tensor, meet
 from devlint.immutable import replace
 from devlint.sites.base import Step
@@ -86,7 +87,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
         return frame.component(Optimizers).make(frame, call, path)
     mixed_operands.collective(frame, call, path)
     if path.startswith(("torch.nn.utils.", "torch.utils.data.")):
-        frame.component(Loaders).escape(call.values())
+        frame.component(Escapes).data(call.values())
     device_misuse.note_module_call(frame, call, path)
     return UNKNOWN
 

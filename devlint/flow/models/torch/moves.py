@@ -27,7 +27,6 @@ from devlint.flow.domain.values import (
     placement,
     surely_tensor,
 )
-from devlint.flow.interprocedural.deferred_claims import Callers
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import managed
@@ -40,6 +39,7 @@ from devlint.flow.observers.portability import device_literals, device_misuse, g
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.syntax import names
 from devlint.flow.transfer import composition, loop_invariance, memory, module_state
+from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import in_graph, stranded
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Operand, Step
@@ -90,7 +90,7 @@ def target_of(frame: Frame, call: Call, name: str) -> Target:
         return Target(None, None, False, non_blocking)
     if isinstance(node, ast.Attribute) and node.attr == "device" and isinstance(node.value, ast.Name):
         # where this tensor is, others follow
-        frame.component(Callers).escape((frame.lookup(node.value.id) or UNKNOWN,))
+        frame.component(Escapes).tensors((frame.lookup(node.value.id) or UNKNOWN,))
     place = _device_argument(given, node, frame)
     tensor = surely_tensor(given)
     return Target(place, node, not extra and not tensor, non_blocking)

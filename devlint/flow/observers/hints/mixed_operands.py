@@ -17,10 +17,10 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
 from devlint.flow.evaluation.conditions import asks_for_array
-from devlint.flow.interprocedural.deferred_claims import Callers
 from devlint.flow.models.torch.moves import MOVERS
 from devlint.flow.program import type_hints
 from devlint.flow.syntax import names
+from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Operand
 from devlint.sites.placement import Operation
@@ -92,7 +92,7 @@ def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: 
         return
     if network:
         # what is this on the one path and unknown on the other cannot be followed further
-        frame.component(Callers).escape((fresh,))
+        frame.component(Escapes).tensors((fresh,))
     elif not _is_callers(frame, beside, made):
         return
     if made.factory in _CONVERSIONS and not frame.after_init:
