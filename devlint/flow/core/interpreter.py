@@ -161,6 +161,10 @@ class Interpreter(ABC):
         """The value of an expression in a frame, with the sites that it makes."""
 
     @abstractmethod
+    def condition(self, frame: Frame, node: ast.expr) -> Flag:
+        """The condition that a test expresses."""
+
+    @abstractmethod
     def enter(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of the project."""
 

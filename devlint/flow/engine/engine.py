@@ -22,6 +22,7 @@ from devlint.flow.domain.values import (
     Class,
     Const,
     Environment,
+    Flag,
     Function,
     Instance,
     Loader,
@@ -177,6 +178,10 @@ class Engine(Interpreter):
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame."""
         return expressions.evaluate(frame, node)
+
+    def condition(self, frame: Frame, node: ast.expr) -> Flag:
+        """The condition that a test expresses."""
+        return conditions.condition(frame, node)
 
     def record(self, site: Site, frame: Frame) -> None:
         """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""

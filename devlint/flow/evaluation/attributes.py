@@ -24,7 +24,6 @@ from devlint.flow.domain.values import (
     as_tensor,
 )
 from devlint.flow.evaluation import device_conditions
-from devlint.flow.interprocedural.instantiation import told_device
 from devlint.flow.models.nn import parallel
 from devlint.flow.models.torch import distributions
 from devlint.flow.observers.portability import api_mentions
@@ -33,6 +32,7 @@ from devlint.flow.program import type_hints
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
+from devlint.flow.transfer.constructor_devices import told_device
 from devlint.flow.transfer.placement import in_graph
 from devlint.immutable import replace
 

@@ -32,7 +32,6 @@ from devlint.flow.domain.values import (
     as_tensor,
 )
 from devlint.flow.evaluation import conditions
-from devlint.flow.interprocedural.instantiation import construct
 from devlint.flow.interprocedural.step_callers import Steps
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import managed
@@ -74,7 +73,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
         return frame.interpreter.enter(frame, called, call)
     if isinstance(called, Class):
         device_literals.literal_devices(frame, call)
-        return construct(frame, called, call)
+        return frame.interpreter.construct(frame, called, call)
     if isinstance(called, Module):
         return modules.forward(frame, call, called)
     moved = isinstance(called, Tensor) and all(leaf.role is not Role.INPUT for leaf in called.device.leaves())

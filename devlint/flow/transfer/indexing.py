@@ -7,6 +7,7 @@ import functools
 
 from devlint import device
 from devlint.device import ITEMS, Role
+from devlint.flow.catalog.creation import DATA, LEGACY, SIZED
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.join import add_item, join
 from devlint.flow.domain.state import DEVICE
@@ -26,7 +27,6 @@ from devlint.flow.domain.values import (
     as_tensor,
     surely_tensor,
 )
-from devlint.flow.models.torch import factories
 from devlint.flow.observers.costs import creations
 from devlint.flow.observers.hints import mixed_operands
 from devlint.flow.observers.portability import gpu_selection
@@ -213,11 +213,24 @@ def _write(
         return
     by_list = any(isinstance(index, Sequence) and index.mutable for _, index in indexes)
     kind = "operands" if combined else "assignment" if by_tensor or by_list else "accumulator"
-    if kind == "assignment" and factories.makes_one(value):
+    if kind == "assignment" and _makes_one(value):
         # torch makes a number of it
         return
     if kind != "accumulator" or base.factory:
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
+
+
+def _makes_one(value: Value) -> bool:
+    """Whether a tensor was made of one value, or with dimensions of size one."""
+    made = value.factory_node if isinstance(value, Tensor) else None
+    if not isinstance(value, Tensor) or not isinstance(made, ast.Call) or not made.args:
+        return False
+    name = value.factory.rpartition(".")[2]
+    first = made.args[0]
+    if name in DATA or name in LEGACY:
+        return isinstance(first, (ast.List, ast.Tuple)) and len(first.elts) == 1
+    sizes = first.elts if isinstance(first, (ast.List, ast.Tuple)) else made.args
+    return name in SIZED and all(isinstance(size, ast.Constant) and size.value == 1 for size in sizes)
 
 
 def _replaced(listed: Sequence, index: Value, value: Value) -> Sequence:

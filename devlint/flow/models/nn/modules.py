@@ -30,10 +30,9 @@ from devlint.flow.domain.values import (
     as_tensor,
     named_place,
 )
-from devlint.flow.interprocedural import probing, summaries
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.libraries import managed, numpy
-from devlint.flow.models.nn import forward_inputs, parallel
+from devlint.flow.models.nn import forward_inputs, parallel, summaries
 from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.observers.costs.device_queue import Queue
@@ -294,7 +293,7 @@ def _where(frame: Frame) -> Callable[[tuple[ast.AST, Value, str]], Device]:
 def _check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[tuple[ast.AST, Value, str]]) -> bool:
     clashing = strays(frame, inputs, place, module)
     alone = clashing and module.cls is not None and holds_only_tensors(module.cls)
-    if alone and not probing.meet(frame, call, module, [value for _, value, _ in clashing]):
+    if alone and not summaries.meets_state(frame, call, module, [value for _, value, _ in clashing]):
         return False
     for node, value, _ in clashing:
         tensor = as_tensor(value)

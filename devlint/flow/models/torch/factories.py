@@ -8,6 +8,7 @@ import re
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.creation import DATA, FLAT, LEGACY, SIZED
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import (
@@ -32,23 +33,9 @@ from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Step
 
-_SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "randint"})
-_FLAT = frozenset(
-    {"arange", "range", "linspace", "logspace", "randperm", "eye", "tril_indices", "triu_indices", "cartesian_prod"}
-)
-_DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor", "Tensor"})
 _COUNTS = frozenset({"item", "numel", "nelement", "dim", "ndimension"})
 """Methods of tensors that return one number."""
 _LISTS = frozenset({"builtins.list", "builtins.sorted", "builtins.tuple", "builtins.range"})
-_LEGACY = frozenset(
-    {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"}
-)
-
-
-def is_legacy(path: str) -> bool:
-    """Whether it is a constructor such as ``torch.FloatTensor``, which takes no ``device=`` of an accelerator."""
-    module, _, name = path.rpartition(".")
-    return module == "torch" and name in _LEGACY
 
 
 def is_plain(path: str) -> bool:
@@ -177,28 +164,15 @@ def _is_list(frame: Frame, data: Opaque) -> bool:
     return any(set(re.findall(r"[\w.]+", named)) <= {"list", "tuple"} for named in classes)
 
 
-def makes_one(value: Value) -> bool:
-    """Whether a tensor was made of one value, or with dimensions of size one."""
-    made = value.factory_node if isinstance(value, Tensor) else None
-    if not isinstance(value, Tensor) or not isinstance(made, ast.Call) or not made.args:
-        return False
-    name = value.factory.rpartition(".")[2]
-    first = made.args[0]
-    if name in _DATA or name in _LEGACY:
-        return isinstance(first, (ast.List, ast.Tuple)) and len(first.elts) == 1
-    sizes = first.elts if isinstance(first, (ast.List, ast.Tuple)) else made.args
-    return name in _SIZED and all(isinstance(size, ast.Constant) and size.value == 1 for size in sizes)
-
-
 def _dimensions(frame: Frame, call: Call, name: str, data: Tensor | None) -> tuple[bool | None, int | None]:
     """Whether the result has dimensions, and how many."""
     if data is not None:
         return data.many, data.rank
-    if name in _FLAT or name.endswith("_window"):
+    if name in FLAT or name.endswith("_window"):
         return True, 2 if name in ("eye", "tril_indices", "triu_indices") else 1
-    if name in _DATA or name in _LEGACY or name.startswith("new_tensor"):
+    if name in DATA or name in LEGACY or name.startswith("new_tensor"):
         return _data_dimensions(frame, call, name)
-    if name in _SIZED or name in ("new_zeros", "new_ones", "new_full", "new_empty"):
+    if name in SIZED or name in ("new_zeros", "new_ones", "new_full", "new_empty"):
         return _size_dimensions(call, name)
     return None, None
 
@@ -206,14 +180,14 @@ def _dimensions(frame: Frame, call: Call, name: str, data: Tensor | None) -> tup
 def _data_dimensions(frame: Frame, call: Call, name: str) -> tuple[bool | None, int | None]:
     first = call.positional[0] if call.positional else call.keywords.get("data")
     if isinstance(first, Const) or (isinstance(first, Opaque) and first.hint == "number"):
-        legacy = name in _LEGACY
+        legacy = name in LEGACY
         return legacy, 1 if legacy else 0
     if isinstance(first, Sequence) and first.items and all(isinstance(item, Const) for item in first.items):
         return True, 1
     if isinstance(first, Sequence):
         nested = isinstance(first.item, Sequence)
         return True, None if nested or isinstance(first.item, (Opaque, Unknown)) else 1
-    if name in _LEGACY or _is_listed(frame, call) or (isinstance(first, Opaque) and _is_list(frame, first)):
+    if name in LEGACY or _is_listed(frame, call) or (isinstance(first, Opaque) and _is_list(frame, first)):
         return True, None
     if _is_count(call):
         return False, 0

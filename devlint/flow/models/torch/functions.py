@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from devlint import device
-from devlint.flow.catalog import torch_table
+from devlint.flow.catalog import creation, torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
@@ -26,7 +26,6 @@ from devlint.flow.domain.values import (
     named_place,
     surely_tensor,
 )
-from devlint.flow.evaluation import conditions
 from devlint.flow.models.data import samplers
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.nn import modules, parallel, process_groups
@@ -78,7 +77,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
         return _worked(frame, call, path, entry, _tabled(frame, call, path, entry))
     if path.rpartition(".")[2] in device_queue.BLOCKING:
         frame.component(Queue).wait(frame, call.node)
-    if factories.is_legacy(path):
+    if creation.is_legacy(path):
         device_misuse.note_legacy(frame, call)
         return factories.make(frame, call, path, None)
     if path.startswith("torch.cuda.") and path.endswith("Tensor"):
@@ -318,7 +317,7 @@ def _subset(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _available(frame: Frame, call: Call, path: str) -> Value:
-    flag = conditions.condition(frame, call.node)
+    flag = frame.interpreter.condition(frame, call.node)
     return flag if isinstance(flag, Flag) else UNKNOWN
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.creation import is_legacy
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Batches, Const, DeviceValue, Named, Opaque, Tensor, Value
-from devlint.flow.models.torch import factories
 from devlint.flow.program.def_use import place, read
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
@@ -54,7 +54,7 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
         return None
     if tensor.factory in _CONVERTERS and (array := _array(frame, move, receiver)) is not None:
         return array
-    if factories.is_legacy(tensor.factory) and not _counts(frame, made):
+    if is_legacy(tensor.factory) and not _counts(frame, made):
         return None
     here = frame.interpreter.lookups.of(frame.info, frame.inside).holds(made)
     helper = None if here else _helper(frame, made)

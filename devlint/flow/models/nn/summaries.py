@@ -1,18 +1,22 @@
-"""What ``forward`` of a class of the file does with its input, and what it returns."""
+"""Summaries of modules whose class the project defines: what ``forward`` does with its input, and what it returns."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
-from devlint.device import Device
+from devlint import device
+from devlint.device import Device, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import UNKNOWN, Function, Module, Opaque, Sequence, Stateful, Tensor, Unknown, Value
 from devlint.flow.program.mutations import moves_inputs
+from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.placement import derive, returned
 from devlint.immutable import replace
 from devlint.sites.base import Step
+from devlint.sites.placement import Forward, Operation
 
 
 def idle(module: Module) -> bool:
@@ -95,3 +99,24 @@ def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]
         items = None if value.items is None else tuple(_seen_from(item, symbol, place, story) for item in value.items)
         return replace(value, items=items, head=(), item=_seen_from(value.item, symbol, place, story))
     return value
+
+
+def meets_state(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> bool:
+    """Whether ``forward`` surely brings one of the arguments together with a tensor, not a number, of the module.
+
+    A layer meets its input; a buffer may be a number, which may meet any device, or be there for another method.
+    It is entered with the arguments on the CPU, and the module wherever its caller puts it.
+    """
+    info = module.cls
+    if info is None:
+        return False
+    probing = call.probing({id(value): Tensor(device.CPU, many=True) for value in strays})
+    return any(_proves(site, info) for site in frame.interpreter.overhear(frame, info, probing))
+
+
+def _proves(site: Operation | Forward, info: ClassInfo) -> bool:
+    if isinstance(site, Forward):
+        return site.device.role is Role.PLACE
+    own = [operand for operand in site.operands if operand.device.symbol == info.place]
+    # an index may be on the CPU, whatever it is an index of
+    return site.kind != "index" and any(operand.many is True for operand in own)

@@ -1,0 +1,18 @@
+"""Functions of torch that make tensors, by what they take: sizes, data, or numbers that say how many."""
+
+from __future__ import annotations
+
+SIZED = frozenset({"zeros", "ones", "empty", "rand", "randn", "full", "randint"})
+FLAT = frozenset(
+    {"arange", "range", "linspace", "logspace", "randperm", "eye", "tril_indices", "triu_indices", "cartesian_prod"}
+)
+DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor", "Tensor"})
+LEGACY = frozenset(
+    {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"}
+)
+
+
+def is_legacy(path: str) -> bool:
+    """Whether it is a constructor such as ``torch.FloatTensor``, which takes no ``device=`` of an accelerator."""
+    module, _, name = path.rpartition(".")
+    return module == "torch" and name in LEGACY

@@ -1,0 +1,89 @@
+"""Devices that constructors of the project's classes are given: what an object has for its device, made here."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from devlint import device
+from devlint.device import Kind, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.state import TOLD
+from devlint.flow.domain.values import (
+    Const,
+    DeviceValue,
+    Instance,
+    Module,
+    Unknown,
+    Value,
+    is_none,
+    named_place,
+    names_device,
+    tensor_away,
+)
+from devlint.flow.program.symbols import ClassInfo
+from devlint.flow.program.type_hints import defaults_of, is_device_name
+
+_OF_A_CONSTRUCTOR = re.compile(r".*__init__:\d+:\w+")
+"""The symbol of a parameter of a constructor, as it was passed."""
+
+
+def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value | None:
+    """What an object has for its device that was made here: what this call gave, not what any call may give.
+
+    The CPU says nothing: with it the object does what its class does without one, or is told another later.
+    """
+    call = frame.state.heap.get((made.oid, TOLD))
+    info = made.cls
+    init = info.method("__init__") if info is not None else None
+    if info is None or init is None or not isinstance(call, Call) or call.open or call.starred:
+        return None
+    kept = frame.interpreter.class_heap(info).get((info.oid, attribute))
+    place = named_place(kept) if isinstance(kept, Value) else None
+    if place is None:
+        return None
+    defaults = defaults_of(init.node.args)
+    given = dict(zip((parameter.arg for parameter in init.parameters[1:]), call.positional, strict=False))
+    given.update(call.keywords)
+    told: list[Value] = []
+    for leaf in place.leaves():
+        name = leaf.symbol.removeprefix(f"{init.qualname}:")
+        default = defaults.get(name)
+        if leaf.kind is Kind.CPU:
+            continue
+        if leaf.kind is not Kind.SYMBOL or leaf.role is not Role.DEVICE:
+            return None
+        if name in given or isinstance(default, ast.Constant):
+            told.append(given[name] if name in given else Const(getattr(default, "value", None)))
+        elif not _OF_A_CONSTRUCTOR.fullmatch(leaf.symbol) or is_placed(call, info):
+            # the constructor takes it from elsewhere, or may hand it on to that of a base
+            return None
+    if not any(map(_may_be_away, told)):
+        return DeviceValue(device.UNKNOWN, call.node)
+    return told[0] if len(told) == 1 and not isinstance(told[0], Unknown) else None
+
+
+def _may_be_away(value: Value) -> bool:
+    """Whether something may be a device that is not the CPU."""
+    if is_none(value):
+        return False
+    place = named_place(value)
+    return place is None or place.accelerates() is not False
+
+
+def is_placed(call: Call, info: ClassInfo) -> bool:
+    """Whether a constructor is told where to make the object, or gets tensors of elsewhere, which it may keep."""
+    if any(names_device(value) or tensor_away(value) for value in call.values()):
+        return True
+    made = info.method("__init__")
+    taken = [parameter.arg for parameter in made.parameters[1:]] if made is not None else []
+    if (call.open or call.starred) and any(map(is_device_name, taken)):
+        return True
+    given = [*zip(taken, call.positional, strict=False), *call.keywords.items()]
+    return any(is_device_name(name) and not _is_default(value) for name, value in given)
+
+
+def _is_default(value: Value) -> bool:
+    """Whether what is passed as a device is that where things are made anyway."""
+    return isinstance(value, Const) and value.value in (None, "cpu")
