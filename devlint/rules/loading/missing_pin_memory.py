@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
@@ -161,19 +161,24 @@ def _drawn_alone(source: SourceText, move: Transfer) -> bool:
         node = node.value
     if not isinstance(node, ast.Name):
         return False
-    bound = ((row, value) for row, value in _bindings(around(source, move.node), node.id) if row < node.lineno)
+    bindings = _bindings(around(source, move.node)).get(node.id, ())
+    bound = (each for each in bindings if each[0] < node.lineno)
     last = max(bound, key=operator.itemgetter(0), default=None)
     return last is not None and last[1] is not None and ast.unparse(last[1]).startswith("next(iter(")
 
 
-def _bindings(around: ast.AST, name: str) -> Iterator[tuple[int, ast.expr | None]]:
-    """The rows in which a name is bound, and to what, or part of what; to items of something in a loop."""
+@lru_cache(maxsize=4)
+def _bindings(around: ast.AST) -> dict[str, list[tuple[int, ast.expr | None]]]:
+    """The rows in which each name is bound, and to what, or part of what; to items of something in a loop."""
+    found: dict[str, list[tuple[int, ast.expr | None]]] = {}
     for part in walk(around):
         if isinstance(part, (ast.Assign, ast.For)):
             targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            stored = (found for target in targets for found in walk(target) if isinstance(found, ast.Name))
-            if any(found.id == name and isinstance(found.ctx, ast.Store) for found in stored):
-                yield part.lineno, part.value if isinstance(part, ast.Assign) else None
+            value = part.value if isinstance(part, ast.Assign) else None
+            for stored in (name for target in targets for name in walk(target)):
+                if isinstance(stored, ast.Name) and isinstance(stored.ctx, ast.Store):
+                    found.setdefault(stored.id, []).append((part.lineno, value))
+    return found
 
 
 def _for_those_who_ask(site: Load, moves: list[Transfer]) -> Report:
