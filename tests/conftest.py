@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from tests import stubs
 # An example that takes a fifth of a second on a busy machine has not failed for that.
 settings.register_profile("devlint", settings.default, deadline=None)
 settings.load_profile("devlint")
+# A shell starts what runs in the background deaf to interrupts, and a process that starts others makes them so, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Results that an earlier test left behind are for the tests of the cache alone.
 os.environ["DEVLINT_NO_CACHE"] = "1"
 

@@ -308,12 +308,12 @@ def test_what_the_thread_that_pins_does_is_blamed_on_its_loader_and_counted_when
         threads = [threading.Thread(target=loop, args=(None, queue)) for queue in queues]
         for thread in threads:
             thread.start()
-        places = [queue.get(timeout=10) for queue in queues]
+        places = [queue.get(timeout=120) for queue in queues]
         frames = [session.frames.resolve(place)[0] for place in places]
         assert all(frame is not None and frame.file == __file__ for frame in frames)
         assert places[0] != places[1]  # two calls on one line
         for queue in queues:
-            queue.get(timeout=10)
+            queue.get(timeout=120)
         assert pin not in session.ledger.pending
         next(iterators[0])  # two tensors
         assert pin not in session.ledger.pending  # they are kept for the step of the batch

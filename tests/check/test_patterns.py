@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from pathspec import GitIgnoreSpec
 
 from devlint.check.patterns import compiled
+from tests.growth import hang_guard
 
 PARTS = ("**", "*a*b*", "a*a*b*c", "*?a*b?", "[ab]*c*[a-c]*", "a", "b*", "*", "*a*a*a*")
 
@@ -42,6 +42,5 @@ def test_it_matches_what_pathspec_matches() -> None:
     ids=["stars", "stars in a directory", "directories with stars", "directories", "any one and stars", "only stars"],
 )
 def test_a_pattern_that_could_be_tried_for_ever(pattern: str, path: str) -> None:
-    begin = time.process_time()
-    assert not compiled([pattern]).match_file(path)
-    assert time.process_time() - begin < 2
+    with hang_guard():
+        assert not compiled([pattern]).match_file(path)

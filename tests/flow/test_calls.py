@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import time
 
 import pytest
 
 from devlint.flow import analyze
 from tests.flow.reading import assert_read, assert_runs, cases, needs_torch, script
+from tests.growth import QUADRATIC, Work, growth
 
 SCRIPTS = {
     "a result": """
@@ -331,27 +331,25 @@ def test_run(code: str) -> None:
 
 @pytest.mark.parametrize("fan", [2, 4])
 def test_calls_of_calls_take_no_exponential_time(fan: int) -> None:
-    lines = ["", "def f0(x, device):", "    return x.to(device) + torch.ones(4)"]
-    for level in range(1, 12):
-        calls = " + ".join([f"f{level - 1}(x, device)"] * fan)
-        lines += [f"def f{level}(x, device):", f"    return {calls}"]
-    text = script("\n".join(lines))
-    begin = time.process_time()
-    list(analyze(ast.parse(text), text))
-    assert time.process_time() - begin < 2
+    def analysis(depth: int) -> Work:
+        lines = ["", "def f0(x, device):", "    return x.to(device) + torch.ones(4)"]
+        for level in range(1, depth):
+            calls = " + ".join([f"f{level - 1}(x, device)"] * fan)
+            lines += [f"def f{level}(x, device):", f"    return {calls}"]
+        return analysis_of("\n".join(lines))
+
+    assert growth(analysis, 6, 12) < QUADRATIC
 
 
 def test_a_long_file_takes_time_in_proportion() -> None:
-    def cost(functions: int) -> float:
+    def analysis(functions: int) -> Work:
         body = "\ndef f{n}(x, device):\n    y = torch.ones(4)\n    y = y.to(device)\n    return x + y\n"
-        text = script("".join(body.format(n=n) for n in range(functions)))
-        tree = ast.parse(text)
-        times = []
-        for _ in range(3):  # the least of some runs: what else the machine does falls on one of them
-            begin = time.process_time()
-            list(analyze(tree, text))
-            times.append(time.process_time() - begin)
-        return min(times)
+        return analysis_of("".join(body.format(n=n) for n in range(functions)))
 
-    cost(10)
-    assert cost(400) < 20 * max(cost(50), 0.01)
+    assert growth(analysis, 50, 400) < 1.1
+
+
+def analysis_of(code: str) -> Work:
+    text = script(code)
+    tree = ast.parse(text)
+    return lambda: list(analyze(tree, text))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import time
 
 import pytest
 
@@ -12,6 +11,7 @@ from devlint.flow import analyze
 from devlint.sites.placement import Operation
 from devlint.sites.transfers import Transfer
 from tests.flow.reading import assert_read, assert_runs, cases, needs_torch, place, script, sites
+from tests.growth import Work, growth
 
 SCRIPTS = {
     "moved at the end of a round": """
@@ -270,16 +270,17 @@ def test_an_operation_on_known_places_is_claimed_inside_as_outside() -> None:
 @pytest.mark.parametrize("head", ["for _ in range(3):", "while n:", "for _ in data:"])
 @pytest.mark.parametrize("branch", [False, True])
 def test_loops_inside_each_other_take_no_exponential_time(head: str, branch: bool) -> None:
-    lines = ["", "def f(n, data, flag, device):", "    x, y = torch.ones(4), torch.ones(4)"]
-    depth = 1
-    for _ in range(8):
-        lines.append("    " * depth + head)
-        depth += 1
-        if branch:
-            lines.append("    " * depth + f"if flag == {depth}:")
-            lines.append("    " * (depth + 1) + "x = x.to(device)")
-    lines.append("    " * depth + "x + y")
-    text = script("\n".join(lines))
-    begin = time.process_time()
-    list(analyze(ast.parse(text), text))
-    assert time.process_time() - begin < 1
+    def analysis(loops: int) -> Work:
+        lines = ["", "def f(n, data, flag, device):", "    x, y = torch.ones(4), torch.ones(4)"]
+        for depth in range(1, loops + 1):
+            lines.append("    " * depth + head)
+            if branch:
+                lines.append("    " * (depth + 1) + f"if flag == {depth}:")
+                lines.append("    " * (depth + 2) + "x = x.to(device)")
+        lines.append("    " * (loops + 1) + "x + y")
+        text = script("\n".join(lines))
+        tree = ast.parse(text)
+        return lambda: list(analyze(tree, text))
+
+    # twice as much at each loop would be a power of 4
+    assert growth(analysis, 4, 8) < 2

@@ -16,7 +16,7 @@ _UNTIL_DRAWN = """
 const done = arguments[0], began = performance.now();
 (function look() {
   const ready = typeof devlint === "object" && devlint.ready;
-  if (ready || performance.now() - began > 30000) done(ready); else setTimeout(look, 10);
+  if (ready || performance.now() - began > 100000) done(ready); else setTimeout(look, 10);
 })();
 """
 
@@ -41,8 +41,8 @@ def browser(profile: Path, dark: bool = False, width: int = 1280, height: int = 
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     try:
-        driver.set_page_load_timeout(60)
-        driver.set_script_timeout(60)
+        driver.set_page_load_timeout(120)
+        driver.set_script_timeout(120)
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
         yield driver

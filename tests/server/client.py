@@ -16,7 +16,7 @@ from pygls.lsp.client import LanguageClient
 import devlint
 
 ROOT = str(Path(devlint.__file__).parents[1])
-LONG = 30.0
+LONG = 120.0
 """Seconds after which nobody waits for an answer any more."""
 _T = TypeVar("_T")
 

@@ -32,7 +32,7 @@ class Cost:
     failure: str = ""
 
 
-def growth(costs: Sequence[Cost]) -> float:
+def steepness(costs: Sequence[Cost]) -> float:
     """The power of the size with which time grows, 1 where it is too short to be told."""
     small, large = costs[0], costs[-1]
     if large.seconds < TOO_SOON or large.size == small.size:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tests.accuracy.figures import Table
-from tests.accuracy.robustness.measure import Cost, growth
+from tests.accuracy.robustness.measure import Cost, steepness
 from tests.accuracy.robustness.trial import Tally
 
 STEEPEST = 1.5
@@ -24,7 +24,7 @@ def text(
     files = sum(tally.counts["texts"] // 2 + tally.counts["undecodable"] for tally in read.values())
     outcome = "No traceback, no hang, nothing that died" if not wrong else f"{len(wrong)} things went wrong"
     biggest = large[-1]
-    steep = [name for name, costs in odd.items() if growth(costs) > STEEPEST]
+    steep = [name for name, costs in odd.items() if steepness(costs) > STEEPEST]
     grows = f" Time grows faster than the size with: {', '.join(steep)}." if steep else ""
     return (
         f"{outcome}: over {files:,} files of Python's own library and its tests, deliberately broken ones among them, "
@@ -59,7 +59,7 @@ def sizes(large: Sequence[Pair]) -> Table:
 def shapes(odd: Mapping[str, Sequence[Cost]]) -> Table:
     """What the odd shapes cost."""
     rows: list[list[str | int | float]] = [
-        [name, *(round(found.seconds, 2) for found in costs), round(growth(costs), 1), costs[-1].peak_mib]
+        [name, *(round(found.seconds, 2) for found in costs), round(steepness(costs), 1), costs[-1].peak_mib]
         for name, costs in odd.items()
     ]
     columns = [

@@ -25,6 +25,8 @@ from devlint.finding import Finding
 from devlint.report import Report, render
 from devlint.selection import PARSE_ERROR, rules
 
+HANG = 300.0
+"""Seconds of processor time; the largest text that is tried takes some."""
 EVERYTHING = Config().selecting(Selection(("ALL",)))
 
 
@@ -47,13 +49,13 @@ class Tally:
 
 @contextmanager
 def watched(text: str) -> Iterator[None]:
-    """Raise a HangError inside when the processor time for a text is used up: five seconds, and one more for 20 KB."""
+    """Raise a HangError inside when a text has used up more processor time than the slowest machine needs."""
 
     def ring(*_: object) -> None:
         raise HangError
 
     before = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, 5 + len(text) / 20_000)
+    signal.setitimer(signal.ITIMER_PROF, HANG)
     try:
         yield
     finally:

@@ -147,9 +147,9 @@ def _() -> None:
     child = context.Process(target=_use_cuda, args=(queue,))
     child.start()
     refused = "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
-    assert queue.get(timeout=30).startswith(refused)
-    assert queue.get(timeout=30).startswith(refused)
-    assert queue.get(timeout=30) == (False, 2.0)
+    assert queue.get(timeout=120).startswith(refused)
+    assert queue.get(timeout=120).startswith(refused)
+    assert queue.get(timeout=120) == (False, 2.0)
     child.join()
 
 
@@ -171,7 +171,7 @@ def _() -> None:
     queue = torch.multiprocessing.get_context("fork").Queue()
     x = torch.arange(3.0, device="cuda:1")
     queue.put([x, nn.Parameter(x)])
-    y, p = queue.get(timeout=30)
+    y, p = queue.get(timeout=120)
     assert y.device == x.device
     assert y.tolist() == [0.0, 1.0, 2.0]
     assert isinstance(p, nn.Parameter)
