@@ -129,6 +129,32 @@ class Finding:
         return (self.filename, self.span.cell, self.span, self.code)
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known of one name at one place.
+
+    ``kind`` is what it is ("tensor", "module", "device", ...), ``devices`` where it can be: "cpu", "cuda:1", what the
+    code calls it, or "module" for wherever the module is that it belongs to. ``message`` says both in a sentence, or
+    that nothing is known.  ``story`` are the places that led there.  ``caller`` is the function whose call says so,
+    empty where the code itself does.
+    """
+
+    name: str
+    filename: str
+    span: Span
+    message: str
+    kind: str = ""
+    devices: tuple[str, ...] = ()
+    certain: bool = False
+    story: tuple[Place, ...] = ()
+    caller: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.kind or self.devices)
+
+
 def named(filename: str, cell: int) -> str:
     """How a file is called where people read it: with the cell, if it is a notebook."""
     return f"{filename}:cell {cell}" if cell else filename

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from devlint.check import engine
-from devlint.check.source import Source
 from devlint.finding import Applicability, Edit, Finding, Fix, Place, Severity
 from devlint.rules.base import Rule
 from devlint.rules.meta.parse_error import ParseError
 from devlint.rules.meta.unused_suppression import UnusedSuppression
+from devlint.source.tree import Source
 
 
 class Mismatch(Rule):

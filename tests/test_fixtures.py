@@ -20,12 +20,12 @@ from pathlib import Path
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.check.fixes.document import Document
 from devlint.check.fixes.mend import applies, mend
-from devlint.check.source import split_lines
 from devlint.config import Config, Selection
 from devlint.finding import Edit, Finding, Span
 from devlint.rules import registry
+from devlint.source.document import Document
+from devlint.source.text import split_lines
 from tests.followed import added, codes
 
 RULES = registry()

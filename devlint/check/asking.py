@@ -11,11 +11,11 @@ import click
 
 from devlint.check.discover import Target
 from devlint.check.project import surroundings
-from devlint.check.source import ParseFailure
-from devlint.check.where import Answer, NoSuchNameError, read, where
+from devlint.check.where import NoSuchNameError, read, where
 from devlint.config import Config, ConfigError
-from devlint.files import content
-from devlint.finding import named
+from devlint.finding import Answer, named
+from devlint.source.files import content
+from devlint.source.text import ParseFailure
 from devlint.streams import open_streams
 
 _IN_CELL = re.compile(r"(?P<file>.+?\.ipynb):(?:cell )?(?P<cell>\d{1,9}):(?P<row>\d{1,9})(?::(?P<word>[^:]+))?")

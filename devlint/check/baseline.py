@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from devlint.check.write import write
 from devlint.config import ConfigError, leads_out
 from devlint.finding import Finding
 from devlint.selection import PARSE_ERROR
+from devlint.source.output import write
 
 VERSION = 1
 _HEAD, _TAIL = f'{{"devlint-baseline": {VERSION}, "findings": [', "]}"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from devlint.check.cache.results import Basis, Cache
     from devlint.check.project import Surroundings
-    from devlint.check.source import ParseFailure
     from devlint.rules.base import Rule
+    from devlint.source.text import ParseFailure
 
 # What reads and judges a file is imported where that is done: of files that have not changed nothing needs to be.
 
@@ -135,10 +135,11 @@ def _check(
     data: bytes | str, filename: str, config: Config, chosen: tuple[type[Rule], ...], project: Surroundings | None
 ) -> list[Finding]:
     from devlint import rules as package
-    from devlint.check.context import in_context
-    from devlint.check.deep import with_deep_stack
-    from devlint.check.source import ParseFailure, Source
     from devlint.check.suppress import suppressions
+    from devlint.source.context import in_context
+    from devlint.source.stack import with_deep_stack
+    from devlint.source.text import ParseFailure
+    from devlint.source.tree import Source
 
     active = frozenset(rule.code for rule in chosen)
     source = Source.parse(data, filename) if project is None else project.parse(data, filename)
@@ -354,8 +355,8 @@ def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active
         span,
         help=f"Python {version} cannot read this file, so nothing in it was checked; exclude it if that is intended",
     )
-    from devlint.check.source import decode
     from devlint.check.suppress import suppressions
+    from devlint.source.text import decode
 
     text = decode(data)
     # Only what speaks of the whole file counts: lines mean little where the tokens end early.

@@ -188,10 +188,11 @@ def check_combination(options: Options, config: Config) -> None:
         if wrong:
             raise ConfigError(text)
     if options.output_file is not None:
-        from devlint.check.write import check_destination
+        from devlint.source.output import destination_problem
 
         read = (*options.paths, options.evidence, options.config, config.baseline)
-        check_destination("--output-file", options.output_file, read)
+        if problem := destination_problem(options.output_file, read):
+            raise ConfigError(f"--output-file: {problem}")
 
 
 def first_directory(options: Options) -> str:

@@ -18,10 +18,11 @@ from devlint.check.content import UNREADABLE, Seen, Stamp
 from devlint.check.definitions import Definitions
 from devlint.check.discover import Target
 from devlint.check.modules import Modules, Name, Trace
-from devlint.check.source import ParseFailure, Source, decode
 from devlint.flow.program.project import Definition, File
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import nodes
+from devlint.source.text import ParseFailure, decode
+from devlint.source.tree import Source
 
 _ROOM = 5_000_000
 """So many characters of other files are kept with their trees."""
@@ -326,7 +327,7 @@ class Surroundings:
         kept = self._project.tree_of(self.filename, data) if isinstance(data, bytes) else None
         if kept is None or not isinstance(data, bytes):
             return Source.parse(data, filename)
-        return Source(filename, data, kept.text, kept.tree)
+        return Source(filename, kept.text, kept.tree)
 
     def knows(self, importer: str, root: str) -> bool:
         """Whether a name that begins with ``root`` can mean something of the project in the file ``importer``."""
@@ -365,7 +366,7 @@ class Surroundings:
         if shown is None:
             name = os.path.relpath(file.filename) if self._relative else file.filename
             source = file.source
-            shown = self._shown[file.filename] = Source(name, source.data, source.text, source.tree)
+            shown = self._shown[file.filename] = Source(name, source.text, source.tree)
         return shown
 
 

@@ -281,7 +281,7 @@ def _print_report(options: Options, config: Config, result: Result, stdin: dict[
 
 
 def _write(file: str, pieces: Iterable[str]) -> None:
-    from devlint.check.write import write
+    from devlint.source.output import write
 
     text = "".join(f"{piece}\n" for piece in pieces)
     try:

@@ -11,14 +11,14 @@ from functools import partial
 
 from devlint.check.discover import Target
 from devlint.check.engine import AnalysisError, Outcome, check_code, with_content
-from devlint.check.fixes.document import Document, UnfixableError
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
 from devlint.check.opened import open_file
 from devlint.check.project import surroundings
-from devlint.check.source import split_lines
 from devlint.check.suppress import META, PRAGMA, Layout, rows_of, tokens
-from devlint.check.write import write
 from devlint.finding import Edit, Finding, Span
+from devlint.source.document import Document, UnfixableError
+from devlint.source.output import write
+from devlint.source.text import split_lines
 
 _INVISIBLE = frozenset({tokenize.COMMENT, tokenize.NL})
 _TEXT_BEGINS = frozenset({"FSTRING_START", "TSTRING_START"})

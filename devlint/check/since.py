@@ -71,7 +71,7 @@ class Since:
         whole = replace(finding.span, row=first, end_row=last)
         spans = [whole, *(place.span for place in finding.related if place.filename in ("", finding.filename))]
         if finding.span.cell:
-            from devlint.check.notebooks.reading import in_file
+            from devlint.source.notebook.cells import in_file
 
             spans = [in_file(finding.filename, span) for span in spans]
         return any(rows.meet(span.row, span.end_row) for span in spans)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from devlint.check.source import split_lines
 from devlint.config import did_you_mean
 from devlint.finding import Applicability, Edit, Finding, Fix, Span
 from devlint.selection import PARSE_ERROR, UNUSED_SUPPRESSION, UnknownSelectorError, codes_of, rules
+from devlint.source.text import split_lines
 
 _MENTIONS = (b"devlint:", b"noqa")
 _OURS = (b"devlint:", b"dvl")

@@ -4,44 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from devlint.check.deep import with_deep_stack
-from devlint.check.source import ParseFailure, Source
 from devlint.device import Device, Kind, Role
-from devlint.finding import Place, Span
+from devlint.finding import Answer, Place, Span
+from devlint.source.stack import with_deep_stack
+from devlint.source.text import ParseFailure
+from devlint.source.tree import Source
 
 if TYPE_CHECKING:
     from devlint.check.project import Surroundings
     from devlint.flow.engine.queries import Known, Watch, Watched
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is known of one name at one place.
-
-    ``kind`` is what it is ("tensor", "module", "device", ...), ``devices`` where it can be: "cpu", "cuda:1", what the
-    code calls it, or "module" for wherever the module is that it belongs to. ``message`` says both in a sentence, or
-    that nothing is known.  ``story`` are the places that led there.  ``caller`` is the function whose call says so,
-    empty where the code itself does.
-    """
-
-    name: str
-    filename: str
-    span: Span
-    message: str
-    kind: str = ""
-    devices: tuple[str, ...] = ()
-    certain: bool = False
-    story: tuple[Place, ...] = ()
-    caller: str = ""
-
-    @property
-    def known(self) -> bool:
-        """Whether anything is known."""
-        return bool(self.kind or self.devices)
 
 
 class NoSuchNameError(Exception):

@@ -54,7 +54,6 @@ def _load() -> None:
 
     LibCST is not among it: loading it takes longer than all of this, and few files have anything to fix.
     """
-    import devlint.check.context
     import devlint.check.project
     import devlint.check.suppress
     import devlint.flow.engine.engine  # noqa: F401  # what it imports is the interpreter

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from devlint.of_tests import is_test_file
 from devlint.sites.base import Site
+from devlint.source.test_files import is_test_file
 
 if TYPE_CHECKING:
     from devlint.flow.program.project import Project

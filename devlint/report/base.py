@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TextIO
 
-from devlint.check.source import decode, split_lines
 from devlint.finding import Applicability, Finding, Severity, named
+from devlint.source.text import decode, split_lines
 
 _FILES_KEPT = 16
 _LINKING = (
@@ -82,7 +82,7 @@ class Report:
         span = finding.span
         if not span.cell:
             return finding
-        from devlint.check.notebooks.reading import parsed
+        from devlint.source.notebook.cells import parsed
 
         notebook = parsed(self._data(finding.filename))
         if notebook is None:
@@ -124,7 +124,7 @@ _CELL = re.compile(r"(?P<file>.*\.ipynb):cell (?P<number>\d+)", re.DOTALL)
 
 def cell_lines(data: bytes, number: int) -> Sequence[str]:
     """The lines of one cell of a notebook, none if there are none."""
-    from devlint.check.notebooks.reading import parsed
+    from devlint.source.notebook.cells import parsed
 
     notebook = parsed(data)
     return () if notebook is None else notebook.lines(number)

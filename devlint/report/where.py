@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from devlint.check.where import Answer
-from devlint.finding import Finding, Severity
+from devlint.finding import Answer, Finding, Severity
 from devlint.report.base import in_cells, one_line
 from devlint.report.json import absolute, place_of
 from devlint.report.text import BOLD, Paint, body

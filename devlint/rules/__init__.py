@@ -13,15 +13,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
-from devlint.of_tests import is_of_tests
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import in_format
 from devlint.rules.comments import loses_comments
+from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:
     from devlint.check.project import Surroundings
-    from devlint.check.source import Source
     from devlint.sites.base import Site, Step
+    from devlint.source.tree import Source
 
 __all__ = ["Report", "Rule", "registry", "run", "verdicts"]
 

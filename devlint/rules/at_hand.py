@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint.rules.blocks import blocks_of, statement_of, stores, way
 from devlint.rules.edits import around
 from devlint.rules.origins import held_devices, left_to_default, made_of, numbers_of_cuda, sent_to_cuda, words
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 if TYPE_CHECKING:
     from devlint.rules.base import SourceText

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 Way: TypeAlias = list[tuple[ast.AST, ast.AST]]
 """The nodes that lead to one, from the outside to the inside: each, and the one in it."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from devlint.finding import Edit
 
 if TYPE_CHECKING:
-    from devlint.check.source import Source
+    from devlint.source.tree import Source
 
 
 def loses_comments(source: Source, edits: Sequence[Edit]) -> bool:

@@ -7,8 +7,8 @@ import os.path
 import re
 from typing import TYPE_CHECKING
 
-from devlint.of_tests import is_of_tests
 from devlint.rules.blocks import function_at, statement_of
+from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:
     import libcst as cst

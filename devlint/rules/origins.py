@@ -10,7 +10,7 @@ from functools import lru_cache
 from devlint.device import parse
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.type_hints import defaults_of
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 _TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 """Methods whose result no longer is where the tensor is."""

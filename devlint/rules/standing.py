@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import Way, function_at, way, way_to
-from devlint.syntax import says_none, walk
+from devlint.source.syntax import says_none, walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

@@ -10,19 +10,20 @@ from functools import partial
 from devlint.check import content, project
 from devlint.check.discover import Target, force_excluded
 from devlint.check.engine import FAILED, AnalysisError, check_code
-from devlint.check.fixes.document import Document, UnfixableError
 from devlint.check.fixes.mend import mend_code
 from devlint.check.notebooks.opening import OpenedNotebook, open_cells
 from devlint.check.notebooks.where import where_in_cell
 from devlint.check.opened import Opened
 from devlint.check.project import Surroundings
 from devlint.check.silence import silenced
-from devlint.check.source import ParseFailure, Source, encoding_of
-from devlint.check.where import Answer, NoSuchNameError, where
+from devlint.check.where import NoSuchNameError, where
 from devlint.config import Config, ConfigError, Resolver
-from devlint.finding import Finding
+from devlint.finding import Answer, Finding
 from devlint.selection import PARSE_ERROR
 from devlint.server.documents import Snapshot
+from devlint.source.document import Document, UnfixableError
+from devlint.source.text import ParseFailure, encoding_of
+from devlint.source.tree import Source
 
 
 @dataclass(frozen=True, slots=True)

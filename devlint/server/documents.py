@@ -9,8 +9,8 @@ from itertools import takewhile
 
 from lsprotocol import types
 
-from devlint.check.source import NEWLINE, split_lines
 from devlint.finding import Span
+from devlint.source.text import NEWLINE, split_lines
 
 _Encoding = types.PositionEncodingKind | str
 

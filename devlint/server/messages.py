@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from lsprotocol import types
 from pygls.uris import from_fs_path
 
-from devlint.check.source import decode
-from devlint.check.where import Answer
-from devlint.finding import Applicability, Finding, Place, Severity, Span
+from devlint.finding import Answer, Applicability, Finding, Place, Severity, Span
 from devlint.selection import UNUSED_SUPPRESSION
 from devlint.server.analysis import Analysis
 from devlint.server.documents import Part, Snapshot
+from devlint.source.text import decode
 
 SOURCE = "devlint"
 FIX_ALL = "source.fixAll.devlint"

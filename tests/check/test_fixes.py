@@ -10,10 +10,10 @@ import pytest
 
 from devlint.check.fixes import mend as engine
 from devlint.check.fixes.diff import unified
-from devlint.check.fixes.document import Change, Changes, Document, UnfixableError
 from devlint.check.fixes.mend import MAX_PASSES, Mended, mend
 from devlint.config import Config, Selection
 from devlint.finding import Applicability, Edit, Finding, Fix, Severity, Span
+from devlint.source.document import Change, Changes, Document, UnfixableError
 
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
 Rule = Callable[[str], list[Finding]]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from devlint.check import engine, write
+from devlint.check import engine
 from devlint.check.engine import Fixing, check_paths
 from devlint.check.fixes import target
 from devlint.cli import main
@@ -201,7 +201,7 @@ class TestFiles:
             raise OSError(28, "No space left on device")
 
         tree({"a.py": REDUNDANT})
-        monkeypatch.setattr(write.os, "fsync", full)
+        monkeypatch.setattr("os.fsync", full)
         result = run("--fix")
         assert result.stderr == "error: a.py: nothing was fixed: No space left on device\n"
         assert Path("a.py").read_text() == REDUNDANT
@@ -255,7 +255,7 @@ def test_nothing_of_this_is_loaded_without_need(tree) -> None:
         "try: main(['check', '--isolated', '-q', '--unsafe-fixes', '--select', 'DVL602', 'a.py'])\n"
         "except SystemExit: pass\n"
         "print([name for name in sys.modules if name.startswith('devlint.check.fixes')"
-        " or name in ('devlint.check.write', 'libcst')])"
+        " or name in ('devlint.source.output', 'libcst')])"
     )
     root = str(Path(engine.__file__).parents[2])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, "PYTHONPATH": root})

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devlint import check_source
-from devlint.check.notebooks.magics import Plain, SkippedCell, plain
-from devlint.check.notebooks.reading import read, written
-from devlint.check.notebooks.script import Script
 from devlint.config import OUTPUT_FORMATS
 from devlint.finding import Span
+from devlint.source.notebook.cells import read, written
+from devlint.source.notebook.magics import Plain, SkippedCell, plain
+from devlint.source.notebook.script import Script
 from tests.notebooks import cell, document, notebook, sources
 from tests.test_cli import ROOT, run
 

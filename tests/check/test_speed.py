@@ -13,10 +13,12 @@ import pytest
 
 import devlint
 from devlint._about import is_compiled
-from devlint.check import project, source
+from devlint.check import project
 from devlint.check.discover import Target
 from devlint.check.engine import check_source, check_target
 from devlint.config import Config
+from devlint.source.text import ParseFailure
+from devlint.source.tree import Source
 
 HELPERS = """\
 import torch
@@ -78,13 +80,13 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     if is_compiled():
         pytest.skip("compiled modules call each other without a place where somebody could count")
     times: Counter[str] = Counter()
-    parse = source.Source.parse
+    parse = Source.parse
 
-    def count(data: bytes | str, filename: str = "<string>") -> source.Source | source.ParseFailure:
+    def count(data: bytes | str, filename: str = "<string>") -> Source | ParseFailure:
         times[os.path.basename(filename)] += 1
         return parse(data, filename)
 
-    monkeypatch.setattr(source.Source, "parse", count)
+    monkeypatch.setattr(Source, "parse", count)
     return times
 
 

@@ -8,9 +8,10 @@ from textwrap import dedent
 import pytest
 from click.testing import CliRunner, Result
 
-from devlint.check.source import Source
-from devlint.check.where import Answer, NoSuchNameError, where
+from devlint.check.where import NoSuchNameError, where
 from devlint.cli import main
+from devlint.finding import Answer
+from devlint.source.tree import Source
 from tests.notebooks import cell, notebook
 
 HEAD = "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, TensorDataset\n"

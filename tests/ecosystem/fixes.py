@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devlint.check.engine import check_paths, check_source
-from devlint.check.source import decode, split_lines
 from devlint.config import Config, Selection
 from devlint.finding import Applicability, Finding
+from devlint.source.text import decode, split_lines
 from tests.followed import added, codes
 
 from .errors import EcosystemError

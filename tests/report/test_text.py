@@ -7,10 +7,10 @@ import textwrap
 
 import pytest
 
-from devlint.check.source import Source
 from devlint.finding import Finding, Place, Severity, Span
 from devlint.report.base import Report
 from devlint.report.text import render, summary
+from devlint.source.tree import Source
 
 
 def finding(span: Span, label: str = "here", related: tuple[Place, ...] = (), **more: object) -> Finding:

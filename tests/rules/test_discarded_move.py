@@ -8,12 +8,12 @@ import pytest
 
 from devlint import device
 from devlint.check.engine import check_source
-from devlint.check.source import Source
 from devlint.finding import Applicability
 from devlint.rules.base import Report
 from devlint.rules.placement.discarded_move import DiscardedMove
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.transfers import Transfer
+from devlint.source.tree import Source
 
 DEVICE = device.symbol("f:device", "device")
 

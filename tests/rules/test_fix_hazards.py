@@ -11,9 +11,9 @@ import pytest
 
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import mend
-from devlint.check.source import Source
 from devlint.config import Config, Selection
 from devlint.rules.edits import as_written
+from devlint.source.tree import Source
 
 torch = pytest.importorskip("torch", reason="the fixed code is run")
 

@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from devlint.check.source import Source
 from devlint.finding import Edit
 from devlint.rules.imports import importing
+from devlint.source.tree import Source
 
 PLACES = {
     "beside what loads it": ("from torch import nn\nHERE\n", "import torch\nfrom torch import nn\nHERE\n"),

@@ -8,7 +8,6 @@ import pytest
 
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import mend
-from devlint.check.source import Source
 from devlint.config import Config, Selection
 from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
 from devlint.finding import Applicability
@@ -17,6 +16,7 @@ from devlint.rules.loading.missing_pin_memory import MissingPinMemory
 from devlint.sites.base import Operand, Scope
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
+from devlint.source.tree import Source
 
 DEVICE = symbol("f:device", "device")
 LOOP = Scope(loop=ast.Pass())

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from devlint.check.engine import check_source
-from devlint.check.source import Source
 from devlint.config import Config, Selection
 from devlint.finding import Severity
 from devlint.flow.models.nn.parallel import OF_WRAPPERS
@@ -18,6 +17,7 @@ from devlint.rules.base import Report
 from devlint.rules.multi_gpu.data_parallel import DataParallel
 from devlint.sites.base import Scope
 from devlint.sites.distributed import Wrap
+from devlint.source.tree import Source
 
 
 def judged(

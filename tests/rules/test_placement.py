@@ -7,7 +7,6 @@ import ast
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.check.source import Source
 from devlint.config import Config, Selection
 from devlint.device import (
     AVAILABLE,
@@ -28,6 +27,7 @@ from devlint.rules.placement.forward_factory import ForwardFactory
 from devlint.rules.placement.meeting import beside, meetings, shown
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Forward, Operation
+from devlint.source.tree import Source
 
 DEVICE = symbol("f:device", "device")
 SWITCH = choice(AVAILABLE, accelerator("cuda"), CPU, "device")

@@ -10,7 +10,6 @@ import pytest
 import devlint
 from devlint import device
 from devlint.check.engine import check_source
-from devlint.check.source import Source
 from devlint.device import AVAILABLE, CPU, Device
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules import at_hand, edits
@@ -21,6 +20,7 @@ from devlint.rules.portability.load_without_map_location import LoadWithoutMapLo
 from devlint.sites.base import Operand, Scope, Site
 from devlint.sites.devices import ApiCall, Literal
 from devlint.sites.transfers import Transfer
+from devlint.source.tree import Source
 
 CUDA = device.accelerator("cuda")
 SYMBOL = device.symbol("f:device", "device")

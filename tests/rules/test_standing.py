@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from devlint.check.source import Source
 from devlint.rules.standing import conditions, stands_at
+from devlint.source.tree import Source
 
 
 def source(code: str) -> Source:

@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from devlint.check.source import split_lines
 from devlint.finding import Span
 from devlint.server.documents import Part, changed, units
 from devlint.server.messages import FIX_ALL
+from devlint.source.text import split_lines
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 _MODULES = (
-    *("device", "syntax"),
-    *("check/project", "check/modules", "check/suppress", "check/source", "check/definitions"),
+    *("device", "source/syntax", "source/text", "source/tree"),
+    *("check/project", "check/modules", "check/suppress", "check/definitions"),
 )
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from devlint.auditor.judgement.judge import judge
 from devlint.auditor.judgement.observations.measure import Seen, measure
 from devlint.auditor.running import storage
-from devlint.check.source import decode, split_lines
 from devlint.config import Config, ConfigError, Selection, leads_out
 from devlint.finding import Finding, Span
 from devlint.record import Event, Frame, Loader, Record
@@ -22,6 +21,7 @@ from devlint.selection import rules
 from devlint.sites import proof
 from devlint.sites.base import ENOUGH_STEPS, Measurement
 from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Evidence, Traces
+from devlint.source.text import decode, split_lines
 
 _CHANGED = "the file has changed since the run"
 _ELSEWHERE = "the run was of other files"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from devlint.auditor.running import console, storage
 from devlint.auditor.running.console import say
-from devlint.check.write import check_destination, write
 from devlint.config import ConfigError
 from devlint.record import Record
+from devlint.source.output import destination_problem, write
 
 _LONGEST_FILE = 5_000
 _MOST_LINES = 15_000
@@ -34,7 +34,8 @@ class Exports:
         seen: dict[str, str] = {}
         for option, path in named.items():
             if path is not None:
-                check_destination(option, path, read)
+                if problem := destination_problem(path, read):
+                    raise ConfigError(f"{option}: {problem}")
                 other = seen.setdefault(os.path.realpath(path), option)
                 if other != option:
                     raise ConfigError(f"{option}: {path}: is what {other} names, too")

@@ -10,7 +10,6 @@ from typing import Any
 
 from devlint.auditor.judgement.locator import Locator
 from devlint.auditor.judgement.observations import observed
-from devlint.check.source import Source
 from devlint.check.suppress import suppressions
 from devlint.config import Config, Resolver
 from devlint.finding import Finding
@@ -19,6 +18,7 @@ from devlint.report.json import as_object
 from devlint.rules import verdicts
 from devlint.selection import graded, ignored_in, selected
 from devlint.sites.base import Site
+from devlint.source.tree import Source
 
 _LONGEST = 12
 """More lines than this of one expression say no more than its first ones."""

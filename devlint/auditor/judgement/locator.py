@@ -12,11 +12,12 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from devlint.check.source import ParseFailure, Source, split_lines
 from devlint.flow.syntax.nodes import own
-from devlint.of_tests import is_test_file
 from devlint.record import Frame
 from devlint.sites.base import Scope
+from devlint.source.test_files import is_test_file
+from devlint.source.text import ParseFailure, split_lines
+from devlint.source.tree import Source
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _Loop = ast.For | ast.AsyncFor | ast.While
@@ -62,29 +63,31 @@ class Locator:
 
     def lines(self, file: str, first: int, last: int) -> dict[int, str]:
         """The lines of code from ``first`` to ``last``, by number; those that are not known are left out."""
-        source = self._file(file).source
+        known = self._file(file)
+        source = known.source
         rows = range(max(first, 1), min(last, len(source.lines) if source.text else 0) + 1)
         # of a file that is not what ran any more there are gaps between the lines that were recorded
-        recorded = {} if source.data else self._recorded.get(file, {})
+        recorded = {} if known.data else self._recorded.get(file, {})
         return {row: source.lines[row - 1] for row in rows if not recorded or row in recorded}
 
     def digest(self, file: str) -> str:
         """The SHA-256 of a file's content in hexadecimal, empty where that is not at hand."""
-        data = self._file(file).source.data
+        data = self._file(file).data
         return hashlib.sha256(data).hexdigest() if data else ""
 
     def _file(self, name: str) -> _File:
         known = self._files.get(name)
         if known is None:
-            known = self._files[name] = _File(_read(name, self._recorded.get(name, {})))
+            known = self._files[name] = _File(*_read(name, self._recorded.get(name, {})))
         return known
 
 
 class _File:
-    """A file's tree, made ready for looking things up."""
+    """A file's tree, made ready for looking things up; no ``data`` where it is no longer what ran."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, data: bytes) -> None:
         self.source = source
+        self.data = data
         self._test = is_test_file(source.filename)
         self._parents: dict[ast.AST, ast.AST] = {}
         self._spans: dict[tuple[int, int, int, int], ast.AST] = {}
@@ -172,18 +175,18 @@ def _names_device(place: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) ->
     return "device" in arguments or "device" in bound
 
 
-def _read(name: str, recorded: Mapping[int, str]) -> Source:
-    """The file as it is, where it still is what ran; else what was recorded of it, without a tree."""
+def _read(name: str, recorded: Mapping[int, str]) -> tuple[Source, bytes]:
+    """The file as it is with its content, where it still is what ran; else what was recorded of it, without a tree."""
     text = _text(name)
     if text is not None:
         source = Source.parse(text, name)
         if not isinstance(source, ParseFailure) and _unchanged(source.lines, recorded):
-            return source
+            return source, text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
         if not recorded:
             lines = split_lines(text) if isinstance(text, str) else text.decode("utf-8", "replace").splitlines()
             recorded = dict(enumerate(lines, 1))
     rows = "\n".join(recorded.get(row, "") for row in range(1, max(recorded, default=0) + 1))
-    return Source(name, b"", rows, ast.Module([], []))
+    return Source(name, rows, ast.Module([], [])), b""
 
 
 def whole(name: str, recorded: Mapping[int, str]) -> list[str] | None:

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from devlint.check.write import write as replace
-from devlint.files import content
 from devlint.record import FORMAT, Record
 from devlint.sites.base import Measurement
+from devlint.source.files import content
+from devlint.source.output import write as replace
 
 KEPT = 20
 """So many runs are kept for each user."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from devlint.check.engine import AnalysisError, check_code
-from devlint.check.fixes.document import Change, Changes, Document, UnfixableError
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
 from devlint.check.opened import open_file
 from devlint.check.project import Surroundings
-from devlint.check.source import DANGEROUS, ParseFailure, Source
 from devlint.config import Config
 from devlint.finding import Applicability, Finding
+from devlint.source.document import Change, Changes, Document, UnfixableError
+from devlint.source.text import ParseFailure
+from devlint.source.tree import DANGEROUS, Source
 
 MAX_PASSES = 32
 """Fixes that are still not at their end by then chase each other for ever."""

@@ -7,7 +7,7 @@ from devlint.check.engine import Fixing, Outcome, check_source, with_content
 from devlint.check.fixes.diff import unified
 from devlint.check.fixes.mend import mend
 from devlint.check.project import surroundings
-from devlint.check.write import write
+from devlint.source.output import write
 
 
 def fix_target(fixing: Fixing, target: Target) -> Outcome:

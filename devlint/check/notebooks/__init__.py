@@ -1,4 +1,1 @@
-"""Notebooks: their cells as one piece of Python code, and what becomes of that code back in the cells."""
-
-END = ".ipynb"
-"""How the names of notebooks end."""
+"""Notebooks that are checked, fixed and asked about."""

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from devlint.check.fixes.document import UnfixableError
-from devlint.check.notebooks.reading import Notebook, NotebookError, read
-from devlint.check.notebooks.script import Script
 from devlint.check.opened import Opened
 from devlint.check.suppress import suppressions
 from devlint.config import Config
 from devlint.finding import Finding, Span
 from devlint.selection import PARSE_ERROR, graded, ignored_in, rules, selected
+from devlint.source.document import UnfixableError
+from devlint.source.notebook.cells import Notebook, NotebookError, read
+from devlint.source.notebook.script import Script
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devlint.check.notebooks.reading import NotebookError, read
-from devlint.check.notebooks.script import Script
-from devlint.check.source import ParseFailure, Source, split_lines
-from devlint.check.where import Answer, NoSuchNameError, where
+from devlint.check.where import NoSuchNameError, where
 from devlint.config import ConfigError
+from devlint.finding import Answer
+from devlint.source.notebook.cells import NotebookError, read
+from devlint.source.notebook.script import Script
+from devlint.source.text import ParseFailure, split_lines
+from devlint.source.tree import Source
 
 if TYPE_CHECKING:
     from devlint.check.project import Surroundings

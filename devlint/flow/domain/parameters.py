@@ -11,7 +11,7 @@ from devlint.flow.domain.values import Const, Opaque
 from devlint.flow.program.facts import derived
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, hints, is_device_name, is_numbers
-from devlint.syntax import says_none
+from devlint.source.syntax import says_none
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
-from devlint.syntax import says_none
+from devlint.source.syntax import says_none
 
 _AVAILABLE = re.compile(
     r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"

@@ -11,7 +11,7 @@ from devlint.flow.program.module_bases import is_module_path, is_plain
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.syntax import names, nodes
-from devlint.syntax import says_none
+from devlint.source.syntax import says_none
 
 _PLACING = frozenset({"to", "cuda", "cpu", "type_as"})
 _MADE = re.compile(r"torch\.(?:tensor|ones|zeros|full|eye|arange|linspace|rand|randn|randint|randperm|empty)")

@@ -16,7 +16,7 @@ from devlint.flow.program.initialization import Constructors
 from devlint.flow.program.module_bases import is_module_path, is_plain, registers
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.bindings import Outline, joint, rebound, top_level
-from devlint.syntax import line_starts
+from devlint.source.syntax import line_starts
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 

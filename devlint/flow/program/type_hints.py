@@ -11,7 +11,7 @@ from devlint.flow.catalog import torch_table
 from devlint.flow.program.facts import derived
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names
-from devlint.syntax import says_none, walk
+from devlint.source.syntax import says_none, walk
 
 TENSOR_ONLY = frozenset(
     """unsqueeze unsqueeze_ view view_as expand expand_as new_zeros new_ones new_tensor new_full new_empty

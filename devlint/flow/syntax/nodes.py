@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TypeVar
 
 from devlint.flow.syntax import names
-from devlint.syntax import below
-from devlint.syntax import walk as walk
+from devlint.source.syntax import below
+from devlint.source.syntax import walk as walk
 
 _KEPT = (
     *(ast.Assign, ast.Attribute, ast.Call, ast.Import, ast.ImportFrom, ast.Nonlocal, ast.Subscript, ast.Yield),

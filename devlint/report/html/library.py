@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from devlint.check.write import write
+from devlint.source.output import write
 
 EXTRA = "the HTML report needs the extra `html`: pip install 'devlint[html]'"
 _EXPORTS = "window.vegaEmbed = vegaEmbed;"

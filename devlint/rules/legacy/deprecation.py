@@ -12,7 +12,7 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import statement_of
 from devlint.rules.imports import importing
 from devlint.sites.devices import Mention
-from devlint.syntax import says_none
+from devlint.source.syntax import says_none
 from devlint.torch_api import Api, Kind, Topic
 
 if TYPE_CHECKING:

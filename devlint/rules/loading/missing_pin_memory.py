@@ -18,7 +18,7 @@ from devlint.sites.base import Site, Step
 from devlint.sites.loaders import Load
 from devlint.sites.proof import Traces
 from devlint.sites.transfers import Transfer
-from devlint.syntax import says_none, walk
+from devlint.source.syntax import says_none, walk
 
 _PIN_MEMORY_POSITION = 7
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)

@@ -14,7 +14,7 @@ from devlint.sites import proof
 from devlint.sites.base import Site
 from devlint.sites.distributed import Wrap
 from devlint.sites.proof import Traces
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
 _INFERS = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b")

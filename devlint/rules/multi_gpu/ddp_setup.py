@@ -13,7 +13,7 @@ from devlint.sites import proof
 from devlint.sites.base import Site, Step
 from devlint.sites.distributed import Group, Unforwarded, Wrap
 from devlint.sites.proof import Traces
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 _WRAPPER = "torch.nn.parallel.DistributedDataParallel"
 _LOOKS_ON = frozenset({"callable", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})

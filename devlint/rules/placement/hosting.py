@@ -12,7 +12,7 @@ from devlint.rules.base import SourceText
 from devlint.rules.blocks import function_at, way_to
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 NUMPY = "torch.Tensor.numpy"
 """The reader that is a tensor's own method."""

@@ -17,7 +17,7 @@ from devlint.finding import Severity
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Scope
 from devlint.sites.placement import LEADS, Forward, Operation
-from devlint.syntax import makes_nothing
+from devlint.source.syntax import makes_nothing
 
 MODULE = "module"
 """The role of the operand that is the called module itself."""

@@ -15,7 +15,7 @@ from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.blocks import function_at, stores, way_to
 from devlint.sites.base import Site
 from devlint.sites.transfers import Transfer
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 if TYPE_CHECKING:
     import libcst as cst

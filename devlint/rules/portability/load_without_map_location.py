@@ -13,7 +13,7 @@ from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.portability.restoring import names_of, only_restored, replaces_moved, sampled
 from devlint.sites.base import Site
 from devlint.sites.devices import ApiCall
-from devlint.syntax import says_none
+from devlint.source.syntax import says_none
 
 # The functions, each with the position of map_location among its parameters.
 _LOADERS = {"torch.load": 2, "torch.hub.load_state_dict_from_url": 3, "torch.utils.model_zoo.load_url": 3}

@@ -10,7 +10,7 @@ from devlint.rules.base import SourceText
 from devlint.rules.blocks import Way, statement_of, way_to
 from devlint.rules.edits import around
 from devlint.rules.origins import made_of
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 _NUMBER = re.compile(
     r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"

@@ -16,7 +16,7 @@ from devlint.sites import proof
 from devlint.sites.base import Creation, Site, Step
 from devlint.sites.proof import Traces
 from devlint.sites.transfers import IndexCopy, Transfer
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""

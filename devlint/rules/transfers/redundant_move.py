@@ -16,7 +16,7 @@ from devlint.sites import proof
 from devlint.sites.base import Site
 from devlint.sites.proof import Traces
 from devlint.sites.transfers import Transfer
-from devlint.syntax import walk
+from devlint.source.syntax import walk
 
 _PLACED = re.compile(r"\b(?:created|moved)\b")
 

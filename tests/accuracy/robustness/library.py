@@ -7,7 +7,7 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
-from devlint.check.source import ParseFailure, decode
+from devlint.source.text import ParseFailure, decode
 from tests.accuracy.robustness.trial import Tally, attempt
 
 _DEFINITION = re.compile(r"^([ \t]*(?:(?:async[ \t]+)?def|class)[ \t].*:)[ \t]*$", re.MULTILINE)

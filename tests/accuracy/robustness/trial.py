@@ -18,12 +18,12 @@ from devlint.check.baseline import Baseline, Judged
 from devlint.check.engine import AnalysisError, check_source
 from devlint.check.fixes.mend import mend
 from devlint.check.silence import silenced
-from devlint.check.source import split_lines
 from devlint.check.suppress import META
 from devlint.config import OUTPUT_FORMATS, Config, Selection
 from devlint.finding import Finding
 from devlint.report import Report, render
 from devlint.selection import PARSE_ERROR, rules
+from devlint.source.text import split_lines
 
 HANG = 300.0
 """Seconds of processor time; the largest text that is tried takes some."""

@@ -19,7 +19,7 @@ from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 from devlint.sites.base import Creation
 from devlint.sites.transfers import IndexCopy
-from devlint.syntax import says_none
+from devlint.source.syntax import says_none
 
 _CARRIERS = frozenset(
     """view reshape flatten unsqueeze squeeze unsqueeze_ squeeze_ expand expand_as view_as permute transpose t repeat

@@ -24,7 +24,7 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Operand
 from devlint.sites.placement import Operation
-from devlint.syntax import makes_nothing
+from devlint.source.syntax import makes_nothing
 
 _CONVERSIONS = frozenset(f"torch.{name}" for name in ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"))
 """Factories that wrap data of the host."""

@@ -16,7 +16,7 @@ from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.syntax import names
 from devlint.sites.devices import Literal
-from devlint.syntax import says_none
+from devlint.source.syntax import says_none
 
 _NO_LITERAL = frozenset(
     {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}

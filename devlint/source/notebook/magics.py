@@ -11,7 +11,7 @@ import warnings
 from dataclasses import dataclass
 from itertools import count
 
-from devlint.check.source import ParseFailure, split_lines
+from devlint.source.text import ParseFailure, split_lines
 
 MARK = "\x1fdevlint"
 """Begins what stands for something else; nobody writes this."""

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from devlint.check.fixes.document import UnfixableError
-from devlint.check.notebooks.magics import MARK, SkippedCell, plain, restored
-from devlint.check.notebooks.reading import Notebook, written
-from devlint.check.source import ParseFailure, split_lines
 from devlint.finding import Edit, Finding, Fix, Place, Span
+from devlint.source.document import UnfixableError
+from devlint.source.notebook.cells import Notebook, written
+from devlint.source.notebook.magics import MARK, SkippedCell, plain, restored
+from devlint.source.text import ParseFailure, split_lines
 
 _HEAD = f"# {MARK}; coding: utf-8\n"
 """Comes first, so that no comment of a cell can ask for another encoding."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from devlint.check.source import Source
 from devlint.finding import Context, Finding, Span
+from devlint.source.tree import Source
 
 _ATOMS = (ast.Constant, ast.FormattedValue, ast.JoinedStr, ast.Name, ast.keyword)
 """What says too little by itself: a `"cuda"` is told from another one by what is around it."""

@@ -10,8 +10,8 @@ from threading import Thread
 import pytest
 from click.testing import CliRunner
 
-from devlint import files
 from devlint.cli import main
+from devlint.source import files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes and devices are files only there")
 

@@ -7,10 +7,10 @@ import textwrap
 
 import pytest
 
-from devlint.check.context import in_context, plain
 from devlint.check.engine import check_source
-from devlint.check.source import Source
 from devlint.finding import Context, Finding, Severity, Span
+from devlint.source.context import in_context, plain
+from devlint.source.tree import Source
 from tests.growth import QUADRATIC, Work, growth_of_time
 
 pytestmark = pytest.mark.usefixtures("stub_rules")

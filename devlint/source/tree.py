@@ -1,51 +1,36 @@
-"""The text of one file and its syntax tree, however the file is encoded, or the one reason why there is none."""
+"""The syntax tree of a file and the text behind each node, or the one reason why there is none."""
 
 from __future__ import annotations
 
 import ast
-import io
 import re
 import sys
 import warnings
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from devlint.check.deep import with_deep_stack
 from devlint.finding import Span
+from devlint.source.stack import with_deep_stack
+from devlint.source.text import ParseFailure, decode, split_lines
 
 if TYPE_CHECKING:
     import libcst
 
-_BOM = b"\xef\xbb\xbf"
-# What the tokenizer looks for in the first two lines (PEP 263); a cheap test before the real detection.
-_CODING = re.compile(rb"coding[:=]")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
-NEWLINE = re.compile("\r\n|\r|\n")
 _NESTED_TOO_DEEP = "the code is nested too deeply for Python's parser"
 DANGEROUS = 50_000
 """So many characters can be one expression, of 25,000 terms, on which Python 3.10 overruns its stack and dies."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParseFailure:
-    """Why a file has no syntax tree, and where: row and column count from 1."""
-
-    message: str
-    row: int
-    column: int
-
-
 class Source:
-    """One file that parses: its bytes, its text, its lines and its tree.
+    """One file that parses: its text, its lines and its tree.
 
     ``text`` is the decoded file with its own line ends; ``lines`` are split where Python's parser splits, only there.
     """
 
-    def __init__(self, filename: str, data: bytes, text: str, tree: ast.Module) -> None:
+    def __init__(self, filename: str, text: str, tree: ast.Module) -> None:
         self.filename = filename
-        self.data = data
         self.text = text
         self.tree = tree
         self._wide: dict[int, tuple[list[int], list[int]]] = {}
@@ -59,8 +44,7 @@ class Source:
         tree = _parse(text, filename)
         if isinstance(tree, ParseFailure):
             return tree
-        raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
-        return cls(filename, raw, text, tree)
+        return cls(filename, text, tree)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -127,49 +111,6 @@ def _wide_characters(line: str) -> tuple[list[int], list[int]]:
         starts.append(match.start() + before[-1])
         before.append(before[-1] + len(match[0].encode("utf-8", "surrogatepass")) - 1)
     return starts, before
-
-
-def split_lines(text: str) -> list[str]:
-    r"""Split where Python's parser does: at \n, \r\n and \r, never at a form feed or a Unicode line separator."""
-    return NEWLINE.split(text) if "\r" in text else text.split("\n")
-
-
-def decode(data: bytes | str) -> str | ParseFailure:
-    """Decode a file as Python would: a byte order mark, then PEP 263's comment, then UTF-8."""
-    if isinstance(data, str):
-        return data.removeprefix("\ufeff")
-    encoding = encoding_of(data)
-    if isinstance(encoding, ParseFailure):
-        return encoding
-    try:
-        return data.removeprefix(_BOM).decode(encoding)
-    except UnicodeDecodeError as error:
-        row, column = _position(data, error.start)
-        return ParseFailure(f"the file is not valid {encoding.upper()}: {error.reason}", row, column)
-    except (UnicodeError, LookupError, ValueError) as error:
-        # `# coding: hex` and its like are codecs, yet none for text.
-        return ParseFailure(f"cannot decode the file as {encoding}: {error}", 1, 1)
-
-
-def encoding_of(data: bytes) -> str | ParseFailure:
-    """The encoding of what follows the byte order mark, if there is one."""
-    if not _CODING.search(data, 0, 1024):
-        return "utf-8"
-    import tokenize
-
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    except SyntaxError as error:
-        if data.startswith(_BOM) and error.msg.startswith("encoding problem"):
-            return ParseFailure("the file begins with a byte order mark of UTF-8 but declares another encoding", 1, 1)
-        return ParseFailure(error.msg, 1, 1)
-    return "utf-8" if encoding == "utf-8-sig" else encoding
-
-
-def _position(data: bytes, offset: int) -> tuple[int, int]:
-    """The row and column of a byte, in a file that cannot be decoded as a whole."""
-    before = data.removeprefix(_BOM)[:offset].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return before.count(b"\n") + 1, len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
 
 
 def _parse(text: str, filename: str) -> ast.Module | ParseFailure:

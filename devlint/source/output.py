@@ -1,4 +1,4 @@
-"""Writing somebody's file: whole or not at all, and never over what has changed meanwhile."""
+"""Output files: written atomically, whole or not at all, and never over what has changed meanwhile."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable
-
-from devlint.config import ConfigError
 
 _CODE = (".ipynb", ".py", ".pyi")
 
@@ -20,27 +18,26 @@ class ChangedMeanwhileError(OSError):
         super().__init__(0, "it was changed while devlint was at it, and is left alone")
 
 
-def check_destination(option: str, file: str, read: Iterable[str | None] = ()) -> None:
-    """Refuse before the work, by a ConfigError, a file that could not be written after it, or must not be.
+def destination_problem(file: str, read: Iterable[str | None] = ()) -> str:
+    """What is wrong with a file as the destination of a report, known before the work; empty if nothing is.
 
-    That is code, and whatever is ``read`` by the run: files by name, ``None`` for none.
+    It must not be code, nor what the run itself has ``read``: files by name, ``None`` for none.
     """
     if not file or "\0" in file:
-        raise ConfigError(f"{option}: no file is named")
+        return "no file is named"
     directory = os.path.dirname(os.path.realpath(file) if os.path.islink(file) else file) or os.curdir
     try:
         # what is written takes the place of what is there, which would be the end of /dev/null
         status = _status(file)
     except OSError as error:
-        raise ConfigError(f"{option}: {file}: {error.strerror}") from error
+        return f"{file}: {error.strerror}"
     if status is not None and file.endswith(_CODE):
-        raise ConfigError(f"{option}: {file}: holds code, which would be lost")
+        return f"{file}: holds code, which would be lost"
     if status is not None and any(_is(status, other) for other in read):
-        raise ConfigError(f"{option}: {file}: is read by this very run, and would be lost")
+        return f"{file}: is read by this very run, and would be lost"
     if not os.path.isdir(directory):
-        raise ConfigError(f"{option}: {directory}: No such directory")
-    if not os.access(directory, os.W_OK):
-        raise ConfigError(f"{option}: {directory}: Permission denied")
+        return f"{directory}: No such directory"
+    return "" if os.access(directory, os.W_OK) else f"{directory}: Permission denied"
 
 
 def _is(status: os.stat_result, other: str | None) -> bool:

@@ -14,8 +14,8 @@ from functools import lru_cache
 from json.decoder import JSONDecodeError, JSONDecoder
 from typing import Any
 
-from devlint.check.source import NEWLINE, split_lines
 from devlint.finding import Span
+from devlint.source.text import NEWLINE, split_lines
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)

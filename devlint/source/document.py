@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from devlint.check.source import NEWLINE, ParseFailure, decode, encoding_of
 from devlint.finding import Edit, Span
+from devlint.source.text import NEWLINE, ParseFailure, decode, encoding_of
 
 
 class UnfixableError(Exception):

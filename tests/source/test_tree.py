@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devlint.check.source import ParseFailure, Source, split_lines
 from devlint.finding import Span
+from devlint.source.text import ParseFailure, split_lines
+from devlint.source.tree import Source
 from tests.growth import QUADRATIC, Work, growth_of_time
 
 
@@ -201,7 +202,7 @@ def test_many_places_on_one_long_line_take_time_in_proportion() -> None:
 
 @given(st.text("ab é中😀", max_size=12), st.integers(0, 50))
 def test_bytes_are_counted_as_characters(line: str, offset: int) -> None:
-    source = Source("x.py", b"", line, ast.Module([], []))
+    source = Source("x.py", line, ast.Module([], []))
     expected = len(line.encode()[:offset].decode("utf-8", "ignore")) if not line.isascii() else offset
     assert source._characters(1, offset) == expected
 
