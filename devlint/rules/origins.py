@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from devlint.device import parse
+from devlint.flow.catalog.methods import TO_HOST
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.type_hints import defaults_of
 from devlint.source.syntax import walk
 
-_TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
-"""Methods whose result no longer is where the tensor is."""
 _NOWHERE = re.compile(r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z")
 """A default with which a function takes no accelerator."""
 _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
@@ -129,7 +128,7 @@ def _read(node: ast.expr) -> Iterator[str]:
         part = rest.pop()
         if isinstance(part, ast.Call):
             method = part.func.attr if isinstance(part.func, ast.Attribute) else ""
-            if method in _TO_HOST or (isinstance(part.func, ast.Name) and part.func.id == "len"):
+            if method in TO_HOST or (isinstance(part.func, ast.Name) and part.func.id == "len"):
                 continue
             if isinstance(part.func, ast.Attribute) and method not in DESCRIPTIONS:
                 rest.append(part.func.value)

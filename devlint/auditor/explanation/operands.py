@@ -13,8 +13,9 @@ from torch import nn
 from devlint.auditor.explanation.lookup import MISSING, dotted, look_up
 from devlint.auditor.introspection.tensors import device_of, home, is_scalar, leaves
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.methods import MOVERS, TO_DEVICE, TO_HOST
 
-_MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "type_as", "type", "numpy", "item", "tolist"})
+_ENDS = MOVERS | TO_HOST | {"type"}
 _SKIPPED = frozenset({"device", "dtype", "map_location"})
 _MAKERS = ("default_or_kwarg", "cpu", "data_or_default")
 """Rules of torch's table for functions that make a tensor where they are told, or on the default device."""
@@ -132,7 +133,7 @@ def _of(node: ast.expr, text: str, value: object, direct: bool) -> Iterator[Oper
 
 def _call(node: ast.Call, frame: types.FrameType, depth: int) -> Iterator[Operand]:
     function = node.func
-    if depth and isinstance(function, ast.Attribute) and function.attr in _MOVERS:
+    if depth and isinstance(function, ast.Attribute) and function.attr in _ENDS:
         device = _target(node, function, frame)
         if device:
             yield Operand(node, ast.unparse(node), device, direct=depth <= 1)
@@ -169,7 +170,7 @@ def _target(call: ast.Call, function: ast.Attribute, frame: types.FrameType) -> 
         return "cpu"
     asked = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
     found = next(filter(None, (_device(node, frame) for node in asked)), "")
-    return found or (function.attr if function.attr in ("cuda", "xpu") and not call.args else "")
+    return found or (function.attr if function.attr in TO_DEVICE - {"to"} and not call.args else "")
 
 
 def _placed(call: ast.Call, frame: types.FrameType) -> str:

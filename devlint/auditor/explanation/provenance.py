@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from devlint.auditor.explanation.code import FunctionNode, frame_at, function_of, own_nodes, tree
 from devlint.auditor.explanation.lookup import MISSING, attribute, dotted, look_up
 from devlint.auditor.explanation.operands import factory
+from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.record import Frame
 
 _DEPTH = 4
-_MOVES = frozenset({"to", "cuda", "xpu"})
 _HOST_ONLY = ("from_numpy", "frombuffer")
 
 
@@ -97,7 +97,7 @@ def dropped_move(name: str, scene: Scene, device: str, after: int = 0) -> Proven
     for node in own_nodes(scene.function):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and after <= node.lineno <= scene.line:
             called = node.value.func
-            if isinstance(called, ast.Attribute) and called.attr in _MOVES and ast.unparse(called.value) == name:
+            if isinstance(called, ast.Attribute) and called.attr in TO_DEVICE and ast.unparse(called.value) == name:
                 moved = ast.unparse(node.value)
                 why = f"the result of `{moved}` is dropped: `.{called.attr}()` of a tensor returns the moved one"
                 return Provenance(why, scene.place(node.value))
@@ -162,7 +162,7 @@ def _made_by_call(call: ast.Call, frame: types.FrameType, device: str) -> str:
     method = call.func.attr
     if method == "cpu" and device == "cpu":
         return "`.cpu()` moved it to the CPU"
-    if method in _MOVES:
+    if method in TO_DEVICE:
         return f"`{ast.unparse(call)}` moved it to {device}" if device != "cpu" else ""
     # a method of what was just made: `torch.zeros(3).unsqueeze(0)`
     return made_by(call.func.value, frame, device)

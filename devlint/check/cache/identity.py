@@ -44,7 +44,7 @@ def _written() -> Iterator[bytes]:
     for folder, below, names in os.walk(_about.PACKAGE):
         below[:] = sorted(set(below) - _NO_PART)
         for name in sorted(names):
-            if name.endswith((".py", ".json")):
+            if name.endswith((".py", ".json", ".toml")):
                 with open(os.path.join(folder, name), "rb") as stream:
                     yield f"\n{name}\n".encode() + stream.read()
 

@@ -1,26 +1,179 @@
-"""Modules of other libraries that hold tensors from the start, so that their inputs have to be where they are."""
+"""What is known of libraries: rows of devlint's own files, one for each package, and of the files of its users.
+
+A file of devlint's own is read when the first name of its package is asked for; few packages of those that are known
+stand in any one project.
+"""
 
 from __future__ import annotations
 
-_TRANSFORMS = frozenset(
-    """GriffinLim InverseMelScale InverseSpectrogram LFCC MFCC MelScale MelSpectrogram PitchShift Resample
-    SpectralCentroid Spectrogram TimeStretch""".split()
-)
-"""Transforms of torchaudio with a window, a kernel or a filter bank."""
-_METRICS = frozenset(
-    """Accuracy CohenKappa ConfusionMatrix ExplainedVariance F1Score FBetaScore HammingDistance JaccardIndex
-    MatthewsCorrCoef MeanAbsoluteError MeanAbsolutePercentageError MeanSquaredError MeanSquaredLogError PearsonCorrCoef
-    Precision R2Score Recall Specificity StatScores WordErrorRate""".split()
-)
-"""Metrics of torchmetrics that add up what they are given."""
-_TASKS = ("Binary", "Multiclass", "Multilabel")
+import re
+import sys
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from devlint.flow.catalog import schema
+from devlint.flow.catalog.schema import Row, RowError, Words
+
+_LONGEST_CHAIN = 4
+"""So many names may stand for each other, one after the other."""
+_WILDCARD = re.compile(r"\*\*\.|\.\*\*$|\*\*|\*|\[[^\]]+\]")
+_WHAT = frozenset({"result", "is", "alias-of"})
+"""Words of which the later one takes the place of the earlier."""
+_SPELLED = {"**.": r"(?:.*\.)?", ".**": r"\..+", "**": ".*", "*": r"[^.]*"}
 
 
-def holds_tensors(path: str) -> bool:
-    """Whether a class of another library makes such a module."""
-    root, _, rest = path.partition(".")
-    name = rest.rpartition(".")[2]
-    if root == "torchaudio":
-        return rest == f"transforms.{name}" and name in _TRANSFORMS
-    task = next((task for task in _TASKS if name.startswith(task)), "")
-    return root == "torchmetrics" and "functional" not in rest and name.removeprefix(task) in _METRICS
+class _Pattern:
+    """A key with wildcards: `*` is any part of one name, `**` of several, `[a-z]` one letter."""
+
+    def __init__(self, key: str, words: Words) -> None:
+        first = _WILDCARD.search(key)
+        self.rank = (first.start() if first is not None else len(key), len(key))
+        self.words = words
+        code, at = "", 0
+        for match in _WILDCARD.finditer(key):
+            code += re.escape(key[at : match.start()]) + _SPELLED.get(match[0], match[0])
+            at = match.end()
+        self._matches = re.compile(code + re.escape(key[at:])).fullmatch
+        named = words.get("names")
+        self._names = frozenset(named.split()) if isinstance(named, str) else None
+        self._open = self._names is None and key.endswith(("*", "]"))
+
+    def covers(self, path: str, method: bool) -> bool:
+        """Whether a name is one of those that are meant; a method is only if it is named."""
+        if method and self._open:
+            return False
+        if self._names is not None and path.rpartition(".")[2] not in self._names:
+            return False
+        return self._matches(path) is not None
+
+
+class Layer:
+    """Rows of one origin: of a project, of a package, or of devlint itself."""
+
+    def __init__(self) -> None:
+        self.exact: dict[str, Words] = {}
+        self._patterns: dict[str, list[_Pattern]] = {}
+
+    def add(self, document: dict[str, Any]) -> None:
+        """Take the rows of a file; a :class:`RowError` says what is wrong with them."""
+        for key, words in schema.tables(document):
+            schema.check(key, words)
+            if "*" in key or "[" in key:
+                self._patterns.setdefault(key.partition(".")[0], []).append(_Pattern(key, words))
+            elif key in self.exact:
+                raise RowError(f'["{key}"]: there are two rows of this name')
+            else:
+                self.exact[key] = words
+        for patterns in self._patterns.values():
+            patterns.sort(key=lambda pattern: pattern.rank)
+
+    def words(self, path: str, method: bool) -> Words:
+        """What is said of a name: of two patterns that match, the one that says more of the name comes later."""
+        patterns = self._patterns.get(path.partition(".")[0])
+        own = self.exact.get(path, {})
+        found = [pattern.words for pattern in patterns if pattern.covers(path, method)] if patterns is not None else []
+        if not found:
+            return own
+        merged: Words = {}
+        for words in (*found, own):
+            if not _WHAT.isdisjoint(words):
+                merged = {name: value for name, value in merged.items() if name not in _WHAT}
+            merged.update(words)
+        return merged
+
+
+class _BuiltIn(Layer):
+    """What devlint itself knows, of those packages that somebody has asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        folder = resources.files(__package__) / "data"
+        self._unread = {file.name[: -len(".toml")]: file for file in folder.iterdir() if file.name.endswith(".toml")}
+        self.packages = tuple(sorted(self._unread))
+
+    def words(self, path: str, method: bool) -> Words:
+        file = self._unread.pop(path.partition(".")[0], None)
+        if file is not None:
+            self.add(parse(file.read_bytes()))
+        return super().words(path, method)
+
+
+class Catalog:
+    """The rows that hold for a file: those of its project come before those of packages, and these before devlint's."""
+
+    def __init__(self, layers: Iterable[Layer] = ()) -> None:
+        self.stated = tuple(layers)
+        """What users say; of several layers that have a row for a name, the first decides alone."""
+        self._rows: dict[str, Row | None] = {}
+        self._methods: dict[str, Row | None] = {}
+
+    def row(self, path: str) -> Row | None:
+        """What is stated of a dotted name, as a user's name resolves."""
+        if path not in self._rows:
+            self._rows[path] = self._found(path, method=False)
+        return self._rows[path]
+
+    def method(self, path: str) -> Row | None:
+        """What is stated of a method, by its name behind that of the class."""
+        if path not in self._methods:
+            self._methods[path] = self._found(path, method=True)
+        return self._methods[path]
+
+    def _found(self, path: str, method: bool) -> Row | None:
+        for layer in (*self.stated, _built_in()):
+            words = layer.words(path, method)
+            if words:
+                return schema.row(path, words)
+        return None
+
+    def is_foreign(self, imported: Iterable[str]) -> bool:
+        """Whether what is imported makes tensors, and none of torch's."""
+        paths = tuple(imported)
+        torch = any(path.partition(".")[0] == "torch" for path in paths)
+        return not torch and any(row.is_a == "framework" for row in self.packages(paths))
+
+    def packages(self, paths: Iterable[str]) -> list[Row]:
+        """What is stated of the packages that dotted names begin with."""
+        rows = map(self.row, {path.partition(".")[0] for path in paths})
+        return [row for row in rows if row is not None]
+
+    def canonical(self, path: str) -> str:
+        """The name under which the rest of devlint knows what goes by ``path``."""
+        for _ in range(_LONGEST_CHAIN):
+            row = self.row(path)
+            if row is None or not row.alias_of:
+                break
+            meant = row.alias_of
+            path = meant[:-1] + path.rpartition(".")[2] if meant.endswith(".*") else meant
+        return path
+
+
+@cache
+def _built_in() -> _BuiltIn:
+    return _BuiltIn()
+
+
+BUILT_IN = Catalog()
+"""What devlint knows of libraries by itself."""
+
+
+def canonical(path: str) -> str:
+    """The spelling under which the rest of devlint knows ``path``."""
+    return BUILT_IN.canonical(path)
+
+
+def packages() -> tuple[str, ...]:
+    """The packages of which devlint has rows of its own."""
+    return _built_in().packages
+
+
+def parse(data: bytes) -> dict[str, Any]:
+    """A file of rows; a ValueError says why it is none."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    document: dict[str, Any] = tomllib.loads(data.decode("utf-8-sig"))
+    return document

@@ -88,6 +88,7 @@ class Interpreter(ABC):
     def __init__(self, index: Index, tree: ast.Module, text: str, test: bool, host: Interpreter | None = None) -> None:
         self.host = self if host is None else host
         self.index = index
+        self.catalog = index.catalog
         self.tree = tree
         self.text_of_file = text
         self.own_text = text if host is None else ""
@@ -154,7 +155,7 @@ class Interpreter(ABC):
     @cached_property
     def of_another_library(self) -> bool:
         """Whether the file is written for another library than torch."""
-        return names.are_of_another_library(self.index.imports.values())
+        return self.catalog.is_foreign(self.index.imports.values())
 
     @abstractmethod
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:

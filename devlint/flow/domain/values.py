@@ -286,6 +286,8 @@ class Batches(Value):
     """Whether it is a part of a batch, not the whole."""
     parts: tuple[Device, ...] = ()
     """Where its parts are, if they are in different places."""
+    path: str = ""
+    """The class of a library that it is an object of, where it comes from no loader."""
 
     def at(self, position: int) -> Batches:
         """One part of it."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from devlint import device
 from devlint.device import Role
+from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import at_hand, is_device
@@ -82,8 +83,9 @@ class Engine(Interpreter):
         index: Index | None = None,
         host: Interpreter | None = None,
         foreign: Foreign | None = None,
+        catalog: Catalog = BUILT_IN,
     ) -> None:
-        super().__init__(Index(tree, text) if index is None else index, tree, text, test, host)
+        super().__init__(Index(tree, text, catalog=catalog) if index is None else index, tree, text, test, host)
         self.imports: Imports | None = None
         self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}

@@ -7,6 +7,7 @@ import ast
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -52,7 +53,7 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     """The value of ``base.attr``."""
     attr = node.attr
     if isinstance(base, Named):
-        return frame.interpreter.behind(Named(names.canonical(f"{base.path}.{attr}")), names.dotted(node))
+        return frame.interpreter.behind(Named(canonical(f"{base.path}.{attr}")), names.dotted(node))
     if isinstance(base, (Tensor, Batches)):
         return _tensor_attribute(frame, node, base)
     if isinstance(base, (Module, Instance)):
@@ -187,7 +188,7 @@ def by_star(frame: Frame, name: str) -> Value:
     if brought is not None:
         return brought
     for module in frame.interpreter.index.star_modules:
-        path = names.canonical(f"{module}.{name}")
+        path = canonical(f"{module}.{name}")
         if torch_table.module(path) is not None or torch_table.function(path) is not None or api_mentions.matters(path):
             return Named(path)
     return UNKNOWN

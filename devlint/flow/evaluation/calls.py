@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
+from devlint.flow.catalog import methods
+from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
@@ -34,7 +36,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.evaluation import conditions
 from devlint.flow.interprocedural.step_callers import Steps
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.libraries import managed
+from devlint.flow.models.libraries import managed, rows
 from devlint.flow.models.nn import modules
 from devlint.flow.models.torch import distributions, factories, functions, moves, rng, tensor_methods
 from devlint.flow.models.torch.optim import Optimizers
@@ -51,8 +53,7 @@ from devlint.flow.transfer.iteration import iterate
 from devlint.immutable import replace
 
 _PASS_THROUGH = frozenset(
-    """builtins.iter builtins.reversed builtins.sorted builtins.list builtins.tuple builtins.set tqdm.tqdm tqdm.trange
-    tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.rich.tqdm rich.progress.track alive_progress.alive_it itertools.cycle
+    """builtins.iter builtins.reversed builtins.sorted builtins.list builtins.tuple builtins.set itertools.cycle
     itertools.islice copy.copy""".split()
 )
 """Wrappers whose elements are those of their first argument."""
@@ -127,12 +128,14 @@ def named(frame: Frame, call: Call, path: str) -> Value:
         return device_queue.read(frame, call)
     if path in functions.FLUSHES:
         return functions.flush(frame, call, path)
+    row = frame.interpreter.catalog.row(path)
+    if row is not None and row.speaks_of_calls:
+        return _around_loader(call, rows.call(frame, call, path, row))
     if path.startswith("torch."):
         return functions.torch_function(frame, call, path)
     frame.component(Escapes).data(call.values())
     if not device_queue.harmless(call):
         frame.component(Queue).unseen(frame, call.node)
-    host_reads.function(frame, call, path)
     havoc.handed(frame, call)
     return _around_loader(call, modules.stranger(frame, call, path))
 
@@ -141,6 +144,9 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, attri
     """The result of ``receiver.name(...)``."""
     name = node.attr
     _note(frame, call, receiver, node)
+    stated = rows.method(frame, receiver, name)
+    if stated is not None:
+        return rows.call(frame, call, *stated, receiver)
     if isinstance(receiver, Named):
         return function(frame, call, attribute())
     if isinstance(receiver, Module):
@@ -172,7 +178,6 @@ def _plain_method(frame: Frame, call: Call, receiver: Const | DeviceValue | Stat
         return UNKNOWN
     if distributions.is_one(receiver):
         return distributions.method(frame, call, receiver, node)
-    host_reads.estimate(frame, call, receiver, name)
     return receiver if receiver.path == rng.GENERATOR and name == "manual_seed" else UNKNOWN
 
 
@@ -208,7 +213,7 @@ def _is_part(frame: Frame, node: ast.expr) -> bool:
 
 def _stranger(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
     """A method of something unknown; a move still says where it leads."""
-    if node.attr in moves.MOVERS:
+    if node.attr in methods.MOVERS:
         return moves.move(frame, call, receiver, node)
     device_literals.literal_devices(frame, call)
     frame.component(Loaders).hand_over(call.values(), node.attr)
@@ -272,8 +277,8 @@ def _getattr(frame: Frame, call: Call) -> Value:
     if not isinstance(base, Named):
         return UNKNOWN
     if isinstance(asked, Const) and isinstance(asked.value, str):
-        return Named(names.canonical(f"{base.path}.{asked.value}"))
-    found = Named(names.canonical(f"{base.path}.{_default_text(frame, asked)}"))
+        return Named(canonical(f"{base.path}.{asked.value}"))
+    found = Named(canonical(f"{base.path}.{_default_text(frame, asked)}"))
     # whatever else a caller names has to take the same arguments, and makes a tensor of them, too
     return found if factories.is_plain(found.path) else UNKNOWN
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from devlint import device
+from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.join import join
@@ -36,7 +37,6 @@ from devlint.flow.observers.costs import device_queue, host_syncs
 from devlint.flow.observers.hints import mixed_operands
 from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
 from devlint.flow.observers.portability.gpu_selection import Choosing
-from devlint.flow.syntax import names
 from devlint.flow.transfer import arithmetic, containers, placement
 from devlint.flow.transfer.indexing import subscript
 from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of
@@ -114,7 +114,7 @@ def _call(frame: Frame, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
         receiver = _bare(frame, node.func.value)
         if isinstance(receiver, Named):
-            api_mentions.note(frame, node.func, names.canonical(f"{receiver.path}.{node.func.attr}"), node)
+            api_mentions.note(frame, node.func, canonical(f"{receiver.path}.{node.func.attr}"), node)
     else:
         function = _bare(frame, node.func)
         if isinstance(function, Named):

@@ -6,16 +6,8 @@ import ast
 from collections.abc import Callable, Iterable
 
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.libraries import Catalog
 from devlint.flow.syntax import names
-
-MODULE_ROOTS = {
-    "pytorch_lightning.LightningModule",
-    "torch.nn.Module",
-    "transformers.PreTrainedModel",
-    "torchmetrics.Metric",
-    "torch_geometric.nn.MessagePassing",
-}
-
 
 _PLAIN_BASES = frozenset(
     {"object", "ABC", "Generic", "Protocol", "Enum", "NamedTuple", "TestCase", "Dataset", "Exception"}
@@ -27,13 +19,20 @@ def is_plain(base: str) -> bool:
     return base.rpartition(".")[2] in _PLAIN_BASES
 
 
-def is_module_path(path: str) -> bool:
+def is_module_path(path: str, catalog: Catalog) -> bool:
     """Whether a class of that name is a module, as far as the name says so."""
+    row = catalog.row(path)
     return (
-        path in MODULE_ROOTS
+        (row is not None and row.is_a == "module")
         or path.endswith((".nn.Module", ".PreTrainedModel"))
         or torch_table.module(path) is not None
     )
+
+
+def is_bare(path: str, catalog: Catalog) -> bool:
+    """Whether it is a module that has neither parameters nor buffers of its own: a base for others."""
+    row = catalog.row(path)
+    return path == "torch.nn.Module" or (row is not None and row.is_a == "module" and row.stateless)
 
 
 def registers(inside: Iterable[ast.AST], has_forward: bool, resolve: Callable[[str], str]) -> bool:

@@ -7,7 +7,7 @@ import builtins
 
 from devlint.flow.catalog import torch_table
 from devlint.flow.program.facts import derived
-from devlint.flow.program.module_bases import MODULE_ROOTS, is_plain
+from devlint.flow.program.module_bases import is_bare, is_plain
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import names
 
@@ -26,7 +26,7 @@ def has_state(info: ClassInfo) -> bool | None:
         inner = info.index.classes.get(path)
         if inner is not None and inner is not info and inner.is_module:
             answer = None
-    strange = {root for root in info.roots() if root not in MODULE_ROOTS}
+    strange = any(not is_bare(root, info.index.catalog) for root in info.roots())
     return None if strange or any(has_state(parent) is not False for parent in info.parents()) else answer
 
 
@@ -37,7 +37,11 @@ _DEEPEST = 4
 
 def is_empty(info: ClassInfo, depth: int = 0) -> bool:
     """Whether all that a class can hold is seen, and has neither parameters nor buffers: pooling, a chain of such."""
-    if depth == _DEEPEST or any(root not in MODULE_ROOTS for root in info.roots()) or has_state(info) is True:
+    if (
+        depth == _DEEPEST
+        or any(not is_bare(root, info.index.catalog) for root in info.roots())
+        or has_state(info) is True
+    ):
         return False
     inner: list[ClassInfo] = list(info.parents())
     first = info.methods.get("__init__")

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
+from devlint.flow.catalog.methods import MOVERS, OF_MODULES, TO_DEVICE
 from devlint.flow.program.facts import derived
 from devlint.flow.program.module_bases import is_module_path, is_plain
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
@@ -13,9 +14,8 @@ from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.syntax import names, nodes
 from devlint.source.syntax import says_none
 
-_PLACING = frozenset({"to", "cuda", "cpu", "type_as"})
+_FOR_GOOD = TO_DEVICE | {"to_empty"}
 _MADE = re.compile(r"torch\.(?:tensor|ones|zeros|full|eye|arange|linspace|rand|randn|randint|randperm|empty)")
-_MOVES = frozenset({"to", "cuda", "xpu", "hpu", "npu", "mps", "to_empty"})
 
 
 @derived
@@ -33,7 +33,7 @@ def changed(info: ClassInfo) -> dict[str, str]:
         for node in method.attributes:
             if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
                 found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
-            elif node.attr in ("to", "cuda", "cpu") and names.dotted(node.value).startswith("self."):
+            elif node.attr in OF_MODULES and names.dotted(node.value).startswith("self."):
                 found.setdefault(names.dotted(node.value).split(".")[1], "moved")
     return found
 
@@ -63,7 +63,7 @@ def _of_the_class(info: ClassInfo) -> list[str]:
 @derived
 def places_itself(info: ClassInfo) -> bool:
     """Whether its construction may put a module, or a part of it, somewhere else than on the default device."""
-    strange = any(not is_module_path(root) and not is_plain(root) for root in info.roots())
+    strange = any(not is_module_path(root, info.index.catalog) and not is_plain(root) for root in info.roots())
     return strange or any(places(known.methods.values()) for known in (info, *info.ancestors()))
 
 
@@ -76,7 +76,7 @@ def places(methods: Iterable[FunctionInfo]) -> bool:
         given = {parameter.arg for parameter in method.parameters if _is_left_out(defaults.get(parameter.arg))}
         if not method.initialises:
             continue
-        if any(isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES for node in method.calls):
+        if any(isinstance(node.func, ast.Attribute) and node.func.attr in _FOR_GOOD for node in method.calls):
             return True
         if any(node.arg == "device" and not _is_passed(node.value, given) for node in method.of(ast.keyword)):
             return True
@@ -89,7 +89,7 @@ def moves_inputs(info: ClassInfo) -> bool:
     forward = info.method("forward")
     if forward is None:
         return True
-    moved = [node.value for node in forward.attributes if node.attr in _PLACING]
+    moved = [node.value for node in forward.attributes if node.attr in MOVERS]
     return not all(_is_made(node) or _is_made(_kept(info, node)) for node in moved)
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devlint.flow.catalog.methods import CONVERSIONS, OF_MODULES
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names
 from devlint.sites.base import Scope, Step
 from devlint.sites.devices import Override
 
-_MOVES = frozenset({"to", "cuda", "cpu"})
-_WHOLE = _MOVES | {"_apply", "half", "float", "double", "bfloat16", "type", "xpu", "to_empty"}
+_WHOLE = OF_MODULES | CONVERSIONS | {"_apply", "to_empty"}
 """What moves or converts the module as a whole, and so reaches what it contains."""
 
 
 def sites(index: Index) -> Iterator[Override]:
     """A site for each move that a module overrides, and in which it does more than its base."""
     for info in index.classes.values():
-        if _MOVES.isdisjoint(info.methods) or not info.is_module or info.method("_apply") is not None:
+        if OF_MODULES.isdisjoint(info.methods) or not info.is_module or info.method("_apply") is not None:
             continue
-        for name in _MOVES.intersection(info.methods):
+        for name in OF_MODULES.intersection(info.methods):
             method = info.methods[name]
             moves = _inherited(method)
             besides = _besides(info, method)
@@ -80,7 +80,7 @@ def _reads(node: ast.AST, given: set[str]) -> bool:
 
 def takes_along(info: ClassInfo, attribute: str) -> bool:
     """Whether a class has a move of its own that assigns an attribute, or any, by names that are not in the text."""
-    own = (info.method(name) for name in (*_MOVES, "_apply"))
+    own = (info.method(name) for name in (*OF_MODULES, "_apply"))
     return any(_assigns(node, attribute) for method in own if method is not None for node in method.own)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import bisect
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from devlint.flow.catalog import cuda_libraries
+from devlint.flow.catalog.libraries import BUILT_IN, Catalog, canonical
+from devlint.flow.catalog.methods import OF_MODULES
 from devlint.flow.program import hooks, relevance
 from devlint.flow.program.identity import identity
 from devlint.flow.program.initialization import Constructors
@@ -21,8 +23,8 @@ from devlint.source.syntax import line_starts
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _INITIALISERS = frozenset("__init__ _init_weights reset_parameters init_weights __new__ _reset_parameters".split())
+_IMPORT = re.compile(r"^[ \t]*(?:from|import)\s+(\w+)", re.MULTILINE)
 _BY_STAR = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
-_MOVERS = frozenset({"to", "cuda", "cpu", "_apply"})
 
 
 @dataclass(eq=False)
@@ -86,7 +88,7 @@ class FunctionInfo(nodes.Holder):
     @cached_property
     def dedicated(self) -> bool:
         """Whether it imports what needs CUDA."""
-        return cuda_libraries.needs_cuda((*self.of(ast.Import), *self.of(ast.ImportFrom)))
+        return bool(self.index.needs((*self.of(ast.Import), *self.of(ast.ImportFrom))))
 
     @cached_property
     def initialises(self) -> bool:
@@ -119,7 +121,7 @@ class FunctionInfo(nodes.Holder):
     @property
     def moves(self) -> bool:
         """Whether it implements a move, where a literal device is the point."""
-        return self.name in _MOVERS
+        return self.name in OF_MODULES or self.name == "_apply"
 
 
 @dataclass(eq=False)
@@ -173,7 +175,11 @@ class ClassInfo(nodes.Holder):
     def _parent(self, node: ast.expr, base: str) -> ClassInfo | None:
         known = self.index.classes.get(base)
         # of a well-known class the name says all
-        return self.index.outside(names.dotted(node), base) if known is None and not is_module_path(base) else known
+        return (
+            self.index.outside(names.dotted(node), base)
+            if known is None and not is_module_path(base, self.index.catalog)
+            else known
+        )
 
     def ancestors(self) -> Iterator[ClassInfo]:
         """All bases that the project defines, bases of bases included, each once."""
@@ -203,7 +209,7 @@ class ClassInfo(nodes.Holder):
     def is_module(self) -> bool:
         """Whether it is an ``nn.Module``, by its bases, or because it registers parameters or holds modules as one."""
         roots = self.roots()
-        if any(is_module_path(root) for root in roots):
+        if any(is_module_path(root, self.index.catalog) for root in roots):
             return True
         if not roots or any(root.startswith("torch.") for root in roots):
             return False
@@ -258,17 +264,24 @@ class Index:
     """
 
     def __init__(
-        self, tree: ast.Module, text: str, label: str = "", elsewhere: Callable[[str], ClassInfo | None] | None = None
+        self,
+        tree: ast.Module,
+        text: str,
+        label: str = "",
+        elsewhere: Callable[[str], ClassInfo | None] | None = None,
+        catalog: Catalog = BUILT_IN,
     ) -> None:
         self.tree = tree
+        self.catalog = catalog
         self.label = label
         self.elsewhere = elsewhere
         self.outside_known: dict[str, ClassInfo | None] = {}
         self.imports: dict[str, str] = {}
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[ast.AST, FunctionInfo] = {}
-        self.dedicated = cuda_libraries.needs_cuda(tree.body)
-        self.bound = self.dedicated and cuda_libraries.needs_cuda(tree.body, alone=True)
+        needed = self.needs(tree.body)
+        self.dedicated = bool(needed)
+        self.bound = "cuda" in needed
         self._star = False
         self.star_modules: list[str] = []
         self.rebound = rebound(text)
@@ -289,6 +302,15 @@ class Index:
         self._collect(tree.body)
         self._trigger_callers()
 
+    def needs(self, statements: Iterable[ast.AST]) -> set[str]:
+        """What the packages that are imported do nothing without: "cuda", or "accelerator"."""
+        imported = (name for statement in statements for name in names.modules(statement))
+        return {row.needs for row in self.catalog.packages(imported) if row.needs}
+
+    def runs(self, what: str) -> bool:
+        """Whether a package that is imported, wherever that is, runs "training" or "processes" by itself."""
+        return any(what in row.runs for row in self.catalog.packages(_IMPORT.findall(self._text)))
+
     def _look_for_triggers(self) -> None:
         mentioned = itertools.chain(relevance.places(self._text), relevance.aliases(self.imports.items(), self._text))
         self._triggers = sorted(self._rows(mentioned))
@@ -304,7 +326,7 @@ class Index:
             for info in self.functions.values()
             if info.triggered and info.owner is not None and not info.name.startswith("__")
         }
-        called -= {"forward", "to", "cuda", "cpu"}
+        called -= {"forward", *OF_MODULES}
         self._trigger(relevance.calls(named, self._text))
         self._trigger(relevance.calls_of_self(called, self._text))
 
@@ -362,7 +384,7 @@ class Index:
         """The canonical name of a dotted name as the top level of the file understands it."""
         head, dot, rest = path.partition(".")
         base = self.imports.get(head)
-        return path if base is None else names.canonical(f"{base}{dot}{rest}")
+        return path if base is None else canonical(f"{base}{dot}{rest}")
 
     def outside(self, name: str, path: str) -> ClassInfo | None:
         """The class that a name stands for, of which the canonical form is ``path``, if another file defines it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devlint.flow.catalog.methods import FETCHES
 from devlint.flow.syntax import names
 
 _FETCHES = frozenset({"cpu", "tolist", "item"})
@@ -85,7 +86,7 @@ def _fetched(node: ast.expr) -> bool:
     """Whether a chain of methods copies to the host."""
     calls = (part for part in _chain(node) if isinstance(part, ast.Call))
     methods = ((call.func.attr, call) for call in calls if isinstance(call.func, ast.Attribute))
-    return any(name in _FETCHES or (name == "to" and "'cpu'" in names.code(call)) for name, call in methods)
+    return any(name in FETCHES or (name == "to" and "'cpu'" in names.code(call)) for name, call in methods)
 
 
 def _before(node: ast.stmt | ast.expr, read: ast.expr) -> bool:

@@ -4,46 +4,16 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-_MOVED = {
-    "torch.nn.parallel.DataParallel": "torch.nn.DataParallel",
-    "torch.nn.parallel.data_parallel.DataParallel": "torch.nn.DataParallel",
-    "torch.nn.parallel.data_parallel.data_parallel": "torch.nn.parallel.data_parallel",
-    "torch.nn.parallel.distributed.DistributedDataParallel": "torch.nn.parallel.DistributedDataParallel",
-    "torch.utils.data.dataloader.DataLoader": "torch.utils.data.DataLoader",
-    "torch.utils.data.dataset.Dataset": "torch.utils.data.Dataset",
-    "torch.utils.data.DistributedSampler": "torch.utils.data.distributed.DistributedSampler",
-    "torch.utils.data.sampler.RandomSampler": "torch.utils.data.RandomSampler",
-    "torch.utils.data.sampler.SubsetRandomSampler": "torch.utils.data.SubsetRandomSampler",
-    "torch.utils.data.dataset.random_split": "torch.utils.data.random_split",
-    "torch.utils.data.dataset.Subset": "torch.utils.data.Subset",
-    "torch.utils.data.dataset.TensorDataset": "torch.utils.data.TensorDataset",
-    "torch.nn.parameter.Parameter": "torch.nn.Parameter",
-    "torch.nn.parameter.Buffer": "torch.nn.Buffer",
-    "torch.autograd.variable.Variable": "torch.autograd.Variable",
-    "torch.serialization.load": "torch.load",
-    "torch.hub.load_url": "torch.hub.load_state_dict_from_url",
-    "torch.amp.autocast_mode.autocast": "torch.amp.autocast",
-    "torch.autocast": "torch.amp.autocast",
-    "torch.tensor.Tensor": "torch.Tensor",
-    "lightning.LightningModule": "pytorch_lightning.LightningModule",
-    "lightning.pytorch.LightningModule": "pytorch_lightning.LightningModule",
-}
-_MODULE_FILES = "torch.nn.modules."
-_FUNCTIONAL = "torch.functional."
+from devlint.flow.catalog.libraries import canonical
 
 
-def canonical(path: str) -> str:
-    """The spelling under which the rest of devlint knows ``path``."""
-    if not path.startswith(("torch.", "lightning.")):
-        return path
-    if path.startswith(_MODULE_FILES):
-        # torch.nn.modules.linear.Linear is torch.nn.Linear
-        path = "torch.nn." + path.rpartition(".")[2]
-    elif path.startswith(_FUNCTIONAL):
-        path = "torch." + path[len(_FUNCTIONAL) :]
-    return _MOVED.get(path, path)
+def modules(statement: ast.AST) -> list[str]:
+    """The modules of other packages that an import names."""
+    if isinstance(statement, ast.Import):
+        return [alias.name for alias in statement.names]
+    return [statement.module or ""] if isinstance(statement, ast.ImportFrom) and not statement.level else []
 
 
 def imported(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
@@ -172,15 +142,6 @@ def spelled(node: ast.AST) -> str:
     except (ValueError, RecursionError):
         return "..."
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def are_of_another_library(paths: Iterable[str]) -> bool:
-    """Whether what is imported makes tensors, and none of torch's."""
-    roots = {path.partition(".")[0] for path in paths}
-    return "torch" not in roots and not roots.isdisjoint(_OTHER_LIBRARIES)
-
-
-_OTHER_LIBRARIES = frozenset({"tensorflow", "jax", "flax", "paddle", "mxnet"})
 
 
 @functools.lru_cache(maxsize=8192)

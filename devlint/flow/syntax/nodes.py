@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeVar
 
+from devlint.flow.catalog.methods import MOVERS
 from devlint.flow.syntax import names
 from devlint.source.syntax import below
 from devlint.source.syntax import walk as walk
@@ -83,10 +84,7 @@ def moved_in_place(assignments: list[ast.Assign]) -> Iterator[ast.expr]:
     for node in assignments:
         if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
             mover = node.value.func
-            if (
-                mover.attr in ("to", "cuda", "cpu", "type_as")
-                and names.dotted(mover.value) == names.dotted(node.targets[0]) != ""
-            ):
+            if mover.attr in MOVERS and names.dotted(mover.value) == names.dotted(node.targets[0]) != "":
                 yield node.targets[0]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import Loader, Value
 from devlint.flow.syntax import names, nodes
@@ -11,7 +12,6 @@ from devlint.flow.syntax.loops import LoopText
 
 _TRAINS = frozenset({"backward", "zero_grad"})
 _ITSELF = frozenset({"self", "self.forward"})
-_MOVES = frozenset({"to", "cuda"})
 
 
 def is_step_loop(frame: Frame, node: ast.AST, iterated: Value) -> bool:
@@ -26,7 +26,7 @@ def is_step_loop(frame: Frame, node: ast.AST, iterated: Value) -> bool:
 
 def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, rounds: LoopText) -> bool:
     """Whether each round moves what it got, and calls a network with that."""
-    if rounds.attributes.isdisjoint(_MOVES):
+    if rounds.attributes.isdisjoint(TO_DEVICE):
         return False
     inside = rounds.inside
     got = {node.id for node in nodes.walk(loop.target) if isinstance(node, ast.Name)}
@@ -51,7 +51,7 @@ def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, rounds: LoopText) -> 
 
 def _is_move(node: ast.AST, got: set[str]) -> bool:
     """Whether a node is `.to()` or `.cuda()` of something that a round got."""
-    moves = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES
+    moves = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TO_DEVICE
     return moves and _root(node) in got
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 from enum import Enum
 
+from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import SourceText
 from devlint.rules.blocks import Way, statement_of, way_to
 from devlint.rules.edits import around
@@ -17,7 +18,6 @@ _NUMBER = re.compile(
 )
 """Items of a checkpoint that hold no tensors."""
 _ASKING = frozenset({"len", "print", "isinstance", "type"})
-_MOVES = frozenset({"to", "cuda"})
 _DATA = re.compile(r"(?:Dataset|DataLoader)$")
 _LOGGING = frozenset({"debug", "info", "warning", "error"})
 
@@ -57,7 +57,7 @@ def replaces_moved(source: SourceText, call: ast.AST) -> bool:
     for node in walk(function) if names else ():
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             value, target = node.value, node.targets[0].id
-            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in TO_DEVICE:
                 moved.setdefault(target, []).append(node.lineno)
             elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name) and value.value.id in names:
                 taken.add(target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint.auditor.judgement.locator import Location
-from devlint.flow.models.torch.moves import MOVERS
+from devlint.flow.catalog.methods import MOVERS
 from devlint.flow.syntax.names import dotted
 from devlint.rules.blocks import statement_of
 

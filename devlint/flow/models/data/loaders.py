@@ -128,16 +128,16 @@ class Loaders(Component):
         given = tuple(values)
         self._escapes.data(given)
         if method in _MANAGERS:
-            self._manage(given)
+            self.manage(given)
 
-    def _manage(self, values: Iterable[Value]) -> None:
+    def manage(self, values: Iterable[Value]) -> None:
         """A framework takes care of the loaders among values, and of one beside what it is to be trained with."""
         for value in values:
             if isinstance(value, Loader):
                 for known in self._known(value.oids):
                     known.managed = True
             elif isinstance(value, Sequence) and not all(isinstance(item, Loader) for item in value.items or ()):
-                self._manage(value.items or ())
+                self.manage(value.items or ())
 
     def sites(self, samples: Samples) -> Iterator[Load]:
         """A site for each loader whose batches are the code's own business."""

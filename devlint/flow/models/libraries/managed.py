@@ -29,6 +29,8 @@ _GETS_BATCH = re.compile(r"\w+_step|on_\w+_batch_(?:start|end)|on_after_batch_tr
 """Hooks whose arguments the trainer has put on the device, unlike a checkpoint that it has read."""
 _LEADING_NAME = re.compile(r"\w+")
 _LOADED_HOW = re.compile(r"device_map|is_loaded_in|quantiz|hf_hook|offload")
+MANAGED = "@managed"
+"""Where the heap has who places a module."""
 _OFFLOADED = "@offloaded"
 _OFFLOADED_BY = "@offloaded by"
 _RELEASED = "@released"
@@ -38,10 +40,10 @@ def loaded(frame: Frame, call: Call, path: str) -> Value:
     """``X.from_pretrained(...)``: whether what it loads is placed for good."""
     spread = call.keywords.get("device_map")
     if _true(call.keywords.get("load_in_8bit")) or _eight_bits(call.keywords.get("quantization_config")):
-        return _thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))
+        return thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))
     if isinstance(spread, Const) and spread.value in _SPREAD:
         kind = "mapped pipeline" if path.startswith("diffusers.") and "Pipeline" in path else "device map"
-        return _thing(frame, call, Managed(kind, Step(call.node, f"`device_map={spread.value!r}` places it here")))
+        return thing(frame, call, Managed(kind, Step(call.node, f"`device_map={spread.value!r}` places it here")))
     return UNKNOWN
 
 
@@ -49,7 +51,7 @@ def accelerator(frame: Frame, call: Call) -> Value:
     """``Accelerator(...)``."""
     if "device_placement" in call.keywords or call.open or call.positional:
         return UNKNOWN
-    return _thing(frame, call, Managed(ACCELERATOR, Step(call.node, "made here")))
+    return thing(frame, call, Managed(ACCELERATOR, Step(call.node, "made here")))
 
 
 def is_accelerator(value: Value) -> bool:
@@ -62,7 +64,7 @@ def prepared(frame: Frame, call: Call) -> Value:
     if call.starred or call.open or call.keywords:
         return UNKNOWN
     managed = Managed("prepared", Step(call.node, "prepared here"))
-    things = tuple(_thing(frame, call, managed, position) for position in range(len(call.positional)))
+    things = tuple(thing(frame, call, managed, position) for position in range(len(call.positional)))
     return things[0] if len(things) == 1 else Sequence(things, UNKNOWN)
 
 
@@ -117,13 +119,17 @@ def _asks(frame: Frame, call: ast.Call) -> bool:
     )
 
 
-def _thing(frame: Frame, call: Call, managed: Managed, position: int = 0) -> Opaque:
+def thing(frame: Frame, call: Call, managed: Managed, position: int = 0) -> Opaque:
+    """Something of which nothing is known but who places it."""
     node = call.node
     key = f"{frame.name}:managed@{node.lineno}:{node.col_offset}:{position}"
     return Opaque(key, frame.interpreter.text(node), managed=managed)
 
 
 def _manager(frame: Frame, receiver: Value) -> Managed | None:
+    if isinstance(receiver, Module):
+        placed = frame.state.heap.get((receiver.oid, MANAGED))
+        return placed if isinstance(placed, Managed) else None
     if not isinstance(receiver, Opaque) or (receiver.key, _RELEASED) in frame.state.heap:
         return None
     if receiver.managed is not None:

@@ -8,13 +8,12 @@ from collections.abc import Callable
 
 from devlint import device
 from devlint.device import Device, Kind, Role
-from devlint.flow.catalog import libraries, torch_table
+from devlint.flow.catalog import methods, torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import ANY, CHANGED, CHILDREN, DEVICE, FED, REGISTERED
 from devlint.flow.domain.values import (
-    ARRAY,
     UNKNOWN,
     Batches,
     Const,
@@ -30,8 +29,7 @@ from devlint.flow.domain.values import (
     as_tensor,
     named_place,
 )
-from devlint.flow.models.data.datasets import Samples
-from devlint.flow.models.libraries import managed, numpy
+from devlint.flow.models.libraries import managed
 from devlint.flow.models.nn import forward_inputs, parallel, summaries
 from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import moves, tensor_methods
@@ -95,7 +93,7 @@ def construct(frame: Frame, call: Call, path: str) -> Value:
         buffers.append(call.positional[0])
     if known and known.buffer_arguments:
         return _loss(frame, call, module, buffers)
-    place, step = _made_on(frame, call, module)
+    place, step = made_on(frame, call, module)
     frame.put(module, place, step)
     return module
 
@@ -104,8 +102,9 @@ def _is_false(value: Value | None) -> bool:
     return isinstance(value, Const) and value.value is False
 
 
-def _made_on(frame: Frame, call: Call, module: Module) -> tuple[Device, Step | None]:
-    asked = call.keywords.get("device")
+def made_on(frame: Frame, call: Call, module: Module, argument: str = "device") -> tuple[Device, Step | None]:
+    """Where a call makes a module, and the step that says so."""
+    asked = call.keywords.get(argument)
     if asked is not None and not (isinstance(asked, Const) and asked.value is None):
         place = named_place(asked) or device.UNKNOWN
         return place, Step(call.node, f"`{module.text}` is created on {place} here")
@@ -176,7 +175,6 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
 
 def stranger(frame: Frame, call: Call, path: str) -> Value:
     """A call of something imported from elsewhere."""
-    root = path.partition(".")[0]
     mixed_operands.together(frame, call, path)
     if path.endswith(".from_pretrained"):
         device_literals.literal_devices(frame, call)
@@ -185,51 +183,8 @@ def stranger(frame: Frame, call: Call, path: str) -> Value:
         return managed.accelerator(frame, call)
     if path == managed.QUANTIZATION:
         return Stateful(path, node=call.node)
-    if root in ("torchvision", "torchtext", "torchaudio"):
-        frame.component(Samples).transforms(call, path)
-        if ".datasets." in path:
-            return Stateful(path)
-    network = path.startswith(("torchvision.models.", "timm.create_model")) and path.rpartition(".")[2].islower()
-    if network or libraries.holds_tensors(path):
-        module = Module(identity(), path, text=path.rpartition(".")[2])
-        place, step = _made_on(frame, call, module)
-        frame.put(module, place, step)
-        return module
-    if root in _NUMBERS or numpy.counts(call, path):
-        return Opaque(f"number@{frame.at(call.node)}", frame.interpreter.text(call.node), "number")
-    if root == "numpy":
-        return Stateful(ARRAY)
-    if root == "sklearn":
-        return Stateful(path) if path.rpartition(".")[2][:1].isupper() else UNKNOWN
-    if root in _FOREIGN:
-        return UNKNOWN
     device_literals.literal_devices(frame, call)
-    return UNKNOWN if root in _HOST else derive(frame, call)
-
-
-_FOREIGN = frozenset(
-    {"tensorflow", "tf", "jax", "cupy", "numba", "pycuda", "triton", "cudf", "warp", "mxnet", "paddle"}
-)
-"""Packages with devices of their own."""
-_NUMBERS = frozenset({"math", "random", "time"})
-"""Packages whose functions return numbers."""
-_HOST = frozenset(
-    {
-        "numpy",
-        "scipy",
-        "cv2",
-        "PIL",
-        "sklearn",
-        "pandas",
-        "math",
-        "random",
-        "matplotlib",
-        "os",
-        "builtins",
-        "torchvision",
-    }
-)
-"""Packages whose results are on the host, or say nothing of where they are."""
+    return derive(frame, call)
 
 
 def forward(frame: Frame, call: Call, module: Module) -> Value:
@@ -352,7 +307,7 @@ def _inputs(call: Call) -> list[tuple[ast.AST, Value]]:
 def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attribute: Callable[[], Value]) -> Value:
     """The result of ``module.name(...)``."""
     name = node.attr
-    if name in moves.MOVERS and name != "type_as":
+    if name in methods.OF_MODULES:
         return moves.move_module(frame, call, module, node)
     value = attribute()
     if isinstance(value, (Module, Function)):
@@ -368,7 +323,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
         own = module.text == "self" and frame.after_init and (module.oid, DEVICE) not in frame.state.heap
         place = frame.own_place() if own else frame.place_of(module)
         return parameters(name, Tensor(place, many=None, buffer=True, story=frame.story_of(module)))
-    if name == "forward" or (name == "update" and module.path.startswith("torchmetrics.")):
+    if name == "forward":
         return forward(frame, call, module)
     if isinstance(value, Opaque):
         device_literals.literal_devices(frame, call)

@@ -49,7 +49,7 @@ _TAKES_NUMBERS = frozenset({"pow", "where", "isin", "result_type", "float_power"
 """Operations whose tensors may all be numbers."""
 _MAY_BE_NUMBERS = frozenset({"other", "exponent", "repeats", "value", "min", "max", "start", "end", "weight"})
 """Parameters which take a number (or nothing) as well as a tensor."""
-_LOADERS = frozenset({"torch.utils.data.DataLoader", "torch_geometric.loader.DataLoader"})
+_LOADER = "torch.utils.data.DataLoader"
 _API = frozenset({"torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url"})
 FLUSHES = frozenset(
     {f"torch.{backend}.empty_cache" for backend in ("cuda", "xpu", "mps", "accelerator")} | {"gc.collect"}
@@ -68,7 +68,7 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
         listener(frame, call, path)
     if path in _API:
         return _api(frame, call, path)
-    if path in _LOADERS:
+    if path == _LOADER:
         return frame.component(Loaders).make(frame, call, path)
     if torch_table.module(path) is not None or path in parallel.WRAPPERS or path in modules.CONTAINERS:
         return modules.construct(frame, call, path)

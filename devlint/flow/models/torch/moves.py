@@ -45,8 +45,6 @@ from devlint.immutable import immutable, replace
 from devlint.sites.base import Operand, Step
 from devlint.sites.transfers import Transfer
 
-MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu", "mps", "type_as"})
-"""The methods that put their receiver somewhere."""
 _OF_CUDA = frozenset({"device", "non_blocking", "memory_format"})
 """What torch's own ``.cuda()`` can be told by name."""
 _DTYPE = re.compile(
@@ -230,14 +228,17 @@ def _arrives_late(target: Target) -> bool:
 def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:
     settled = frame.state.settled(place)
     label = "copied to the CPU here" if settled.kind is Kind.CPU else f"moved to {place} here"
-    if tensor.device.same(place):
-        return tensor
+    return tensor if tensor.device.same(place) else moved(tensor, place, Step(call.node, label))
+
+
+def moved(tensor: Tensor, place: Device, step: Step) -> Tensor:
+    """The same tensor in another place."""
     return Tensor(
         place,
         many=tensor.many,
         rank=tensor.rank,
         certain=tensor.certain,
-        story=(Step(call.node, label),),
+        story=(step,),
         batch=tensor.batch,
         grad=in_graph(tensor),
     )
@@ -308,12 +309,16 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     managed.move(frame, call, module, node, target.device, target.plain)
     if target.device is not None and target.device.same(place) is not True:
         text = frame.interpreter.text(node.value)
-        step = Step(call.node, f"`{text}` is moved to {target.device} here")
-        frame.component(Optimizers).move(frame, module, target.device, step)
-        composition.move(frame, frame.place_of(module))
-        parallel.move(frame, module, step)
-        frame.put(module, target.device, step)
+        relocate(frame, module, target.device, Step(call.node, f"`{text}` is moved to {target.device} here"))
     return module
+
+
+def relocate(frame: Frame, module: Module, place: Device, step: Step) -> None:
+    """A module goes elsewhere, with what is known to hang on where it is."""
+    frame.component(Optimizers).move(frame, module, place, step)
+    composition.move(frame, frame.place_of(module))
+    parallel.move(frame, module, step)
+    frame.put(module, place, step)
 
 
 def _literal(frame: Frame, call: Call, target: Target) -> None:

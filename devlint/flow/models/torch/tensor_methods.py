@@ -6,7 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import ITEMS
-from devlint.flow.catalog import torch_table
+from devlint.flow.catalog import methods, torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.join import items_of
@@ -75,7 +75,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
         if name == "items":
             return Sequence(None, Sequence((UNKNOWN, receiver), receiver))
         return Sequence(None, receiver) if name == "values" else receiver if name != "keys" else UNKNOWN
-    if name in moves.MOVERS:
+    if name in methods.MOVERS:
         return moves.move(frame, call, receiver, node)
     api_mentions.note_method(frame, node, call.node)
     entry = torch_table.method(name)

@@ -6,6 +6,7 @@ import ast
 
 from devlint.device import Kind
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.methods import FETCHES
 from devlint.flow.core.call import Call, Loop
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
@@ -26,8 +27,6 @@ from devlint.sites.base import Operand
 from devlint.sites.costs import Sync
 
 _MOVES = frozenset({"cpu", "to"})
-_READERS = frozenset({"item", "tolist", "cpu"})
-"""Methods that bring a tensor's values to the host."""
 _BACKWARD = frozenset({"backward", "manual_backward"})
 """Methods that send a loss backward: its own, that of a wrapper, Lightning's."""
 
@@ -41,7 +40,7 @@ def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None
         moved = frame.component(Queue).moved
         if moved is not None and moved.node is node.value:
             _report(frame, call.node, moved.value, name, "forward")
-    elif name in _READERS or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
+    elif name in FETCHES or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
         wait(frame, call.node, node.value, receiver, name)
 
 

@@ -7,17 +7,16 @@ a tensor of the caller on the other, or a new tensor that goes where only an acc
 from __future__ import annotations
 
 import ast
-import re
 
 from devlint import device
 from devlint.device import Kind, Role
+from devlint.flow.catalog.methods import MOVERS, TO_HOST
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
 from devlint.flow.evaluation.conditions import asks_for_array
-from devlint.flow.models.torch.moves import MOVERS
 from devlint.flow.program import type_hints
 from devlint.flow.syntax import names
 from devlint.flow.transfer.escapes import Escapes
@@ -32,11 +31,10 @@ _COLLECTIVES = frozenset(
     """all_reduce broadcast reduce all_gather all_gather_into_tensor gather reduce_scatter reduce_scatter_tensor
     all_to_all all_to_all_single send recv isend irecv""".split()
 )
-_LIBRARY = re.compile(r"(?:torch_\w+|torchvision\.ops|kornia|einops|pyg_lib|pytorch3d|xformers|flash_attn)\.")
-"""Packages whose functions compute with tensors where those are."""
+_LIBRARY = "torch_"
+"""How packages are called whose functions compute with tensors where those are."""
 _OF_NETWORKS = frozenset({"parameters", "named_parameters", "state_dict", "named_modules"})
 """Methods of modules, and of nothing that a function takes beside tensors."""
-_TO_HOST = frozenset({"cpu", "numpy", "tolist", "item"})
 _NO_TENSOR = frozenset({"number", "device", "module", "host"})
 
 
@@ -145,14 +143,21 @@ def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
     )
 
 
-def together(frame: Frame, call: Call, path: str) -> None:
-    """A tensor of the default device and one of the caller go into a function of a library that works on tensors."""
+def together(frame: Frame, call: Call, path: str, stated: bool = False) -> None:
+    """A tensor of the default device and one of the caller go into a function of a library that works on tensors.
+
+    ``stated`` says that it is known to take none of the CPU beside others.
+    """
     if frame.inlined or frame.interpreter.muted or not path.rpartition(".")[2].islower():
         # a class may only keep them
         return
     given = call.given()
     beside = _network(frame, given)
-    if beside is None and _LIBRARY.match(path) and (frame.after_init or bool(frame.info and frame.info.device_aware)):
+    if (
+        beside is None
+        and (stated or path.startswith(_LIBRARY))
+        and (frame.after_init or bool(frame.info and frame.info.device_aware))
+    ):
         beside = next((met for met in given if surely_tensor(met[1]) and _lives_with_caller(as_tensor(met[1]))), None)
     for node, value in given if beside is not None else ():
         for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
@@ -209,7 +214,7 @@ def _joined_by_column(inside: list[ast.AST], row: ast.AST) -> bool:
         for part in node.args
     )
     rows = [node for node in added if names.dotted(node.func) == f"{kept}.append"]
-    copied = any(isinstance(part, ast.Attribute) and part.attr in _TO_HOST for node in rows for part in ast.walk(node))
+    copied = any(isinstance(part, ast.Attribute) and part.attr in TO_HOST for node in rows for part in ast.walk(node))
     return bool(kept) and columns and not copied
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.catalog.methods import MOVERS
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Batches, Opaque, Tensor, Value, as_tensor
-from devlint.flow.models.torch.moves import MOVERS
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 from devlint.sites.placement import Operation

@@ -9,12 +9,13 @@ import ast
 from collections.abc import Iterator
 
 from devlint.device import Device, Role
+from devlint.flow.catalog.methods import MOVERS
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Module, Opaque, Tensor, Unknown, Value
-from devlint.flow.models.torch.moves import MOVERS, is_dtype
+from devlint.flow.models.torch.moves import is_dtype
 from devlint.flow.syntax import names
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Operation

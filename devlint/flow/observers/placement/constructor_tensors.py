@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 from devlint import device
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.methods import FETCHES, MOVERS, OF_MODULES
 from devlint.flow.program import overrides, type_hints
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Attribute
 
-_BUILDS = frozenset({"__init__", "reset_parameters", "to", "cuda", "cpu", "_apply"})
-_MOVERS = frozenset({"to", "cuda", "cpu", "type_as", "size", "dim", "numel", "item", "tolist", "new_zeros", "new_ones"})
+_BUILDS = OF_MODULES | {"__init__", "reset_parameters", "_apply"}
+_ENDS = MOVERS | FETCHES | {"size", "dim", "numel", "new_zeros", "new_ones"}
 """Methods after which it is somewhere else, or no tensor any more."""
 _NO_TENSOR = frozenset({"shape", "device", "dtype", "ndim", "requires_grad"})
 
@@ -110,7 +111,7 @@ def _operands(info: ClassInfo, node: ast.AST) -> list[ast.expr]:
 def _is_one_of(node: ast.expr, same: set[str]) -> bool:
     """Whether it is the attribute, or a tensor computed from it alone."""
     while True:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _MOVERS:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _ENDS:
             node = node.func.value
         elif isinstance(node, ast.Subscript):
             node = node.value
@@ -121,7 +122,7 @@ def _is_one_of(node: ast.expr, same: set[str]) -> bool:
 def _computes(node: ast.expr, arguments: set[str]) -> bool:
     """Whether an operand is one of the arguments, or a tensor that is computed from one of them."""
     while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _MOVERS:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr not in _ENDS:
             node = node.func.value
         elif isinstance(node, ast.Subscript):
             node = node.value

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from devlint import device
 from devlint.device import Device, Role
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import FED
-from devlint.flow.domain.values import Batches, Const, Opaque, Sequence, Stateful, Tensor, Unknown, Value, as_tensor
+from devlint.flow.domain.values import Batches, Const, Opaque, Sequence, Tensor, Unknown, Value, as_tensor
 from devlint.flow.syntax import device_tests
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
@@ -20,42 +21,6 @@ from devlint.sites.placement import HostRead
 
 READERS = frozenset({"numpy", "__array__"})
 """The methods by which a tensor becomes an array."""
-# What asks the tensor itself first, such as np.mean and np.shape, is no member.
-_NUMPY = frozenset(
-    """abs absolute add allclose angle append arccos arcsin arctan arctan2 argmax argmin argpartition argsort argwhere
-    around array array_equal array_split asanyarray asarray ascontiguousarray asfortranarray atleast_1d atleast_2d
-    atleast_3d average bincount broadcast_to cbrt ceil clip column_stack convolve copy corrcoef correlate cos cosh
-    count_nonzero cov cross cumprod cumsum deg2rad delete diag diagonal digitize divide dot dstack einsum equal exp
-    exp2 expand_dims expm1 flatnonzero fliplr flipud float16 float32 float64 floor floor_divide fmax fmin fmod full_like
-    gradient greater greater_equal histogram histogram2d hstack hypot inner insert int16 int32 int64 int8 interp
-    intersect1d isclose isfinite isin isinf isnan kron less less_equal log log10 log1p log2 logaddexp logical_and
-    logical_not logical_or logical_xor matmul maximum median meshgrid minimum mod multiply nan_to_num nanargmax
-    nanargmin nanmax nanmean nanmedian nanmin nanpercentile nanstd nansum nanvar negative not_equal ones_like outer pad
-    percentile polyfit polyval power ptp quantile rad2deg ravel reciprocal repeat reshape resize rint roll rot90 round
-    row_stack save savetxt savez savez_compressed searchsorted sign sin sinh sort split sqrt square stack subtract take
-    tan tanh tensordot tile trace transpose trapezoid trapz tril trim_zeros triu true_divide uint8 union1d unique
-    unravel_index vdot vstack where zeros_like
-    linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.inv linalg.lstsq linalg.norm linalg.pinv
-    linalg.qr linalg.solve linalg.svd fft.fft fft.fft2 fft.fftshift fft.ifft fft.ifft2 fft.irfft fft.rfft
-    random.choice testing.assert_allclose testing.assert_array_almost_equal testing.assert_array_equal
-    testing.assert_almost_equal""".split()
-)
-_NUMPY_OF_LISTS = frozenset(
-    """all amax amin any concat concatenate max mean min nonzero prod ndim shape size squeeze std sum var""".split()
-)
-_PLOTS = frozenset(
-    """bar barh boxplot contour contourf errorbar eventplot fill_between hexbin hist hist2d imsave imshow loglog
-    matshow pcolor pcolormesh pie plot quiver scatter semilogx semilogy spy stackplot stem step violinplot xlim
-    ylim""".split()
-)
-_FRAMES = frozenset({"DataFrame", "Series"})
-_ESTIMATES = frozenset(
-    """fit fit_predict fit_transform partial_fit predict predict_proba score transform decision_function""".split()
-)
-_SELECTIONS = frozenset({"train_test_split", "shuffle", "resample"})
-"""Functions of sklearn that return what they are given item by item: a tensor as a tensor, wherever it is."""
-ESTIMATOR = "sklearn."
-"""How the paths of estimators begin."""
 _Met = tuple[ast.AST, Value]
 
 
@@ -83,26 +48,16 @@ def _for_one_kind(frame: Frame, call: Call, node: ast.Attribute, receiver: Value
         frame.emit(HostRead(call.node, scope_of(frame), f"torch.Tensor.{node.attr}", "one kind", (operand,)))
 
 
-def function(frame: Frame, call: Call, path: str) -> None:
-    """A call of another library, which may want arrays."""
-    root, _, name = path.partition(".")
-    single = several = False
-    if root == "numpy":
-        single, several = name in _NUMPY, name in _NUMPY or name in _NUMPY_OF_LISTS
-    elif root == "matplotlib":
-        single = several = name.rpartition(".")[2] in _PLOTS
-    elif root == "pandas":
-        single = name in _FRAMES
-    elif root == "sklearn":
-        single = several = name.rpartition(".")[2] not in _SELECTIONS
+def stated(frame: Frame, call: Call, path: str, row: Row) -> None:
+    """A call of another library, which wants arrays, or tensors on the CPU."""
+    single, several = "*" in row.must_be_cpu, "*[]" in row.must_be_cpu
     if single or several:
         _arguments(frame, call, path, single, several)
-
-
-def estimate(frame: Frame, call: Call, receiver: Stateful, name: str) -> None:
-    """A method of an estimator."""
-    if name in _ESTIMATES and receiver.path.startswith(ESTIMATOR):
-        _arguments(frame, call, f"{receiver.path}.{name}", True, True)
+    for name in row.must_be_cpu:
+        position = row.parameters.index(name) if name in row.parameters else -1
+        node, value = call.argument_node(position, name), call.argument(position, name)
+        if node is not None and value is not None and _tensor(value):
+            _note(frame, call, path, [(node, value)])
 
 
 def lengths(frame: Frame, call: Call, path: str, entry: torch_table.Function) -> None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from devlint.device import Device
+from devlint.flow.catalog.methods import CONVERSIONS, OF_MODULES
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
@@ -17,7 +18,7 @@ from devlint.sites.placement import LeafMove
 LEAVES = frozenset({"parameter", "leaf"})
 """What ``Tensor.grad`` says of tensors that collect gradients."""
 _PARAMETER = "torch.nn.Parameter"
-_STILL_MEANT = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_", "contiguous"})
+_STILL_MEANT = (OF_MODULES | CONVERSIONS | {"requires_grad_", "contiguous"}) - {"type"}
 """Methods after which the result is still meant to be what was moved."""
 _HOLDERS = frozenset({"register_parameter", "append"})
 """Calls that take parameters."""

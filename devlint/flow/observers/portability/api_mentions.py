@@ -7,6 +7,7 @@ import functools
 import re
 
 from devlint import torch_api
+from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.core.scope import scope_of
@@ -104,7 +105,7 @@ def note_test(frame: Frame, node: ast.expr, path: str, use: str = "test") -> Non
 def note_import(frame: Frame, node: ast.ImportFrom) -> None:
     """Names of torch are imported, one by one."""
     for alias in node.names:
-        path = names.canonical(f"{node.module}.{alias.name}") if not node.level else ""
+        path = canonical(f"{node.module}.{alias.name}") if not node.level else ""
         if path.startswith("torch.") and matters(path):
             if in_shim(frame):
                 frame.interpreter.shims.add(path)

@@ -20,9 +20,7 @@ from devlint.sites.devices import Alternative, Current, Numbered, Visible
 
 VARIABLES = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
 """The variables by which a process sees only some GPUs, read when the driver is first asked."""
-_SPAWNS = re.compile(
-    r"subprocess|Popen|multiprocessing|mp\.(?:spawn|Process)|\bspawn\(|os\.(?:system|exec|fork)|\bray\b"
-)
+_SPAWNS = re.compile(r"subprocess|Popen|multiprocessing|mp\.(?:spawn|Process)|\bspawn\(|os\.(?:system|exec|fork)")
 _PRESENT = re.compile(r"(?!.*(?:^|[._:])(?:no|not|without|cpu)_).*(?:^|[._:])(?:gpus?|accelerators?)(?:$|[._])")
 """How a condition that somebody made a function of says by its name that there is an accelerator."""
 _ENVIRONMENT = frozenset({"os.environ.setdefault", "os.putenv"})
@@ -167,7 +165,8 @@ def _set(frame: Frame, node: ast.Subscript | ast.Call, name: str) -> None:
     loads = (statement for statement in interpreter.tree.body if _loads_torch(statement))
     imported = next((known for known in loads if frame.info is not None or known.lineno < node.lineno), None)
     step = None if imported is None else Step(imported, "torch is imported here")
-    frame.emit(Visible(node, scope_of(frame), name, after, step, interpreter.component(Choosing).spawns))
+    spawns = interpreter.component(Choosing).spawns or interpreter.index.runs("processes")
+    frame.emit(Visible(node, scope_of(frame), name, after, step, spawns))
 
 
 def _puts_back(inside: list[ast.AST], name: str) -> bool:

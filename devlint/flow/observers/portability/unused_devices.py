@@ -19,8 +19,7 @@ from devlint.sites.placement import UnusedDevice
 
 _PLACES = re.compile(
     r"""\.(?:to|cuda|xpu|mps|hpu|npu|to_empty|type)\(|[(,]\s*device\s*=|device_map|set_default|set_device
-    |cuda\.\w*Tensor|DataParallel|FullyShardedDataParallel|fully_shard|\b(?:accelerate|lightning|pytorch_lightning|fastai
-    |ignite|catalyst|skorch|deepspeed|ray|tensorflow|jax|composer|poutyne|horovod)\b|Accelerator|\w*Trainer\(|Learner\(""",
+    |cuda\.\w*Tensor|DataParallel|FullyShardedDataParallel|fully_shard|Accelerator|\w*Trainer\(|Learner\(""",
     re.VERBOSE,
 )
 """What may place a model in some other way than by the name."""
@@ -73,7 +72,7 @@ class Selections(Component):
     @cached_property
     def _placed(self) -> bool:
         """Whether the file places anything in a way of its own."""
-        return _PLACES.search(_COMMENT.sub("", self._text)) is not None
+        return _PLACES.search(_COMMENT.sub("", self._text)) is not None or self._index.runs("training")
 
     def _works(self, info: FunctionInfo | None) -> Step | None:
         """Where the code beside the choice trains a network, or loads batches for one."""

@@ -1,0 +1,16 @@
+"""The methods by which tensors and modules are moved, and their values are brought to the host."""
+
+from __future__ import annotations
+
+MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu", "mps", "type_as"})
+"""The methods that put their receiver somewhere."""
+OF_MODULES = MOVERS - {"type_as"}
+"""Those that a module has, too."""
+TO_DEVICE = OF_MODULES - {"cpu"}
+"""Those of them that lead to an accelerator, or wherever they are told."""
+CONVERSIONS = frozenset({"half", "float", "double", "bfloat16", "type"})
+"""The methods that change the type of the numbers, and where the type of a tensor names a device, that."""
+FETCHES = frozenset({"cpu", "tolist", "item"})
+"""The methods that bring the values of a tensor to the host, wherever it is."""
+TO_HOST = FETCHES | {"numpy"}
+"""The same with the one that takes the values from the host alone."""
