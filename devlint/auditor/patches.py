@@ -1,9 +1,10 @@
-"""Replacing attributes of other people's modules and classes, and putting them back."""
+"""Replacing attributes of other people's modules and classes, hooking into them, and undoing it."""
 
 from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -18,25 +19,32 @@ class Patches:
     """
 
     def __init__(self) -> None:
-        self._done: list[tuple[Any, str, object, object]] = []
+        self._undo: list[Callable[[], object]] = []
 
     def set(self, owner: Any, name: str, value: object) -> None:
         """Replace an attribute, which may be inherited or missing."""
         before = vars(owner).get(name, _ABSENT)
         setattr(owner, name, value)
         _name(value, owner, name)
-        self._done.append((owner, name, before, value))
+        self._undo.append(functools.partial(_restore, owner, name, before, value))
+
+    def add(self, handle: Any) -> None:
+        """Remove a hook with the rest, by the handle that torch gave for it."""
+        self._undo.append(handle.remove)
 
     def undo(self) -> None:
         """Put everything back."""
-        while self._done:
-            owner, name, before, value = self._done.pop()
-            if vars(owner).get(name, _ABSENT) is not value:
-                continue
-            if before is _ABSENT:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, before)
+        while self._undo:
+            self._undo.pop()()
+
+
+def _restore(owner: Any, name: str, before: object, value: object) -> None:
+    if vars(owner).get(name, _ABSENT) is not value:
+        return
+    if before is _ABSENT:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, before)
 
 
 def _name(value: object, owner: Any, name: str) -> None:

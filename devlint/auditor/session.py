@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from devlint.auditor.frames import Frames
 from devlint.auditor.ledger import Ledger
+from devlint.auditor.patches import Patches
 from devlint.auditor.signals import Listener, Services, Signals
 from devlint.record import Ending, Process
 
@@ -61,6 +62,7 @@ class Session:
         self.failure = ""
         self.notes: list[str] = []
         self.listeners: list[Listener] = []
+        self.patches = Patches()
         self.signals = Signals()
         self.services = Services()
         self.unheard: Callable[[], AbstractContextManager[object]] = nullcontext
@@ -85,13 +87,14 @@ class Session:
             self.listeners.append(listener)
 
     def stop(self) -> None:
-        """Remove the listeners, the last one first."""
+        """Remove the listeners, the last one first, and put back what they have replaced."""
         self.alive = False
         self.signals, self.services = Signals(), Services()
-        while self.listeners:
-            listener = self.listeners.pop()
+        undone = [self.patches.undo, *(listener.remove for listener in self.listeners)]
+        self.listeners.clear()
+        while undone:
             try:
-                listener.remove()
+                undone.pop()()
             except Exception as error:
                 self._say(error)
 

@@ -20,10 +20,10 @@ class Listener:
     """
 
     def install(self) -> None:
-        """Hook in; torch is imported by now, and the device must not be initialised."""
+        """Hook in, by the session's patches if these will do; torch is there, the device must not be initialised."""
 
     def remove(self) -> None:
-        """Undo what :meth:`install` did."""
+        """Undo what :meth:`install` did besides."""
 
     def describe(self) -> Mapping[str, object]:
         """What was seen so far: values for fields of :class:`devlint.record.Process`.  Called for snapshots too."""

@@ -53,7 +53,7 @@ def _outcome(directory: Path, name: str, code: str) -> Any:
     import torch
 
     from devlint.auditor.explanation import code as source
-    from devlint.auditor.explanation.explain import explain
+    from devlint.auditor.explanation.explain import examine
     from devlint.auditor.frames import Frames
     from devlint.simulator import backend
 
@@ -71,11 +71,11 @@ def _outcome(directory: Path, name: str, code: str) -> Any:
     except Exception as error:
         if lines_only:  # what Python 3.10 knows of an instruction
             source.positions_of = lambda spot: (None, None, None, None)
-        mismatch = explain(error, error.__traceback__, Frames([str(directory)]))
+        found = examine(error, error.__traceback__, Frames([str(directory)]))
         source.positions_of = positions
-        if mismatch is None:
+        if found is None:
             return {"unexplained": traceback.format_exc()}
-        return json.loads(json.dumps(asdict(mismatch)), object_hook=_as_line)
+        return json.loads(json.dumps(asdict(found.mismatch)), object_hook=_as_line)
     return {"unexplained": "it did not fail"}
 
 

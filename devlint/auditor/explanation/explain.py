@@ -58,17 +58,11 @@ class Candidate:
     why: str = ""
 
 
-def explain(error: BaseException, traceback: TracebackType | None, frames: Frames) -> Mismatch | None:
+def examine(error: BaseException, traceback: TracebackType | None, frames: Frames) -> Explanation | None:
     """The mismatch that an exception tells of, explained; ``None`` if it tells of something else.
 
     Nothing of the script is run: only names, attributes and elements are looked up.
     """
-    found = examine(error, traceback, frames)
-    return found.mismatch if found is not None else None
-
-
-def examine(error: BaseException, traceback: TracebackType | None, frames: Frames) -> Explanation | None:
-    """The same, with the unregistered tensors and modules that took part."""
     cause = next((one for one in chain(error) if is_mismatch(one)), None)
     if cause is None:
         return None

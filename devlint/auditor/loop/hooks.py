@@ -16,7 +16,6 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from devlint.auditor.loop.loaders import Loaders
 from devlint.auditor.loop.steps import LoopSteps
-from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
 
@@ -35,8 +34,6 @@ class LoopHooks(Listener):
         self.session = session
         self.loaders = loaders
         self.steps = LoopSteps(session.ledger, session.settings.steps, _has_optimizers)
-        self._patches = Patches()
-        self._handles: list[Any] = []
         self._optimizers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._numbers = itertools.count()
         self._thread = threading.get_ident()
@@ -45,26 +42,20 @@ class LoopHooks(Listener):
 
     def install(self) -> None:
         """Hook in."""
-        self._patches.set(_BaseDataLoaderIter, "__next__", self._wrap_next(_BaseDataLoaderIter.__next__))
+        self.session.patches.set(_BaseDataLoaderIter, "__next__", self._wrap_next(_BaseDataLoaderIter.__next__))
         graph = torch.autograd.graph
         if hasattr(graph, "_engine_run_backward"):
             wrapped = self._wrap_backward(graph._engine_run_backward)
-            self._patches.set(graph, "_engine_run_backward", wrapped)
-            self._patches.set(torch.autograd, "_engine_run_backward", wrapped)
+            self.session.patches.set(graph, "_engine_run_backward", wrapped)
+            self.session.patches.set(torch.autograd, "_engine_run_backward", wrapped)
         else:
             for name in ("backward", "grad"):
-                self._patches.set(torch.autograd, name, self._wrap_backward(getattr(torch.autograd, name)))
+                self.session.patches.set(torch.autograd, name, self._wrap_backward(getattr(torch.autograd, name)))
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        self._handles.append(register_optimizer_step_post_hook(self._optimizer_step))
+        self.session.patches.add(register_optimizer_step_post_hook(self._optimizer_step))
         self.loaders.gone = self.steps.gone
         self.loaders.training = self.steps.training_loaders
-
-    def remove(self) -> None:
-        """Unhook."""
-        while self._handles:
-            self._handles.pop().remove()
-        self._patches.undo()
 
     def describe(self) -> Mapping[str, object]:
         """The steps so far."""

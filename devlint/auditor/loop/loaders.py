@@ -18,7 +18,6 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from devlint import record
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.introspection.tensors import describe
-from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
 
@@ -106,7 +105,6 @@ class Loaders(Listener):
         """The indices of those which fed training steps."""
         self.gone: Callable[[int], None] = lambda index: None
         """Called when the iterator of a loader is freed while it was the one that fed last."""
-        self._patches = Patches()
         self._places = _Weakly()
         self._iterators = _Weakly()
         self._facts: list[_Facts] = []
@@ -114,12 +112,8 @@ class Loaders(Listener):
 
     def install(self) -> None:
         """Hook in."""
-        self._patches.set(DataLoader, "__init__", self._wrap_init(DataLoader.__init__))
-        self._patches.set(_BaseDataLoaderIter, "__init__", self._wrap_iterator(_BaseDataLoaderIter.__init__))
-
-    def remove(self) -> None:
-        """Unhook."""
-        self._patches.undo()
+        self.session.patches.set(DataLoader, "__init__", self._wrap_init(DataLoader.__init__))
+        self.session.patches.set(_BaseDataLoaderIter, "__init__", self._wrap_iterator(_BaseDataLoaderIter.__init__))
 
     def describe(self) -> Mapping[str, object]:
         """The loaders so far."""

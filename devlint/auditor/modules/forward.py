@@ -32,7 +32,6 @@ from devlint.auditor.introspection.tensors import (
 )
 from devlint.auditor.modules.models import Observed
 from devlint.auditor.modules.strays import Key, Strays
-from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
 from devlint.record import Mismatch, Party
@@ -69,7 +68,6 @@ class ForwardCheck(Listener):
     def __init__(self, session: Session) -> None:
         self._session = session
         self._local = _Local()
-        self._patches = Patches()
         self._handles: list[Any] = []
         self._state: Literal["watching", "armed", "resting"] = "resting"
         self._calls: dict[int, int] = {}
@@ -84,13 +82,12 @@ class ForwardCheck(Listener):
         """Hook in."""
         if hasattr(hooks, "_has_any_global_hook"):
             # torch.compile warns of global hooks, and means those of the script
-            self._patches.set(hooks, "_has_any_global_hook", self._others(hooks._has_any_global_hook))
+            self._session.patches.set(hooks, "_has_any_global_hook", self._others(hooks._has_any_global_hook))
         self._watch()
 
     def remove(self) -> None:
         """Take all hooks out."""
         self._rest()
-        self._patches.undo()
 
     def describe(self) -> Mapping[str, object]:
         """The models, what they hold unregistered, and meetings that torch did not mind."""

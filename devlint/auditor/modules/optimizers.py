@@ -16,7 +16,6 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.introspection.tensors import device_of, fields, is_managed, leaves
-from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
 from devlint.record import Optimizer
@@ -49,8 +48,6 @@ class Optimizers(Listener):
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._patches = Patches()
-        self._handles: list[Any] = []
         self._local = threading.local()
         self._seen: list[_Seen] = []
         self._owners: dict[int, _Owner] = {}
@@ -58,18 +55,10 @@ class Optimizers(Listener):
 
     def install(self) -> None:
         """Hook in."""
-        self._patches.set(torch.optim.Optimizer, "__init__", self._made(torch.optim.Optimizer.__init__))
-        self._patches.set(nn.Module, "_apply", self._applied(nn.Module._apply))
-        self._handles = [
-            register_optimizer_step_pre_hook(self._stepping),
-            hooks.register_module_parameter_registration_hook(self._registered),
-        ]
-
-    def remove(self) -> None:
-        """Unhook."""
-        while self._handles:
-            self._handles.pop().remove()
-        self._patches.undo()
+        self._session.patches.set(torch.optim.Optimizer, "__init__", self._made(torch.optim.Optimizer.__init__))
+        self._session.patches.set(nn.Module, "_apply", self._applied(nn.Module._apply))
+        self._session.patches.add(register_optimizer_step_pre_hook(self._stepping))
+        self._session.patches.add(hooks.register_module_parameter_registration_hook(self._registered))
 
     def is_optimized(self, parameter: torch.Tensor) -> bool:
         """Whether an optimizer was made with the parameter, or has stepped with it."""

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from devlint.auditor.introspection.tensors import fields, home
-from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
 from devlint.record import Wrapper
@@ -24,17 +23,12 @@ class Wrappers(Listener):
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._patches = Patches()
         self._made: list[tuple[int, Wrapper]] = []
 
     def install(self) -> None:
         """Hook in."""
         for cls in (nn.DataParallel, nn.parallel.DistributedDataParallel):
-            self._patches.set(cls, "__init__", self._wrap(cls.__name__, cls.__init__))
-
-    def remove(self) -> None:
-        """Unhook."""
-        self._patches.undo()
+            self._session.patches.set(cls, "__init__", self._wrap(cls.__name__, cls.__init__))
 
     def describe(self) -> Mapping[str, object]:
         """The wrappers, in the order in which they were made."""

@@ -12,7 +12,6 @@ import torch
 import torch.autograd.graph
 
 from devlint.auditor.frames import NOWHERE
-from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
 
@@ -40,7 +39,6 @@ class Attribution(Listener):
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._patches = Patches()
         self._forward: dict[int, int] = {}
         self._running: list[int | FrameType] = []
         """Where the backwards were started that run: a frame is looked at only if it comes to be blamed."""
@@ -66,11 +64,7 @@ class Attribution(Listener):
         self._engine = run_backward.__code__
         for module in (torch.autograd.graph, torch.autograd):
             if vars(module).get("_engine_run_backward") is original:
-                self._patches.set(module, "_engine_run_backward", run_backward)
-
-    def remove(self) -> None:
-        """Undo :meth:`install`."""
-        self._patches.undo()
+                self._session.patches.set(module, "_engine_run_backward", run_backward)
 
     def origin(self) -> Origin:
         """Where the caller was called from."""

@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from devlint.auditor.introspection.tensors import own_tensors, walk
-from devlint.auditor.patches import Patches
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
 from devlint.auditor.tally import What
@@ -36,7 +35,6 @@ class Moves(Listener):
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._patches = Patches()
         self._local = threading.local()
         # by the calling instruction and the device: the caller is the project's own, so that the place is known by it
         self._known: dict[_Site, What] = {}
@@ -45,15 +43,11 @@ class Moves(Listener):
         """Wrap the methods."""
         for name in _METHODS:
             if hasattr(torch.Tensor, name):
-                self._patches.set(torch.Tensor, name, self._tensor_method(name, getattr(torch.Tensor, name)))
+                self._session.patches.set(torch.Tensor, name, self._tensor_method(name, getattr(torch.Tensor, name)))
             if hasattr(nn.Module, name):
-                self._patches.set(nn.Module, name, self._module_method(name, getattr(nn.Module, name)))
+                self._session.patches.set(nn.Module, name, self._module_method(name, getattr(nn.Module, name)))
 
         self._allow()
-
-    def remove(self) -> None:
-        """Put the originals back."""
-        self._patches.undo()
 
     def _allow(self) -> None:
         """A parameter without a shape yet lets only listed methods through, which it compares by identity."""
@@ -61,7 +55,7 @@ class Moves(Listener):
         allowed = getattr(lazy, "_allowed_methods", None)
         if allowed is not None:
             ours = [getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)]
-            self._patches.set(lazy, "_allowed_methods", [*allowed, *ours])
+            self._session.patches.set(lazy, "_allowed_methods", [*allowed, *ours])
 
     def _tensor_method(self, name: str, original: Any) -> Callable[..., Any]:
         session, named, count = self._session, name != "to", self._count_tensor

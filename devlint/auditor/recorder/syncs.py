@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import torch
 
-from devlint.auditor.patches import Patches
 from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.waits import Waits
@@ -34,7 +33,6 @@ class Syncs(Listener):
         self._attribution = attribution
         self._waits = waits
         self._warnings = warnings
-        self._patches = Patches()
         self._local = threading.local()
 
     def install(self) -> None:
@@ -51,10 +49,6 @@ class Syncs(Listener):
                     self._wrap(owner, "synchronize", f"{path}.{name}.synchronize", "sync")
                     if hasattr(owner, "query"):
                         self._ask(owner)
-
-    def remove(self) -> None:
-        """Put the originals back."""
-        self._patches.undo()
 
     def _wrap(self, owner: Any, name: str, full: str, kind: Literal["sync", "call"]) -> None:
         original = getattr(owner, name)
@@ -79,11 +73,11 @@ class Syncs(Listener):
         self._replace(owner, name, original, function)
 
     def _replace(self, owner: Any, name: str, original: Any, function: Callable[..., Any]) -> None:
-        self._patches.set(owner, name, function)
+        self._session.patches.set(owner, name, function)
         # the module in which it was defined has it too: torch.cuda.memory.empty_cache
         home: Any = getattr(owner, "memory", None)
         if home is not None and vars(home).get(name) is original:
-            self._patches.set(home, name, function)
+            self._session.patches.set(home, name, function)
 
     def _ask(self, owner: Any) -> None:
         """A stream or an event that says it has finished has been waited for."""
@@ -97,7 +91,7 @@ class Syncs(Listener):
                 waits.waited()
             return finished
 
-        self._patches.set(owner, "query", query)
+        self._session.patches.set(owner, "query", query)
 
     def _count(self, name: str, kind: Literal["sync", "call"], seconds: float) -> None:
         try:

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 
-from devlint.auditor.patches import Patches
 from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.waits import Waits
 from devlint.auditor.session import Session
@@ -35,7 +34,6 @@ class SyncWarnings(Listener):
         self._session = session
         self._attribution = attribution
         self._waits = waits
-        self._patches = Patches()
         self._filter = ("ignore", self, UserWarning, None, 0)
         self._set: Any = getattr(torch._C, "_cuda_set_sync_debug_mode", None)
         self._inside: set[int] = set()
@@ -57,7 +55,6 @@ class SyncWarnings(Listener):
         if self.armed:
             self.armed = False
             self._set(self._wanted)
-        self._patches.undo()
         self._drop()
 
     def enter(self) -> bool:
@@ -133,14 +130,14 @@ class SyncWarnings(Listener):
             ("set_sync_debug_mode", set_sync_debug_mode),
             ("get_sync_debug_mode", get_sync_debug_mode),
         ):
-            self._patches.set(torch.cuda, name, function)
+            self._session.patches.set(torch.cuda, name, function)
 
     def _patch_warnings(self) -> None:
         """Whoever adds a filter puts it in front, and one that raises would raise in the script."""
         owners: list[tuple[Any, str]] = [(warnings, "resetwarnings"), (warnings.catch_warnings, "__exit__")]
         owners.append((warnings, "_add_filter") if hasattr(warnings, "_add_filter") else (warnings, "simplefilter"))
         for owner, name in owners:
-            self._patches.set(owner, name, self._then_first(getattr(owner, name)))
+            self._session.patches.set(owner, name, self._then_first(getattr(owner, name)))
 
     def _then_first(self, original: Any) -> Any:
         @functools.wraps(original)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from devlint.auditor.patches import Patches
 from devlint.auditor.recorder.repeats import WeakStorage
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
@@ -34,14 +33,9 @@ class Waits(Listener):
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._patches = Patches()
         self._pending: dict[int, _Pending] = {}
         self._viewed: dict[int, _Pending] = {}
         self._watching = False
-
-    def remove(self) -> None:
-        """Stop to watch readers."""
-        self._patches.undo()
 
     def add(self, target: torch.Tensor, what: What) -> None:
         """A device has begun to write to ``target``, counted as ``what``."""
@@ -78,7 +72,7 @@ class Waits(Listener):
                 session.guarded(note, self)
             return original(self, *args, **kwargs)
 
-        self._patches.set(torch.Tensor, name, reader)
+        self._session.patches.set(torch.Tensor, name, reader)
 
     def _read(self, tensor: torch.Tensor) -> None:
         if tensor.device.type != "cpu":
