@@ -12,8 +12,9 @@ from devlint.auditor.notebook_cells import named
 from devlint.auditor.run import header
 from devlint.auditor.running.recording import Plan, Recording, Refused
 from devlint.auditor.running.runner import describe
-from devlint.config import Resolver
+from devlint.config.load import Resolver
 from devlint.record import Ending, Record
+from devlint.rules.selection import validate
 
 
 class AuditError(RuntimeError):
@@ -113,7 +114,7 @@ class Audit:
         limited = isinstance(error, StepsReached)
         record = recording.record(Ending(kind="steps") if limited else describe(error))
         recording.end()
-        self._record = named(judged(record, Resolver()))
+        self._record = named(judged(record, Resolver(validate)))
         return limited
 
     def _check(self) -> None:

@@ -17,7 +17,8 @@ from pathlib import Path
 import click
 from devlint.cli import main as commands
 from devlint.report.rule import fixes
-from devlint.rules import Rule, registry
+from devlint.rules.base import Rule
+from devlint.rules.registry import registry
 from tests.accuracy.figures import Figures, Table, load
 from tests.benchmarks.page import tables
 

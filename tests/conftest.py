@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from devlint.check import engine
 from tests import stubs
 
 # An example that takes a fifth of a second on a busy machine has not failed for that.
@@ -28,7 +27,7 @@ def stub_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Rules that fire on a call's name; see tests/stubs.py."""
     stubs.install(monkeypatch)
     yield
-    engine._selected.cache_clear()
+    stubs.forget()
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import signal
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from devlint.finding import Applicability, Edit, Finding, Fix, Place, Severity
 from devlint.rules.base import Rule
 from devlint.rules.meta.parse_error import ParseError
 from devlint.rules.meta.unused_suppression import UnusedSuppression
+from devlint.rules.registry import registry
 from devlint.source.tree import Source
 
 
@@ -44,15 +44,13 @@ class Strict(Rule):
 
 
 TRIGGERS = {"mismatch": Mismatch, "dropped": Dropped, "hint": Hint, "strict": Strict}
-REGISTRY: Mapping[str, type[Rule]] = MappingProxyType(
-    {rule.code: rule for rule in (Mismatch, Dropped, Hint, Strict, ParseError, UnusedSuppression)}
-)
+RULES: tuple[type[Rule], ...] = (Mismatch, Dropped, Hint, Strict, ParseError, UnusedSuppression)
 
 
 def run(
     source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, int] | None = None, project: object = None
 ) -> list[Finding]:
-    """Take the place of `devlint.rules.run`."""
+    """Take the place of `devlint.rules.verdicts.run`."""
     found = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -92,6 +90,12 @@ def finding(source: Source, node: ast.Call, rule: type[Rule]) -> Finding:
 
 def install(monkeypatch: pytest.MonkeyPatch, **replace: Any) -> None:
     """Put the stub rules in the place of the real ones."""
-    monkeypatch.setattr("devlint.rules.registry", lambda: REGISTRY)
-    monkeypatch.setattr("devlint.rules.run", replace.get("run", run))
+    monkeypatch.setattr("devlint.rules.registry.discover", lambda: RULES)
+    monkeypatch.setattr("devlint.rules.verdicts.run", replace.get("run", run))
+    forget()
+
+
+def forget() -> None:
+    """Let the rules be looked for anew."""
+    registry.cache_clear()
     engine._selected.cache_clear()

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 import devlint
 from devlint.cli import main
-from devlint.config import OUTPUT_FORMATS
+from devlint.config.schema import OUTPUT_FORMATS
 from tests.benchmarks.measure import interleaved
 
 ROOT = str(Path(devlint.__file__).parents[1])
@@ -292,7 +292,7 @@ class TestProcess:
         code = (
             "import sys\nfrom devlint.cli import main\n"
             "try: main(['--version'])\nexcept SystemExit: pass\n"
-            "heavy = {'libcst', 'rich', 'pathspec', 'torch', 'devlint.rules', 'tomllib'} & set(sys.modules)\n"
+            "heavy = {'libcst', 'rich', 'pathspec', 'torch', 'devlint.rules.base', 'tomllib'} & set(sys.modules)\n"
             "sys.exit(repr(heavy) if heavy else 0)"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, env={**os.environ, "PYTHONPATH": ROOT})

@@ -8,15 +8,16 @@ import textwrap
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver, Selection, load
+from devlint.config.load import Resolver, load
+from devlint.config.schema import DEFAULT_EXCLUDE, Config, ConfigError, RuleLayer
 from devlint.finding import Severity
-from devlint.selection import UnknownSelectorError, codes_of, ignored_in, selected
+from devlint.rules.selection import UnknownSelectorError, codes_of, ignored_in, selected, validate
 
 pytestmark = pytest.mark.usefixtures("stub_rules")
 
 
 def read(tree, text: str) -> Config:
-    return load(str(tree({"pyproject.toml": textwrap.dedent(text)}) / "pyproject.toml"))
+    return load(str(tree({"pyproject.toml": textwrap.dedent(text)}) / "pyproject.toml"), validate)
 
 
 def test_every_key(tree) -> None:
@@ -40,7 +41,7 @@ def test_every_key(tree) -> None:
         """,
     )
     assert config == Config(
-        selections=(Selection(("DVL1", "hardcoded-cuda-call"), ("DVL102",), ("DVL605",)),),
+        rule_layers=(RuleLayer(("DVL1", "hardcoded-cuda-call"), ("DVL102",), ("DVL605",)),),
         per_file_ignores=(("tests/**", ("DVL6",)),),
         exclude=("gen",),
         extend_exclude=("/old/",),
@@ -103,14 +104,14 @@ def test_a_byte_order_mark_is_not_part_of_the_text(tree) -> None:
 def test_bytes_that_are_no_text(tree) -> None:
     root = tree({"pyproject.toml": b"[tool.devlint]\nx = '\xff'"})
     with pytest.raises(ConfigError, match="not valid TOML"):
-        load(str(root / "pyproject.toml"))
+        load(str(root / "pyproject.toml"), validate)
 
 
 def test_a_file_of_its_own_needs_no_table(tree) -> None:
     root = tree({"devlint.toml": 'select = ["DVL6"]'})
-    assert load(str(root / "devlint.toml")).selections == (Selection(("DVL6",)),)
+    assert load(str(root / "devlint.toml"), validate).rule_layers == (RuleLayer(("DVL6",)),)
     with pytest.raises(ConfigError, match="No such file"):
-        load(str(root / "nope.toml"))
+        load(str(root / "nope.toml"), validate)
 
 
 def test_the_nearest_table_is_found_by_walking_up(tree) -> None:
@@ -124,7 +125,7 @@ def test_the_nearest_table_is_found_by_walking_up(tree) -> None:
             "f/pyproject.toml/x.py": "",
         }
     )
-    resolver = Resolver()
+    resolver = Resolver(validate)
     assert resolver.at(str(root / "a" / "b" / "c")).fail_on is Severity.ERROR
     assert resolver.at(str(root / "d")).fail_on is Severity.WARNING
     assert resolver.at(str(root / "e")).root == str(root)
@@ -133,16 +134,16 @@ def test_the_nearest_table_is_found_by_walking_up(tree) -> None:
 
 def test_each_directory_is_looked_at_once(tree, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"pyproject.toml": "[tool.devlint]", "a/b/x.py": ""})
-    resolver = Resolver()
+    resolver = Resolver(validate)
     first = resolver.at(str(root / "a" / "b"))
-    monkeypatch.setattr("devlint.config.load_directory", lambda directory: pytest.fail(directory))
+    monkeypatch.setattr("devlint.config.load.load_directory", lambda directory: pytest.fail(directory))
     assert resolver.at(str(root / "a" / "b")) is resolver.at(str(root / "a")) is first
 
 
 # --- which rules ---------------------------------------------------------------------------------
 
 
-def chosen(*layers: Selection) -> str:
+def chosen(*layers: RuleLayer) -> str:
     config = Config()
     for layer in layers:
         config = config.selecting(layer)
@@ -164,24 +165,24 @@ def test_selectors() -> None:
     ("layers", "rules"),
     [
         ([], "101 102 601 900 901"),
-        ([Selection(("DVL6",))], "601 605 900"),
-        ([Selection(("ALL",))], "101 102 601 605 900 901"),
-        ([Selection(())], "900"),
-        ([Selection(("discarded-move",))], "102 900"),
-        ([Selection(ignore=("DVL1",))], "601 900 901"),
-        ([Selection(extend_select=("DVL605",))], "101 102 601 605 900 901"),
-        ([Selection(("DVL1",), ("DVL102",))], "101 900"),
-        ([Selection(("DVL102",), ("DVL1",))], "102 900"),
-        ([Selection(("DVL101",), ("device-mismatch",))], "900"),
-        ([Selection(("ALL",), ("DVL6",), ("DVL605",))], "101 102 605 900 901"),
-        ([Selection(("ALL",), ("DVL900",))], "101 102 601 605 901"),
-        ([Selection(("DVL1",), ("DVL102",)), Selection(("DVL102",))], "102 900"),
-        ([Selection(("DVL1",)), Selection(ignore=("DVL102",))], "101 900"),
-        ([Selection(("DVL1",), ("DVL102",)), Selection(extend_select=("DVL102",))], "101 102 900"),
+        ([RuleLayer(("DVL6",))], "601 605 900"),
+        ([RuleLayer(("ALL",))], "101 102 601 605 900 901"),
+        ([RuleLayer(())], "900"),
+        ([RuleLayer(("discarded-move",))], "102 900"),
+        ([RuleLayer(ignore=("DVL1",))], "601 900 901"),
+        ([RuleLayer(extend_select=("DVL605",))], "101 102 601 605 900 901"),
+        ([RuleLayer(("DVL1",), ("DVL102",))], "101 900"),
+        ([RuleLayer(("DVL102",), ("DVL1",))], "102 900"),
+        ([RuleLayer(("DVL101",), ("device-mismatch",))], "900"),
+        ([RuleLayer(("ALL",), ("DVL6",), ("DVL605",))], "101 102 605 900 901"),
+        ([RuleLayer(("ALL",), ("DVL900",))], "101 102 601 605 901"),
+        ([RuleLayer(("DVL1",), ("DVL102",)), RuleLayer(("DVL102",))], "102 900"),
+        ([RuleLayer(("DVL1",)), RuleLayer(ignore=("DVL102",))], "101 900"),
+        ([RuleLayer(("DVL1",), ("DVL102",)), RuleLayer(extend_select=("DVL102",))], "101 102 900"),
     ],
     ids=str,
 )
-def test_the_most_specific_selector_wins_and_later_layers_go_on_top(layers: list[Selection], rules: str) -> None:
+def test_the_most_specific_selector_wins_and_later_layers_go_on_top(layers: list[RuleLayer], rules: str) -> None:
     assert chosen(*layers) == rules
 
 

@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.config import _READERS, Config, Selection, load
+from devlint.config.load import load
+from devlint.config.schema import Config, RuleLayer
+from devlint.config.values import READERS
 from devlint.finding import Applicability
-from devlint.rules import registry
+from devlint.rules.registry import registry
+from devlint.rules.selection import validate
 from tests.documented import (
     BLOCK,
     NOTEBOOK,
@@ -75,7 +78,7 @@ def test_a_change_of_a_docstring_makes_the_documentation_stale(tmp_path: Path) -
 def test_a_rule_declares_the_fixes_that_its_fixtures_show(code: str) -> None:
     rule = registry()[code]
     folder = ROOT / "fixtures" / "rules" / f"{code}_{rule.name.replace('-', '_')}"
-    everything = Config().selecting(Selection(("ALL",)))
+    everything = Config().selecting(RuleLayer(("ALL",)))
     found = [
         finding.fix.applicability
         for file in folder.glob("bad*.py")
@@ -92,7 +95,7 @@ def test_an_example_can_be_pasted(code: str) -> None:
     sections = registry()[code].sections()
     for heading, fires in (("Example", True), ("Use instead", False)):
         (block,) = blocks(f"{sections[heading]}\n", "python")
-        found = check_source(block, "example.py", Config().selecting(Selection((code,))))
+        found = check_source(block, "example.py", Config().selecting(RuleLayer((code,))))
         assert any(finding.code == code for finding in found) is fires, heading
 
 
@@ -183,7 +186,7 @@ def test_the_configuration_is_read_and_complete(tmp_path: Path) -> None:
     (block,) = blocks(TEXTS["docs/configuration.md"], "toml")
     file = tmp_path / "pyproject.toml"
     file.write_text(re.sub(r"^# (?=[a-z-]+ = )", "", block, flags=re.MULTILINE), encoding="utf-8")
-    config = load(str(file))
+    config = load(str(file), validate)
     assert (config.target_torch, config.no_cache, config.baseline) == (
         (2, 4),
         True,
@@ -195,7 +198,7 @@ def test_the_configuration_is_read_and_complete(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")  # as it stands it needs nothing that is not there
     keys, *tables = re.split(r"^\[tool\.devlint\.([\w-]+).*$", block, flags=re.MULTILINE)
     shown = {*re.findall(r"^(?:# )?([a-z-]+) = ", keys, re.MULTILINE), *tables[::2]}
-    assert shown == set(_READERS)
+    assert shown == set(READERS)
 
 
 def test_the_suppressions_silence_what_they_are_said_to() -> None:

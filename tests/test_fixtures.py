@@ -21,9 +21,9 @@ import pytest
 
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import applies, mend
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Edit, Finding, Span
-from devlint.rules import registry
+from devlint.rules.registry import registry
 from devlint.source.document import Document
 from devlint.source.text import split_lines
 from tests.followed import added, codes
@@ -71,14 +71,14 @@ def folder_of(code: str) -> Path:
 
 @lru_cache(maxsize=1024)
 def findings(text: str, *codes: str) -> tuple[Finding, ...]:
-    config = Config(selections=(Selection(codes),)) if codes else every_rule(text)
+    config = Config(rule_layers=(RuleLayer(codes),)) if codes else every_rule(text)
     return tuple(check_source(text, "fixture.py", config))
 
 
 def every_rule(text: str) -> Config:
     """All rules, but for the reserved ones that the text does not speak of."""
     unasked = tuple(code for code in sorted(RESERVED) if code not in text)
-    return Config(selections=(Selection(("ALL",), unasked),))
+    return Config(rule_layers=(RuleLayer(("ALL",), unasked),))
 
 
 def found(text: str) -> list[Expected]:

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, replace
 
 from devlint._about import __version__
+from devlint.auditor.budgets import broken
 from devlint.auditor.judgement.export import Exports
 from devlint.auditor.judgement.presentation import judged
 from devlint.auditor.running import console, ranks, storage
@@ -22,8 +23,8 @@ from devlint.auditor.running.process_exit import Departures
 from devlint.auditor.running.recording import Plan, Recording, Refused, Simulator
 from devlint.auditor.running.runner import Script, ScriptError, die_of, flush, prepare_path
 from devlint.auditor.running.runner import run as run_script
-from devlint.budgets import broken
-from devlint.config import Config, ConfigError, Resolver
+from devlint.config.load import Resolver
+from devlint.config.schema import Config, ConfigError
 from devlint.record import Ending, Environment, Process, Record
 from devlint.report.base import one_line
 
@@ -328,7 +329,7 @@ def _is_limit(error: BaseException) -> bool:
 
 
 def _fails(record: Record, config: Config) -> bool:
-    from devlint.config import FAIL_ON
+    from devlint.config.schema import FAIL_ON
 
     return any(FAIL_ON[finding["severity"]] >= config.fail_on for finding in record.findings or ())
 

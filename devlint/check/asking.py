@@ -12,7 +12,7 @@ import click
 from devlint.check.discover import Target
 from devlint.check.project import surroundings
 from devlint.check.where import NoSuchNameError, read, where
-from devlint.config import Config, ConfigError
+from devlint.config.schema import Config, ConfigError
 from devlint.finding import Answer, named
 from devlint.source.files import content
 from devlint.source.text import ParseFailure

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from devlint.config import ConfigError, leads_out
+from devlint.config.messages import leads_out
+from devlint.config.schema import ConfigError
 from devlint.finding import Finding
-from devlint.selection import PARSE_ERROR
+from devlint.rules.selection import PARSE_ERROR
 from devlint.source.output import write
 
 VERSION = 1

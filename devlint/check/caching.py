@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from devlint.check.options import Options
-from devlint.config import Config
+from devlint.config.schema import Config
 
 if TYPE_CHECKING:
     from devlint.check.cache.results import Cache

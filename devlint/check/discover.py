@@ -12,7 +12,9 @@ from typing import NamedTuple
 from pathspec import GitIgnoreSpec
 
 from devlint.check.patterns import compiled
-from devlint.config import DEFAULT_EXCLUDE, Config, ConfigError, Resolver, leads_out
+from devlint.config.load import Resolver
+from devlint.config.messages import leads_out
+from devlint.config.schema import DEFAULT_EXCLUDE, Config, ConfigError
 from devlint.finding import Failure
 
 _ENDS = (".py", ".ipynb")

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 from devlint.check.content import LARGEST, seen, stamp_of
 from devlint.check.discover import Target, discover
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
-from devlint.config import Config, Resolver
+from devlint.config.load import Resolver
+from devlint.config.schema import Config
 from devlint.finding import Failure, Finding, Span
-from devlint.selection import PARSE_ERROR, asked, graded, ignored_in, rules, selected
+from devlint.rules.registry import registry
+from devlint.rules.selection import PARSE_ERROR, asked, graded, ignored_in, selected, validate
 
 if TYPE_CHECKING:
     import ast
@@ -134,8 +136,8 @@ def active_rules(filename: str, config: Config) -> tuple[type[Rule], ...]:
 def _check(
     data: bytes | str, filename: str, config: Config, chosen: tuple[type[Rule], ...], project: Surroundings | None
 ) -> list[Finding]:
-    from devlint import rules as package
     from devlint.check.suppress import suppressions
+    from devlint.rules.verdicts import run
     from devlint.source.context import in_context
     from devlint.source.stack import with_deep_stack
     from devlint.source.text import ParseFailure
@@ -146,11 +148,11 @@ def _check(
     if isinstance(source, ParseFailure):
         return _parse_error(source, data, filename, active)
     try:
-        found = package.run(source, chosen, config.target_torch, project)
+        found = run(source, chosen, config.target_torch, project)
     except RecursionError:
         # An `elif` chain of 300 branches nests as deep; few files need it, so only they pay for a thread.
         try:
-            found = with_deep_stack(lambda: package.run(source, chosen, config.target_torch, project))
+            found = with_deep_stack(lambda: run(source, chosen, config.target_torch, project))
         except RecursionError:
             if _depth(source.tree) < TOO_DEEP:
                 raise
@@ -176,7 +178,7 @@ def check_paths(
     ``jobs`` is the number of processes, 0 for as many as pay; ``progress`` is told the files done and the files in all.
     With ``fixing``, fixes are applied first, and the findings are what remains.
     """
-    resolver = config if isinstance(config, Resolver) else Resolver(config)
+    resolver = config if isinstance(config, Resolver) else Resolver(validate, config)
     discovery = discover([os.fspath(path) for path in paths], resolver)
     result = check_targets(discovery.targets, jobs, progress, fixing_task(fixing))
     result.errors[:0] = discovery.errors
@@ -341,7 +343,7 @@ def _asked(config: Config) -> frozenset[str]:
 
 
 def _parse_error(failure: ParseFailure, data: bytes | str, filename: str, active: frozenset[str]) -> list[Finding]:
-    rule = rules().get(PARSE_ERROR)
+    rule = registry().get(PARSE_ERROR)
     if rule is None or PARSE_ERROR not in active:
         return []
     span = Span(failure.row, failure.column, failure.row, failure.column + 1)

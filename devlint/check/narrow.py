@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from devlint.check.discover import Target
-from devlint.config import Config
+from devlint.config.schema import Config
 from devlint.finding import Finding
-from devlint.selection import rules
+from devlint.rules.registry import registry
 
 if TYPE_CHECKING:
     from devlint.check.baseline import Baseline, Judged
@@ -44,13 +44,13 @@ class Narrowing:
         """How many entries of the baseline occur no more; what was judged is asked for only where one may not."""
         if self.baseline is None or self.baseline.occurs_in(findings):
             return 0
-        return self.baseline.stale(findings, judged(), rules())
+        return self.baseline.stale(findings, judged(), registry())
 
     def updated(self, findings: Sequence[Finding], judged: Judged) -> Narrowing:
         """With a baseline, on the disk too, that holds these findings; an OSError says why it cannot be written."""
         if self.baseline is None:
             return self
-        baseline = self.baseline.updated(findings, judged, rules())
+        baseline = self.baseline.updated(findings, judged, registry())
         if baseline != self.baseline or not os.path.exists(baseline.file):
             baseline.write()
         return replace(self, baseline=baseline)

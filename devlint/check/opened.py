@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devlint.config import Config
+from devlint.config.schema import Config
 from devlint.finding import Finding
 
 

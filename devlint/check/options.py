@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from devlint.config import (
-    FAIL_ON,
-    OUTPUT_FORMATS,
-    Config,
-    ConfigError,
-    Resolver,
-    Selection,
-    Vouching,
-    did_you_mean,
-    file_pattern,
-    leads_out,
-    parse_torch_version,
-)
-from devlint.config import load as load_config
-from devlint.selection import UnknownSelectorError, check_selectors
+from devlint.config.load import Resolver, load
+from devlint.config.messages import did_you_mean, leads_out
+from devlint.config.schema import FAIL_ON, OUTPUT_FORMATS, Config, ConfigError, RuleLayer
+from devlint.config.values import file_pattern, parse_torch_version
+from devlint.rules.selection import UnknownSelectorError, check_selectors
 
 STDIN = "-"
 _COUNTED = ("text", "concise", "json")
@@ -65,13 +56,19 @@ class Options:
         return not (stdin or self.fix or self.diff or self.add_suppressions is not None)
 
 
-def configure(options: Options, vouching: Vouching | None = None) -> tuple[Resolver, Config]:
+def configure(options: Options, known: Callable[[Config], set[str]] = lambda config: set()) -> tuple[Resolver, Config]:
     """The configuration of every file, and the one that holds for the run as a whole: the first path's.
 
-    ``vouching`` knows selectors that mean rules, so that no rule needs to be looked at for them.
+    ``known`` says which selectors have been found to mean rules before, so that no rule is looked at for them; those
+    that are found to now are added.
     """
+
+    def validate(config: Config) -> None:
+        if config.selectors:
+            check_selectors(config.selectors, known(config))
+
     changes = _changes(options)
-    layer = Selection(options.select, options.ignore or (), options.extend_select or ())
+    layer = RuleLayer(options.select, options.ignore or (), options.extend_select or ())
     if layer.select == ():
         # Perhaps a variable of the shell that was never set: a check of nothing would pass for ever.
         raise ConfigError("--select: no rule is named")
@@ -85,16 +82,16 @@ def configure(options: Options, vouching: Vouching | None = None) -> tuple[Resol
     if options.config == "":
         raise ConfigError("--config: no file is named")
     if options.config is not None:
-        fixed = load_config(options.config, vouching)
+        fixed = load(options.config, validate)
     elif options.isolated:
         fixed = Config(root=os.getcwd())
-    resolver = Resolver(fixed, adjust, vouching)
+    resolver = Resolver(validate, fixed, adjust)
     config = resolver.at(first_directory(options))
-    _check_selectors(layer, vouching(config) if vouching is not None else set())
+    _check_selectors(layer, known(config))
     return resolver, config
 
 
-def _check_selectors(layer: Selection, known: set[str]) -> None:
+def _check_selectors(layer: RuleLayer, known: set[str]) -> None:
     for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
         try:
             check_selectors(selectors or (), known)

@@ -28,7 +28,8 @@ from devlint.check.engine import (
 )
 from devlint.check.narrow import Narrowing, judged
 from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
-from devlint.config import Config, ConfigError, Resolver
+from devlint.config.load import Resolver
+from devlint.config.schema import Config, ConfigError
 from devlint.finding import Failure
 from devlint.streams import open_streams
 

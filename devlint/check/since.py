@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from devlint.config import ConfigError, leads_out
+from devlint.config.messages import leads_out
+from devlint.config.schema import ConfigError
 from devlint.finding import Finding
 
 _SUBMODULE = b"160000"

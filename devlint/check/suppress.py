@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from devlint.config import did_you_mean
+from devlint.config.messages import did_you_mean
 from devlint.finding import Applicability, Edit, Finding, Fix, Span
-from devlint.selection import PARSE_ERROR, UNUSED_SUPPRESSION, UnknownSelectorError, codes_of, rules
+from devlint.rules.registry import registry
+from devlint.rules.selection import PARSE_ERROR, UNUSED_SUPPRESSION, UnknownSelectorError, codes_of
 from devlint.source.text import split_lines
 
 _MENTIONS = (b"devlint:", b"noqa")
@@ -47,7 +48,7 @@ class _Written:
     def without(self, entries: Sequence[_Entry]) -> Fix | None:
         """The fix that takes selectors out or, if none would be left, all of it."""
         unused = {entry.word for entry in entries}
-        known = rules()
+        known = registry()
         # an audit may need what this run does not
         audited = any(known[code].observed for entry in entries for code in entry.codes)
         applicability = Applicability.UNSAFE if audited else Applicability.SAFE
@@ -111,7 +112,7 @@ class Suppressions:
 
     def unused(self, filename: str, active: frozenset[str]) -> list[Finding]:
         """DVL901 for what silenced nothing, judged only by the rules that ran."""
-        rule = rules().get(UNUSED_SUPPRESSION)
+        rule = registry().get(UNUSED_SUPPRESSION)
         if rule is None or UNUSED_SUPPRESSION not in active:
             return []
         reports: list[tuple[Span, str, Fix | None]] = [(span, message, None) for span, message in self.problems]
@@ -268,7 +269,7 @@ def _read_noqa(match: re.Match[str], place: tuple[int, int], lines: Sequence[str
     listed = re.split(r"[\s,]+", match["codes"] or "")
     written = _written(match, place, lines, match.span("codes"), listed)
     if match["codes"] is None:
-        found.add(_Comment(frozenset({row}), [_Entry("`noqa`", span, frozenset(rules()), "")], False, written))
+        found.add(_Comment(frozenset({row}), [_Entry("`noqa`", span, frozenset(registry()), "")], False, written))
         return
     entries = []
     for word in listed:
@@ -292,6 +293,6 @@ def _written(
 
 def _could_fire(codes: frozenset[str], active: frozenset[str]) -> bool:
     """Whether this run tried enough rules to call a suppression unused: all the default ones that it names."""
-    known = rules()
+    known = registry()
     named = codes - META
     return bool(named & active) and {code for code in named if known[code].default} <= active

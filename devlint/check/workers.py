@@ -57,9 +57,9 @@ def _load() -> None:
     import devlint.check.project
     import devlint.check.suppress
     import devlint.flow.engine.engine  # noqa: F401  # what it imports is the interpreter
-    from devlint.selection import rules
+    from devlint.rules.registry import registry
 
-    rules()
+    registry()
     # What is there now will stay: no worker needs to look for garbage in it, and it remains shared.
     gc.freeze()
 

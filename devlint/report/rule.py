@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from devlint.config import did_you_mean
-from devlint.selection import rules
+from devlint.config.messages import did_you_mean
+from devlint.rules.registry import registry
 
 if TYPE_CHECKING:
     from devlint.rules.base import Rule
@@ -22,7 +22,7 @@ _UNBROKEN = 200
 
 def explain(wanted: str | None, output_format: str) -> int:
     """Print one rule's documentation, or the list of all; returns the exit code."""
-    known = rules()
+    known = registry()
     if wanted is None:
         _list_all([*known.values()], output_format)
         return 0

@@ -14,7 +14,7 @@ from devlint.finding import Edit, Failure, Finding, Fix, Severity, Span
 from devlint.report import evidence
 from devlint.report.base import Report
 from devlint.report.shared import Repository, clean, counted, fingerprints, has_file, utf16
-from devlint.selection import rules
+from devlint.rules.registry import registry
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _BASE = "%SRCROOT%"
@@ -139,7 +139,7 @@ class _Log:
 
 
 def _descriptor(code: str) -> dict[str, Any]:
-    rule = rules()[code]
+    rule = registry()[code]
     sections = rule.sections()
     text = rule.documentation()
     return {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from devlint.config import leads_out
+from devlint.config.messages import leads_out
 from devlint.finding import Edit, Finding, Fix, Span
 from devlint.report.base import Report
 

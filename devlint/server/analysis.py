@@ -17,9 +17,10 @@ from devlint.check.opened import Opened
 from devlint.check.project import Surroundings
 from devlint.check.silence import silenced
 from devlint.check.where import NoSuchNameError, where
-from devlint.config import Config, ConfigError, Resolver
+from devlint.config.load import Resolver
+from devlint.config.schema import Config, ConfigError
 from devlint.finding import Answer, Finding
-from devlint.selection import PARSE_ERROR
+from devlint.rules.selection import PARSE_ERROR, validate
 from devlint.server.documents import Snapshot
 from devlint.source.document import Document, UnfixableError
 from devlint.source.text import ParseFailure, encoding_of
@@ -82,7 +83,7 @@ def _config(snapshot: Snapshot) -> tuple[Config, str]:
     folder = snapshot.folder or os.getcwd()
     directory = os.path.dirname(snapshot.filename) if os.path.isabs(snapshot.filename) else folder
     try:
-        return Resolver().at(directory), ""
+        return Resolver(validate).at(directory), ""
     except ConfigError as error:
         return Config(root=folder), str(error)
 

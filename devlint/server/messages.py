@@ -12,7 +12,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from devlint.finding import Answer, Applicability, Finding, Place, Severity, Span
-from devlint.selection import UNUSED_SUPPRESSION
+from devlint.rules.selection import UNUSED_SUPPRESSION
 from devlint.server.analysis import Analysis
 from devlint.server.documents import Part, Snapshot
 from devlint.source.text import decode

@@ -8,7 +8,7 @@ import tempfile
 
 from pygls.uris import from_fs_path
 
-from devlint.selection import rules
+from devlint.rules.registry import registry
 
 
 class RulePages:
@@ -30,7 +30,7 @@ class RulePages:
             shutil.rmtree(self._directory, ignore_errors=True)
 
     def _written(self, code: str) -> str:
-        rule = rules().get(code)
+        rule = registry().get(code)
         if rule is None:
             return ""
         try:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from devlint.budgets import BudgetError, broken, budgets
-from devlint.config import Config, ConfigError, Resolver
+from devlint.auditor.budgets import broken
+from devlint.config.budgets import BudgetError, read
+from devlint.config.load import Resolver
+from devlint.config.schema import Config, ConfigError
+from devlint.rules.selection import validate
 from devlint.testing.marks import NAME, is_simulated
 
 if TYPE_CHECKING:
@@ -106,8 +109,8 @@ def _limits(item: pytest.Item, arguments: dict[str, Any]) -> dict[str, float]:
     wrong = ""
     configured, given = Config(), dict[str, float]()
     try:
-        configured = Resolver().at(os.path.dirname(os.path.abspath(item.path)))
-        given = budgets({name: value for name, value in arguments.items() if value is not None})
+        configured = Resolver(validate).at(os.path.dirname(os.path.abspath(item.path)))
+        given = read({name: value for name, value in arguments.items() if value is not None})
     except (ConfigError, BudgetError) as error:
         wrong = str(error)
     if wrong:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 
-from devlint.rules import registry as rules
+from devlint.rules.registry import registry as rules
 from tests.accuracy.figures import Figures, Table, save
 from tests.running.claims import Unobservable, registry
 from tests.running.outcomes import GROUPS, Outcome, cannot_run, run

@@ -13,9 +13,9 @@ from typing import Any
 
 import devlint
 from devlint.auditor.judgement.judge import judge
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 
-EVERY_RULE = Config(selections=(Selection(select=("ALL",)),))
+EVERY_RULE = Config(rule_layers=(RuleLayer(select=("ALL",)),))
 
 
 def audit(script: str) -> list[dict[str, Any]]:

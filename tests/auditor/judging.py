@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from devlint.auditor.judgement.judge import judge
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.record import (
     Event,
     Frame,
@@ -18,7 +18,7 @@ from devlint.record import (
 )
 from tests.auditor.script import Script
 
-EVERY_RULE = Config(selections=(Selection(select=("ALL",)),))
+EVERY_RULE = Config(rule_layers=(RuleLayer(select=("ALL",)),))
 
 
 BATCH = 4096

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from torch.utils import backend_registration
 
-from devlint.rules import registry
+from devlint.rules.registry import registry
 from tests.test_fixtures import Expected, differences, expected, name_of
 
 ROOT = Path(__file__).parents[2]

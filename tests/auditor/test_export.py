@@ -16,7 +16,7 @@ from devlint.auditor.judgement import export
 from devlint.auditor.judgement.export import Exports
 from devlint.auditor.judgement.presentation import show
 from devlint.auditor.running import storage
-from devlint.config import ConfigError
+from devlint.config.schema import ConfigError
 from devlint.record import FORMAT, Record
 from devlint.report.html import library
 from tests.auditor.running import ROOT

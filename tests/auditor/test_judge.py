@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from devlint.auditor.judgement.judge import judge
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Severity
 from devlint.record import (
     Environment,
@@ -276,7 +276,7 @@ def test_comments_and_configuration_silence(script: Script, tmp_path: Path) -> N
     silenced = Script(tmp_path / "quiet.py", script.text.replace(line, f"{line}  # devlint: ignore[DVL201]"))
     assert not findings(run(move(silenced.at("images.to(device)"))))
     record = run(move(script.at("images.to(device)")))
-    ignoring = Config(selections=(Selection(ignore=("DVL2",)),))
+    ignoring = Config(rule_layers=(RuleLayer(ignore=("DVL2",)),))
     assert not findings(record, ignoring)
     for pattern, expected in (("train.py", 0), ("other.py", 1)):
         config = Config(per_file_ignores=((pattern, ("DVL201",)),), root=str(tmp_path))

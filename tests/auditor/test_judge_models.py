@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devlint.config import Config
+from devlint.config.schema import Config
 from devlint.record import (
     Device,
     Environment,

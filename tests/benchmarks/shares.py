@@ -16,13 +16,15 @@ from devlint.check import engine, workers
 from devlint.check.discover import Target, discover
 from devlint.check.project import begin
 from devlint.check.run import COLLECTING
-from devlint.config import Config, Resolver
+from devlint.config.load import Resolver
+from devlint.config.schema import Config
+from devlint.rules.selection import validate
 
 
 def main(path: str, jobs: int) -> list[float]:
     """The CPU seconds of this process, and of each that it had to check files."""
     gc.set_threshold(*COLLECTING)
-    targets = discover([path], Resolver(Config(root=path))).targets
+    targets = discover([path], Resolver(validate, Config(root=path))).targets
     begin()
     last: dict[str, float] = {}
     for outcome in workers.run(targets, jobs, _timed):

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from devlint.check.discover import discover
-from devlint.config import Config, Resolver
+from devlint.config.load import Resolver
+from devlint.config.schema import Config
+from devlint.rules.selection import validate
 from tests.growth import QUADRATIC, Work, growth_of_time
 
 
 def found(*paths: str, **config: object) -> list[str]:
-    resolver = Resolver(Config(root=os.getcwd(), **config))  # type: ignore[arg-type]  # by name
+    resolver = Resolver(validate, Config(root=os.getcwd(), **config))  # type: ignore[arg-type]  # by name
     result = discover(paths or (".",), resolver)
     assert result.errors == []
     return [target.path for target in result.targets]
@@ -119,7 +121,7 @@ def test_a_link_that_leads_nowhere_is_an_error(tree, tmp_path: Path) -> None:
     tree({"a.py": ""})
     os.symlink("gone.py", tmp_path / "broken.py")
     os.symlink("self.py", tmp_path / "self.py")
-    result = discover(["."], Resolver(Config()))
+    result = discover(["."], Resolver(validate, Config()))
     assert [target.path for target in result.targets] == ["a.py"]
     assert result.errors[0] == "broken.py: No such file or directory"
     assert result.errors[1].startswith("self.py: Too many levels")
@@ -130,7 +132,7 @@ def test_what_is_no_regular_file_is_not_opened(tree, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     assert found() == ["a.py"]
     for path in ("pipe.py", "/dev/null"):
-        result = discover([path], Resolver(Config()))
+        result = discover([path], Resolver(validate, Config()))
         assert result.targets == []
         assert [line.partition(" (")[0] for line in result.errors] == [f"{path}: neither a file nor a directory"]
 
@@ -139,12 +141,12 @@ def test_a_pipe_called_like_an_ignore_file_or_a_configuration_is_not_opened(tree
     tree({"a.py": ""})
     os.mkfifo(tmp_path / ".gitignore")
     os.mkfifo(tmp_path / "pyproject.toml")
-    assert [target.path for target in discover(["."], Resolver()).targets] == ["a.py"]
+    assert [target.path for target in discover(["."], Resolver(validate)).targets] == ["a.py"]
 
 
 def test_an_empty_path_is_no_directory(tree) -> None:
     tree({"a.py": ""})
-    result = discover([""], Resolver(Config()))
+    result = discover([""], Resolver(validate, Config()))
     assert (result.targets, result.errors) == ([], ["'': No such file or directory"])
 
 
@@ -153,7 +155,9 @@ def test_dots_behind_a_link_lead_where_the_link_leads(tree, tmp_path: Path) -> N
     os.symlink("b/c", tmp_path / "link")
     assert found("link/../a.py") == [str(tmp_path / "b" / "a.py")]
     assert found("b/../a.py") == ["a.py"]
-    assert discover(["gone/../a.py"], Resolver(Config())).errors == ["gone/../a.py: No such file or directory"]
+    assert discover(["gone/../a.py"], Resolver(validate, Config())).errors == [
+        "gone/../a.py: No such file or directory"
+    ]
 
 
 def test_of_several_links_to_one_file_one_is_taken(tree, tmp_path: Path) -> None:
@@ -192,7 +196,7 @@ def test_a_directory_whose_name_begins_with_two_dots_is_inside(tree) -> None:
 
 def test_missing_paths_are_errors_and_the_rest_goes_on(tree) -> None:
     tree({"a.py": ""})
-    result = discover(["nope", "a.py/x", "a.py", "nul\0"], Resolver(Config()))
+    result = discover(["nope", "a.py/x", "a.py", "nul\0"], Resolver(validate, Config()))
     assert [target.path for target in result.targets] == ["a.py"]
     assert result.errors[:2] == ["nope: No such file or directory", "a.py/x: Not a directory"]
     assert "null" in result.errors[2]
@@ -208,7 +212,7 @@ def test_an_unreadable_directory_is_an_error(tree, monkeypatch: pytest.MonkeyPat
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    result = discover(["."], Resolver(Config()))
+    result = discover(["."], Resolver(validate, Config()))
     assert [target.path for target in result.targets] == ["a.py"]
     assert result.errors == ["closed: Permission denied"]
 
@@ -231,7 +235,7 @@ def test_a_file_whose_directory_cannot_be_entered_is_an_error(tree, monkeypatch:
             yield [Refused(entry) if entry.name == "a.py" else entry for entry in entries]
 
     monkeypatch.setattr(os, "scandir", refuse)
-    result = discover(["."], Resolver(Config()))
+    result = discover(["."], Resolver(validate, Config()))
     assert [target.path for target in result.targets] == ["b.py"]
     assert result.errors == ["a.py: Permission denied"]
 
@@ -253,12 +257,12 @@ def test_the_nearest_configuration_holds(tree) -> None:
             "other/skip.py": "",
         }
     )
-    result = discover(["."], Resolver())
+    result = discover(["."], Resolver(validate))
     assert [target.path for target in result.targets] == ["sub/skip.py"]
 
 
 def test_a_broken_configuration_below_costs_its_directory_and_says_so(tree) -> None:
     tree({"a.py": "", "sub/pyproject.toml": "[tool.devlint]\nselct = []\n", "sub/b.py": "", "z/c.py": ""})
-    result = discover(["."], Resolver())
+    result = discover(["."], Resolver(validate))
     assert [target.path for target in result.targets] == ["a.py", "z/c.py"]
     assert "did you mean 'select'" in result.errors[0]

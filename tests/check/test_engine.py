@@ -16,7 +16,9 @@ import devlint
 from devlint.check import engine, workers
 from devlint.check.discover import Target, discover
 from devlint.check.engine import AnalysisError, check_paths, check_source
-from devlint.config import Config, Resolver, Selection
+from devlint.config.load import Resolver
+from devlint.config.schema import Config, RuleLayer
+from devlint.rules.selection import validate
 from tests.growth import HANG
 
 pytestmark = pytest.mark.usefixtures("stub_rules")
@@ -38,7 +40,7 @@ def test_findings_are_sorted_by_place() -> None:
 
 def test_selection_reaches_the_rules() -> None:
     code = "mismatch(); dropped(); strict()"
-    select = Selection(("ALL",), ("DVL101",))
+    select = RuleLayer(("ALL",), ("DVL101",))
     assert [finding.code for finding in check_source(code, "x.py", Config().selecting(select))] == ["DVL102", "DVL605"]
     assert [finding.code for finding in check_source(code)] == ["DVL101", "DVL102"]
 
@@ -57,13 +59,13 @@ def test_a_rule_ignored_in_the_file_did_not_run_there(tree) -> None:
 
 def test_a_file_that_does_not_parse_is_reported_under_any_selection() -> None:
     assert [finding.code for finding in check_source("def f(:", "x.py")] == ["DVL900"]
-    assert [f.code for f in check_source("def f(:", "x.py", Config().selecting(Selection(("DVL6",))))] == ["DVL900"]
-    assert check_source("def f(:", "x.py", Config().selecting(Selection(ignore=("DVL900",)))) == []
+    assert [f.code for f in check_source("def f(:", "x.py", Config().selecting(RuleLayer(("DVL6",))))] == ["DVL900"]
+    assert check_source("def f(:", "x.py", Config().selecting(RuleLayer(ignore=("DVL900",)))) == []
 
 
 def test_target_torch_reaches_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("devlint.rules.run", lambda source, rules, target, project: seen.append(target) or [])
+    monkeypatch.setattr("devlint.rules.verdicts.run", lambda source, rules, target, project: seen.append(target) or [])
     check_source("x", "x.py", Config(target_torch=(2, 4)))
     assert seen == [(2, 4)]
 
@@ -97,7 +99,7 @@ def test_deep_code_is_analysed_all_the_same(code: str, monkeypatch: pytest.Monke
 
     depths = []
     monkeypatch.setattr(
-        "devlint.rules.run", lambda source, rules, target, project: depths.append(depth(source.tree)) or []
+        "devlint.rules.verdicts.run", lambda source, rules, target, project: depths.append(depth(source.tree)) or []
     )
     limit = sys.getrecursionlimit()
     assert check_source(code) == []
@@ -109,7 +111,7 @@ def test_code_too_deep_for_the_analysis_is_the_files_fault(monkeypatch: pytest.M
     def run(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr("devlint.rules.run", run)
+    monkeypatch.setattr("devlint.rules.verdicts.run", run)
     code = "x = " + "-" * 50 + "y"
     with pytest.raises(AnalysisError):
         check_source(code)
@@ -184,7 +186,7 @@ def test_a_crashed_process_costs_its_file_only(tree, monkeypatch: pytest.MonkeyP
 
 def test_big_files_go_first(tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree(many(10, {}))
-    targets = discover(["."], Resolver(Config())).targets
+    targets = discover(["."], Resolver(validate, Config())).targets
     order = [outcome.path for outcome in workers.run(targets, 1, engine.check_target)]
     assert order == [f"f{number:02}.py" for number in reversed(range(10))]
 
@@ -215,7 +217,7 @@ def test_what_all_processes_need_is_loaded_once(tree) -> None:
             from devlint.check import workers
             from devlint.check.discover import Target
             from devlint.check.engine import Outcome, check_target
-            from devlint.config import Config
+            from devlint.config.schema import Config
             heavy = {"devlint.rules.placement", "devlint.flow.engine.engine", "devlint.check.suppress"}
             def new(target):
                 before = set(sys.modules)
@@ -253,7 +255,7 @@ def test_who_kills_the_run_leaves_no_process(tree, how: signal.Signals) -> None:
         textwrap.dedent(
             """
             import os, time
-            import devlint.rules
+            import devlint.rules.verdicts
             from devlint.check import engine
             from devlint.cli import main
             engine.BYTES_WORTH_A_PROCESS = 1
@@ -261,7 +263,7 @@ def test_who_kills_the_run_leaves_no_process(tree, how: signal.Signals) -> None:
                 os.write(1, b"working\\n")
                 time.sleep(1)
                 return []
-            devlint.rules.run = run
+            devlint.rules.verdicts.run = run
             main(["check", "-j", "3", "--isolated"])
             """
         )
@@ -289,14 +291,14 @@ def test_an_interrupt_ends_the_run_at_once_and_leaves_no_process(tree) -> None:
         textwrap.dedent(
             """
             import os, time
-            import devlint.rules
+            import devlint.rules.verdicts
             from devlint.check import engine
             from devlint.cli import main
             engine.BYTES_WORTH_A_PROCESS = 1
             def run(*_):
                 os.write(1, b"working\\n")
                 time.sleep(600)
-            devlint.rules.run = run
+            devlint.rules.verdicts.run = run
             main(["check", "-j", "2", "--isolated"])
             """
         )

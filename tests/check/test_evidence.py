@@ -16,7 +16,7 @@ from devlint.auditor.running import storage
 from devlint.cli import main
 from devlint.finding import Finding, Severity, Span
 from devlint.record import Event, Frame, Loader, Mismatch, Optimizer, Process, Record, Steps, Wrapper
-from devlint.rules import registry
+from devlint.rules.registry import registry
 from devlint.sites import proof
 from tests.auditor.running import audit
 from tests.report import consumers

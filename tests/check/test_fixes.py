@@ -11,7 +11,7 @@ import pytest
 from devlint.check.fixes import mend as engine
 from devlint.check.fixes.diff import unified
 from devlint.check.fixes.mend import MAX_PASSES, Mended, mend
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Edit, Finding, Fix, Severity, Span
 from devlint.source.document import Change, Changes, Document, UnfixableError
 
@@ -266,7 +266,7 @@ def test_a_real_fix_keeps_the_layout(name: str, newline: str) -> None:
     before, after = LAYOUTS[name]
     head = "import torch\n\n\ndef f(device, n):\n    a = torch.ones(n, device=device)\n"
     text, wanted = ((head + textwrap.indent(body, "    ")).replace("\n", newline) for body in (before, after or before))
-    config = Config(selections=(Selection(("DVL201",)),))
+    config = Config(rule_layers=(RuleLayer(("DVL201",)),))
     mended = mend(text.encode(), "a.py", config, unsafe=True)
     assert (mended.data.decode(), mended.failure) == (wanted, None)
     assert bool(mended.fixed) is (after is not None)

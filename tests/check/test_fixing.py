@@ -16,7 +16,7 @@ from devlint.check import engine
 from devlint.check.engine import Fixing, check_paths
 from devlint.check.fixes import target
 from devlint.cli import main
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 
 MOVES = "import torch\n\n\ndef f(n, device):\n    a = torch.ones(n, device=device)\n    return a.to(device){}\n"
 REDUNDANT, MENDED = MOVES.format(""), MOVES.format("").replace("a.to(device)", "a")
@@ -240,7 +240,7 @@ def test_the_other_formats_tell_what_remains(tree) -> None:
 
 def test_from_python(tree) -> None:
     tree({"a.py": REDUNDANT, "b.py": UNUSED})
-    config = Config(selections=(Selection(("ALL",)),))
+    config = Config(rule_layers=(RuleLayer(("ALL",)),))
     result = check_paths(["."], config, fixing=Fixing(write=False))
     assert (result.fixed, len(result.diffs), result.findings) == (2, 2, [])
     assert Path("a.py").read_text() == REDUNDANT

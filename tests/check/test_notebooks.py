@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devlint import check_source
-from devlint.config import OUTPUT_FORMATS
+from devlint.config.schema import OUTPUT_FORMATS
 from devlint.finding import Span
 from devlint.source.notebook.cells import read, written
 from devlint.source.notebook.magics import Plain, SkippedCell, plain

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from devlint.check.engine import Result, check_paths
-from devlint.config import Config
+from devlint.config.schema import Config
 from tests.growth import QUADRATIC, Work, growth, hang_guard
 
 MOVES = """\

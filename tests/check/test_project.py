@@ -15,10 +15,10 @@ from devlint.check.discover import Target
 from devlint.check.engine import check_paths, check_source
 from devlint.check.modules import Name
 from devlint.cli import main
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Finding
 
-MISMATCHES = Config(selections=(Selection(("DVL101",)),))
+MISMATCHES = Config(rule_layers=(RuleLayer(("DVL101",)),))
 HELPERS = """\
 import torch
 

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from devlint.check.engine import Result, check_paths
-from devlint.config import Config, Resolver, Selection
+from devlint.config.load import Resolver
+from devlint.config.schema import Config, RuleLayer
+from devlint.rules.selection import validate
 from tests.test_fixtures import RESERVED, differences, expected
 
 ROOT = Path(__file__).parents[2] / "fixtures" / "projects"
 PROJECTS = sorted(path for path in ROOT.iterdir() if path.is_dir())
-EVERY_RULE = Config(selections=(Selection(("ALL",), tuple(sorted(RESERVED | {"DVL606"}))),))
+EVERY_RULE = Config(rule_layers=(RuleLayer(("ALL",), tuple(sorted(RESERVED | {"DVL606"}))),))
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.name)
@@ -24,12 +26,12 @@ EVERY_RULE = Config(selections=(Selection(("ALL",), tuple(sorted(RESERVED | {"DV
 def test_a_project_is_judged_as_a_whole(project: Path, jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("devlint.check.engine.BYTES_WORTH_A_PROCESS", 1)
     files = sorted(project.rglob("*.py"))
-    assert not wrong(check_paths([project], Resolver(EVERY_RULE), jobs=jobs), files)
+    assert not wrong(check_paths([project], Resolver(validate, EVERY_RULE), jobs=jobs), files)
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "inherited").rglob("*.py")), ids=lambda file: file.stem)
 def test_a_file_by_itself_is_judged_as_among_the_others(file: Path) -> None:
-    result = check_paths([file], Resolver(EVERY_RULE))
+    result = check_paths([file], Resolver(validate, EVERY_RULE))
     assert {finding.filename for finding in result.findings} <= {str(file)}
     assert not wrong(result, [file])
 

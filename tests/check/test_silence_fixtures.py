@@ -10,10 +10,10 @@ import pytest
 
 from devlint.check.engine import check_source
 from devlint.check.silence import silenced
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from tests.test_fixtures import META, name_of, named
 
-EVERYTHING = Config().selecting(Selection(("ALL",)))
+EVERYTHING = Config().selecting(RuleLayer(("ALL",)))
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])

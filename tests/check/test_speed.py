@@ -16,7 +16,7 @@ from devlint._about import is_compiled
 from devlint.check import project
 from devlint.check.discover import Target
 from devlint.check.engine import check_source, check_target
-from devlint.config import Config
+from devlint.config.schema import Config
 from devlint.source.text import ParseFailure
 from devlint.source.tree import Source
 

@@ -8,15 +8,15 @@ import pytest
 
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import mend
-from devlint.config import Config, Selection
-from devlint.selection import rules
+from devlint.config.schema import Config, RuleLayer
+from devlint.rules.registry import registry
 from tests.growth import QUADRATIC, Work, growth_of_time
 
 pytestmark = pytest.mark.usefixtures("stub_rules")
 
 
 def codes(code: str, *select: str) -> list[str]:
-    config = Config().selecting(Selection(select)) if select else Config()
+    config = Config().selecting(RuleLayer(select)) if select else Config()
     return [f"{finding.code}:{finding.span.row}" for finding in check_source(textwrap.dedent(code), "x.py", config)]
 
 
@@ -201,7 +201,7 @@ def test_what_is_unused_can_be_removed(before: str, after: str) -> None:
 def test_what_an_audit_may_need_is_not_removed_unasked(
     comment: str, unasked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rules()["DVL101"], "observed", True)
+    monkeypatch.setattr(registry()["DVL101"], "observed", True)
     text = f"x = 1  {comment}\n".encode()
     assert mend(text, "x.py", Config(), unsafe=False).data == (b"x = 1\n" if unasked else text)
     assert mend(text, "x.py", Config(), unsafe=True).data == b"x = 1\n"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devlint.check.engine import check_paths, check_source
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Finding
 from devlint.source.text import decode, split_lines
 from tests.followed import added, codes
@@ -24,7 +24,7 @@ from tests.followed import added, codes
 from .errors import EcosystemError
 from .wheels import Wheel
 
-EVERY_RULE = Config(selections=(Selection(select=("ALL",)),))
+EVERY_RULE = Config(rule_layers=(RuleLayer(select=("ALL",)),))
 _IMPORT = re.compile(r"\s*(?:import \w+)?\s*")
 
 

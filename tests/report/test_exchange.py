@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from devlint.check.engine import check_source
 from devlint.cli import main
-from devlint.config import OUTPUT_FORMATS
+from devlint.config.schema import OUTPUT_FORMATS
 from devlint.finding import Failure, Severity
 from devlint.report import Report, render
 from tests.report import consumers

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import devlint
-from devlint.rules import registry
+from devlint.rules.registry import registry
 
 _OF_TERMINALS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
 pty = pytest.importorskip("pty", reason="needs a terminal as POSIX has it")

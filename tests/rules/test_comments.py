@@ -6,14 +6,14 @@ import pytest
 
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import mend
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability
 
 COPY = "import torch\n\n\ndef f(count, device):\n    noise = torch.randn(count, device=device)\n    return "
 
 
 def fix_of(code: str, text: str) -> Applicability:
-    (finding,) = check_source(text, config=Config(selections=(Selection((code,)),)))
+    (finding,) = check_source(text, config=Config(rule_layers=(RuleLayer((code,)),)))
     assert finding.fix is not None
     return finding.fix.applicability
 
@@ -37,6 +37,6 @@ def test_a_comment_within_what_goes_makes_a_fix_unsafe(expression: str, expected
 def test_what_is_written_again_is_not_lost() -> None:
     text = "import torch\nscaler = torch.cuda.amp.GradScaler(  # for half precision\n    enabled=True)\n"
     assert fix_of("DVL701", text) is Applicability.SAFE
-    mended = mend(text.encode(), "a.py", Config(selections=(Selection(("DVL701",)),)), unsafe=False)
+    mended = mend(text.encode(), "a.py", Config(rule_layers=(RuleLayer(("DVL701",)),)), unsafe=False)
     assert b"# for half precision" in mended.data
     assert not mended.findings

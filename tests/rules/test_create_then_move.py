@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from devlint.check.engine import check_source
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Finding
 from tests.test_fixtures import apply
 
 
 def check(text: str, code: str = "DVL203") -> list[Finding]:
-    return check_source(text, config=Config(selections=(Selection(select=(code,)),)))
+    return check_source(text, config=Config(rule_layers=(RuleLayer(select=(code,)),)))
 
 
 def function(line: str) -> str:

@@ -8,10 +8,10 @@ from textwrap import dedent
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.rules.origins import made_of
 
-ONE_RULE = Config(selections=(Selection(("DVL601",)),))
+ONE_RULE = Config(rule_layers=(RuleLayer(("DVL601",)),))
 CHOSEN = "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"
 SIDES = """
 def f(net, ids, off):
@@ -355,7 +355,7 @@ def rotate(x):
 
 def test_a_decorator_knows_no_device_in_use() -> None:
     """Seen in x-transformers."""
-    found = check_source(HEAD + DECORATED, "file.py", Config(selections=(Selection(("DVL602",)),)))
+    found = check_source(HEAD + DECORATED, "file.py", Config(rule_layers=(RuleLayer(("DVL602",)),)))
     decorator, inside = (finding.help for finding in found)
     assert decorator.startswith("say it inside the function")
     assert inside.startswith("pass the type")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.config import Config
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Finding
 from devlint.flow.observers.portability.device_misuse import wrong_text
-from devlint.selection import Selection
 from tests.flow.reading import needs_torch
 from tests.test_fixtures import apply
 
 
 def told(line: str, code: str) -> list[Finding]:
     text = f"import torch\nx, y = torch.zeros(3), torch.zeros(3)\n{line}\n"
-    return check_source(text, "fixture.py", Config(selections=(Selection(select=(code,)),)))
+    return check_source(text, "fixture.py", Config(rule_layers=(RuleLayer(select=(code,)),)))
 
 
 VALID = ["cpu", "cuda", "cuda:0", "cuda:12", "cuda:127", "mps", "xpu:1", "meta", "xla", "hpu", "mtia", "privateuseone"]

@@ -11,13 +11,13 @@ import pytest
 
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import mend
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.rules.edits import as_written
 from devlint.source.tree import Source
 
 torch = pytest.importorskip("torch", reason="the fixed code is run")
 
-EVERY_RULE = Config(selections=(Selection(("ALL",)),))
+EVERY_RULE = Config(rule_layers=(RuleLayer(("ALL",)),))
 HEAD = "import torch\nfrom torch import nn\n\n\n"
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.config import Config
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Finding
-from devlint.selection import Selection
 from tests.flow.reading import needs_torch
 from tests.test_fixtures import apply
 
 
 def told(text: str, code: str = "DVL7", target: tuple[int, int] | None = None) -> list[Finding]:
-    return check_source(text, "fixture.py", Config(selections=(Selection(select=(code,)),), target_torch=target))
+    return check_source(text, "fixture.py", Config(rule_layers=(RuleLayer(select=(code,)),), target_torch=target))
 
 
 def fixed(text: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import mend
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
 from devlint.finding import Applicability
 from devlint.rules.base import Report
@@ -76,7 +76,7 @@ def test_the_fix_is_safe_where_the_batches_are_on_the_cpu_and_the_device_is_cuda
 def fixed(code: str) -> Applicability:
     """How safe the fix of the copy in a loop is."""
     head = "from torch.utils.data import DataLoader\ndef f(dataset, model):\n    for x, y in DataLoader(dataset):\n"
-    (finding,) = check_source(head + code, config=Config(selections=(Selection(("DVL301",)),)))
+    (finding,) = check_source(head + code, config=Config(rule_layers=(RuleLayer(("DVL301",)),)))
     assert finding.fix is not None
     assert len(finding.fix.edits) == 2
     return finding.fix.applicability
@@ -149,6 +149,6 @@ def train(data, collate, net, device):
     loader = DataLoader(data, collate_fn=collate)
     {loop}
 """
-    fixed = mend(text.encode(), "train.py", Config(selections=(Selection(("ALL",)),)), unsafe=True).data.decode()
+    fixed = mend(text.encode(), "train.py", Config(rule_layers=(RuleLayer(("ALL",)),)), unsafe=True).data.decode()
     assert "pin_memory=True" in fixed
     assert ("non_blocking=True" in fixed) is waits

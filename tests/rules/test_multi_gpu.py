@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from devlint.check.engine import check_source
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Severity
 from devlint.flow.models.nn.parallel import OF_WRAPPERS
 from devlint.rules.base import Report
@@ -79,7 +79,7 @@ def test_who_is_given_a_wrapper_with_an_attribute_has_to_look_behind_it(use: str
         "def f(rank, hyp):\n    model = DDP(nn.Linear(2, 2).to(rank), device_ids=[rank])\n"
         f"    model.hyp = hyp\n    {use}\n    return model\n"
     )
-    (finding,) = check_source(text, config=Config(selections=(Selection(select=("DVL502",)),)))
+    (finding,) = check_source(text, config=Config(rule_layers=(RuleLayer(select=("DVL502",)),)))
     assert "before it is wrapped" in finding.help
     assert ("who is given the wrapper" in finding.help) is told
 

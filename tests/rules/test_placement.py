@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.device import (
     AVAILABLE,
     CPU,
@@ -65,7 +65,7 @@ def told(site: Operation | Forward) -> list[tuple[str, Severity]]:
 
 
 def check(text: str, *codes: str) -> list[Finding]:
-    return check_source(text, config=Config(selections=(Selection(select=codes),)))
+    return check_source(text, config=Config(rule_layers=(RuleLayer(select=codes),)))
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Finding
 from tests.test_fixtures import apply
 
-CONFIG = Config(selections=(Selection(select=("DVL609",)),))
+CONFIG = Config(rule_layers=(RuleLayer(select=("DVL609",)),))
 
 
 def found(text: str, config: Config = CONFIG) -> list[Finding]:
@@ -175,8 +175,8 @@ def test_only_what_needs_a_device_on_either_side_is_safe() -> None:
 )
 def test_an_equivalent_counts_from_the_torch_that_has_it(code: str, since: tuple[int, int]) -> None:
     text = f"import torch\n{code}\n"
-    assert len(found(text, Config(CONFIG.selections, target_torch=since))) == 1
-    assert not found(text, Config(CONFIG.selections, target_torch=(since[0], since[1] - 1)))
+    assert len(found(text, Config(CONFIG.rule_layers, target_torch=since))) == 1
+    assert not found(text, Config(CONFIG.rule_layers, target_torch=(since[0], since[1] - 1)))
 
 
 @pytest.mark.parametrize(

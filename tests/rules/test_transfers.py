@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Finding
 
 IMPORTS = "import torch\nfrom torch import nn\n\n"
@@ -16,7 +16,7 @@ IMPORTS = "import torch\nfrom torch import nn\n\n"
 
 def check(body: str) -> list[Finding]:
     text = IMPORTS + "def f(device, steps):\n" + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
-    return check_source(text, config=Config(selections=(Selection(select=("DVL201",)),)))
+    return check_source(text, config=Config(rule_layers=(RuleLayer(select=("DVL201",)),)))
 
 
 def only(body: str) -> Finding:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.config import Config, Selection
+from devlint.config.schema import Config, RuleLayer
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"
 
@@ -29,24 +29,24 @@ def test_sum(device):
 """
 
 
-def told(text: str, *layers: Selection, name: str = "m.py") -> list[tuple[str, str]]:
-    found = check_source(text, name, Config(selections=layers))
+def told(text: str, *layers: RuleLayer, name: str = "m.py") -> list[tuple[str, str]]:
+    found = check_source(text, name, Config(rule_layers=layers))
     return [(finding.code, str(finding.severity)) for finding in found]
 
 
 def test_a_plain_function_is_hinted_at_where_the_rule_is_selected() -> None:
     """Nothing shows who calls it, and with what."""
     assert told(PLAIN) == []
-    for layer in (Selection(("DVL103",)), Selection(extend_select=("DVL1",)), Selection(("ALL",))):
+    for layer in (RuleLayer(("DVL103",)), RuleLayer(extend_select=("DVL1",)), RuleLayer(("ALL",))):
         assert told(PLAIN, layer) == [("DVL103", "info")]
-    assert told(PLAIN, Selection(("DVL103",)), Selection(("DVL2",))) == []
+    assert told(PLAIN, RuleLayer(("DVL103",)), RuleLayer(("DVL2",))) == []
 
 
 def test_gpus_that_are_hidden_while_nothing_has_used_any_are_for_those_who_ask() -> None:
     """That works, for as long as nothing else comes before it."""
     text = 'import os\n\nimport torch\n\nos.environ["CUDA_VISIBLE_DEVICES"] = "1"\n'
     assert told(text) == []
-    assert told(text, Selection(("DVL608",))) == [("DVL608", "info")]
+    assert told(text, RuleLayer(("DVL608",))) == [("DVL608", "info")]
     assert told(text.replace("\nos.", "\ntorch.cuda.is_available()\nos.")) == [("DVL608", "warning")]
 
 
@@ -59,11 +59,11 @@ def test_a_decision_is_pointed_out_to_those_who_ask_and_a_warning_of_the_same_ru
     """`pin_memory=False` may have been measured to be faster."""
     decided = (FIXTURES / "DVL301_missing_pin_memory" / "bad_turned_off.py").read_text(encoding="utf-8")
     assert told(decided) == []
-    assert told(decided, Selection(("DVL301",))) == [("DVL301", "info")] * 2
+    assert told(decided, RuleLayer(("DVL301",))) == [("DVL301", "info")] * 2
     left_open = decided.replace(", pin_memory=False", "")
     assert told(left_open) == [("DVL301", "warning")] * 2
     kept = decided.replace("# expect: DVL301 info", "# devlint: ignore[DVL301]")
-    assert told(kept) == told(kept, Selection(("ALL",))) == []
+    assert told(kept) == told(kept, RuleLayer(("ALL",))) == []
 
 
 ASSEMBLED = """\
@@ -80,7 +80,7 @@ def test_copies_from_memory_that_is_not_pinned_are_for_those_who_ask_and_from_pi
     pinned = ASSEMBLED.replace("model(x.", "x = x.pin_memory()\n        model(x.")
     assert told(pinned) == [("DVL204", "info")]
     assert told(ASSEMBLED) == []
-    assert told(ASSEMBLED, Selection(("DVL204",))) == [("DVL204", "info")]
+    assert told(ASSEMBLED, RuleLayer(("DVL204",))) == [("DVL204", "info")]
 
 
 NAMES_OF_TESTS = ("test_sum.py", "sum_test.py", "sum_tests.py", "conftest.py", "test/sums.py", "a/tests/sums.py")
@@ -91,7 +91,7 @@ FURTHER_DOWN = ("tests/common/sums.py", "a/tests/b/c/sums.py", "/of/somebody/tes
 def test_hints_about_a_file_of_tests_are_for_those_who_ask(name: str) -> None:
     """What it costs, or where else it could run, hardly matters there; what fails does."""
     assert told(OF_A_TEST, name=name) == [("DVL102", "error")]
-    assert told(OF_A_TEST, Selection(("DVL1", "DVL203")), name=name) == [("DVL203", "info"), ("DVL102", "error")]
+    assert told(OF_A_TEST, RuleLayer(("DVL1", "DVL203")), name=name) == [("DVL203", "info"), ("DVL102", "error")]
 
 
 def test_hints_about_other_files_are_for_all() -> None:
@@ -105,5 +105,5 @@ def test_what_a_file_imports_may_say_that_it_is_one_of_tests(line: str) -> None:
     text = "import torch\n{}\n\ndef same():\n    x = torch.rand(3, 3).cuda()\n    return (x - x).abs().max() < 1e-7\n"
     assert {code for code, _ in told(text.format(""))} == {"DVL203", "DVL601"}
     assert told(text.format(line)) == []
-    assert told(text.format(line), Selection(("DVL601",))) == [("DVL601", "info")]
+    assert told(text.format(line), RuleLayer(("DVL601",))) == [("DVL601", "info")]
     assert told(text.format("import pytest_check")) == told(text.format(""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from devlint.rules import registry as rules
+from devlint.rules.registry import registry as rules
 from tests.running.cases import read
 from tests.running.claims import registry as claims
 from tests.running.outcomes import GROUPS, cannot_run, fixtures, run

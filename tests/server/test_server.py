@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlparse
 
 from lsprotocol import types
 
-from devlint.rules import registry
+from devlint.rules.registry import registry
 from tests.server.client import Editor, applied, editor
 
 BAD = """\

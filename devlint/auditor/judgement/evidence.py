@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 from devlint.auditor.judgement.judge import judge
 from devlint.auditor.judgement.observations.measure import Seen, measure
 from devlint.auditor.running import storage
-from devlint.config import Config, ConfigError, Selection, leads_out
+from devlint.config.messages import leads_out
+from devlint.config.schema import Config, ConfigError, RuleLayer
 from devlint.finding import Finding, Span
 from devlint.record import Event, Frame, Loader, Record
 from devlint.report.audit.table import Cost
 from devlint.report.shared import has_file
-from devlint.selection import rules
+from devlint.rules.registry import registry
 from devlint.sites import proof
 from devlint.sites.base import ENOUGH_STEPS, Measurement
 from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Evidence, Traces
@@ -93,7 +94,7 @@ class Run:
 
     def __init__(self, record: Record) -> None:
         """``record`` is judged anew, by all rules, whatever the configuration was when it was kept."""
-        self._record = judge(record, Config().selecting(Selection(("ALL",))))
+        self._record = judge(record, Config().selecting(RuleLayer(("ALL",))))
         self._files: dict[str, tuple[str, bool]] = {}
 
     @classmethod
@@ -119,7 +120,7 @@ class Run:
         return sorted(weighed, key=_rank)
 
     def _evidence(self, finding: Finding, contents: Mapping[str, bytes]) -> Evidence:
-        rule = rules().get(finding.code)
+        rule = registry().get(finding.code)
         claim = (rule.proof if rule is not None else None) or _NOTHING
         judged = rule is not None and rule.observed
         # What runs in a notebook, or is typed, has no file in a record.

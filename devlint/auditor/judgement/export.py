@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from devlint.auditor.running import console, storage
 from devlint.auditor.running.console import say
-from devlint.config import ConfigError
+from devlint.config.schema import ConfigError
 from devlint.record import Record
 from devlint.source.output import destination_problem, write
 

@@ -11,12 +11,13 @@ from typing import Any
 from devlint.auditor.judgement.locator import Locator
 from devlint.auditor.judgement.observations import observed
 from devlint.check.suppress import suppressions
-from devlint.config import Config, Resolver
+from devlint.config.load import Resolver
+from devlint.config.schema import Config
 from devlint.finding import Finding
 from devlint.record import Frame, Process, Record
 from devlint.report.json import as_object
-from devlint.rules import verdicts
-from devlint.selection import graded, ignored_in, selected
+from devlint.rules.selection import graded, ignored_in, selected, validate
+from devlint.rules.verdicts import verdicts
 from devlint.sites.base import Site
 from devlint.source.tree import Source
 
@@ -30,9 +31,9 @@ def judge(record: Record, config: Config | Resolver | None = None) -> Record:
     """The record with its findings, and with the code that it speaks of.
 
     Each file is judged as its configuration has it, given or found as `devlint check` finds it; comments in the code
-    silence what they name.  A configuration that cannot be read raises :class:`devlint.config.ConfigError`.
+    silence what they name.  A configuration that cannot be read raises :class:`ConfigError`.
     """
-    resolver = config if isinstance(config, Resolver) else Resolver(config)
+    resolver = config if isinstance(config, Resolver) else Resolver(validate, config)
     locator = Locator(record.sources)
     sites: dict[Source, list[Site]] = defaultdict(list)
     for found in observed(record, locator):

@@ -10,8 +10,10 @@ from devlint.auditor.judgement.export import Exports
 from devlint.auditor.running import console, storage
 from devlint.auditor.running.console import say
 from devlint.auditor.running.merge import merge
-from devlint.config import ConfigError, Resolver
+from devlint.config.load import Resolver
+from devlint.config.schema import ConfigError
 from devlint.record import Record
+from devlint.rules.selection import validate
 
 EXIT_SHOWN, EXIT_FAILED = 0, 2
 
@@ -36,7 +38,7 @@ def show(files: Sequence[str], quiet: bool = False, exports: Exports | None = No
         return EXIT_FAILED
     record = merge(records)
     if record.findings is None:
-        record = judged(record, Resolver())
+        record = judged(record, Resolver(validate))
     if exports is not None and exports.any():
         return EXIT_SHOWN if exports.write(record, quiet) else EXIT_FAILED
     if failure := console.show(record, sys.stdout, quiet):
@@ -67,7 +69,7 @@ def show_comparison(files: Sequence[str], output_format: str = "text") -> int:
     except storage.RecordError as error:
         say("error", str(error))
         return EXIT_FAILED
-    resolver = Resolver()
+    resolver = Resolver(validate)
     before, after = (record if record.findings is not None else judged(record, resolver) for record in records)
     found = compare(before, after)
     if output_format == "json":

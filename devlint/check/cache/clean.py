@@ -9,8 +9,10 @@ import click
 
 from devlint.check.cache.place import DIRECTORY, remove
 from devlint.check.options import shortest
-from devlint.config import ConfigError, Resolver
+from devlint.config.load import Resolver
+from devlint.config.schema import ConfigError
 from devlint.report.base import one_line
+from devlint.rules.selection import validate
 
 EXIT_CLEAN, EXIT_FAILED = 0, 2
 
@@ -39,7 +41,7 @@ def clean(chosen: str | None) -> int:
 
 def _in_use(here: str) -> Iterator[str]:
     """The caches below a directory, and that of its own configuration."""
-    config = Resolver().at(here)
+    config = Resolver(validate).at(here)
     yield config.cache_dir or os.path.join(config.root, DIRECTORY)
     for folder, below, _ in os.walk(here):
         if DIRECTORY in below:

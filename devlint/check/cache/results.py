@@ -15,7 +15,7 @@ from devlint.check.cache.store import Result, Store, encodes
 from devlint.check.content import Seen
 from devlint.check.discover import Target
 from devlint.check.modules import Name
-from devlint.config import Config
+from devlint.config.schema import Config
 from devlint.finding import Finding
 
 
@@ -137,4 +137,4 @@ class Cache:
 def _configured(config: Config) -> str:
     """What a configuration has to do with what is found."""
     root = config.root if config.per_file_ignores else ""
-    return repr((config.selections, config.per_file_ignores, root, config.severity, config.target_torch))
+    return repr((config.rule_layers, config.per_file_ignores, root, config.severity, config.target_torch))

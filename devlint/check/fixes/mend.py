@@ -11,7 +11,7 @@ from devlint.check.engine import AnalysisError, check_code
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
 from devlint.check.opened import open_file
 from devlint.check.project import Surroundings
-from devlint.config import Config
+from devlint.config.schema import Config
 from devlint.finding import Applicability, Finding
 from devlint.source.document import Change, Changes, Document, UnfixableError
 from devlint.source.text import ParseFailure

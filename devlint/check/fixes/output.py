@@ -13,7 +13,7 @@ from devlint.check.fixes.diff import unified
 from devlint.check.fixes.mend import mend
 from devlint.check.options import STDIN
 from devlint.check.project import surroundings
-from devlint.config import Config
+from devlint.config.schema import Config
 from devlint.finding import Failure
 from devlint.report.base import plural
 from devlint.report.text import Paint, shown

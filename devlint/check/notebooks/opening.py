@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from devlint.check.opened import Opened
 from devlint.check.suppress import suppressions
-from devlint.config import Config
+from devlint.config.schema import Config
 from devlint.finding import Finding, Span
-from devlint.selection import PARSE_ERROR, graded, ignored_in, rules, selected
+from devlint.rules.registry import registry
+from devlint.rules.selection import PARSE_ERROR, graded, ignored_in, selected
 from devlint.source.document import UnfixableError
 from devlint.source.notebook.cells import Notebook, NotebookError, read
 from devlint.source.notebook.script import Script
@@ -83,7 +84,7 @@ def _encoded(script: Script) -> bytes:
 
 
 def _told(message: str, filename: str, span: Span, text: str) -> list[Finding]:
-    rule = rules().get(PARSE_ERROR)
+    rule = registry().get(PARSE_ERROR)
     if rule is None:
         return []
     return [Finding(PARSE_ERROR, rule.name, rule.severity, message, filename, span, help=text)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.check.where import NoSuchNameError, where
-from devlint.config import ConfigError
+from devlint.config.schema import ConfigError
 from devlint.finding import Answer
 from devlint.source.notebook.cells import NotebookError, read
 from devlint.source.notebook.script import Script

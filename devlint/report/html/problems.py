@@ -106,9 +106,9 @@ def _rules(codes: dict[str, None]) -> Iterator[Words]:
     from markdown_it import MarkdownIt
     from markupsafe import Markup
 
-    from devlint.selection import rules
+    from devlint.rules.registry import registry
 
-    known = rules()
+    known = registry()
     for code in sorted(codes):
         if rule := known.get(code):
             # the text is that of the package, whose links lead out of the page only if they are followed

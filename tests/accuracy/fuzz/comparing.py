@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from devlint.check.engine import check_source
-from devlint.config import Config
+from devlint.config.schema import Config
 from devlint.finding import Finding, Severity
 from tests.accuracy.fuzz.program import Program
 from tests.accuracy.fuzz.running import Run, run

@@ -19,15 +19,16 @@ from devlint.check.engine import AnalysisError, check_source
 from devlint.check.fixes.mend import mend
 from devlint.check.silence import silenced
 from devlint.check.suppress import META
-from devlint.config import OUTPUT_FORMATS, Config, Selection
+from devlint.config.schema import OUTPUT_FORMATS, Config, RuleLayer
 from devlint.finding import Finding
 from devlint.report import Report, render
-from devlint.selection import PARSE_ERROR, rules
+from devlint.rules.registry import registry
+from devlint.rules.selection import PARSE_ERROR
 from devlint.source.text import split_lines
 
 HANG = 300.0
 """Seconds of processor time; the largest text that is tried takes some."""
-EVERYTHING = Config().selecting(Selection(("ALL",)))
+EVERYTHING = Config().selecting(RuleLayer(("ALL",)))
 
 
 class HangError(Exception):
@@ -155,7 +156,7 @@ def _remembered(found: list[Finding]) -> Iterator[str]:
     """What is wrong with a baseline of the findings that was written and read."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder) / "baseline.json")
-        Baseline(file, {}).updated(found, Judged(), rules()).write()
+        Baseline(file, {}).updated(found, Judged(), registry()).write()
         if Baseline.read(file).new(found):
             yield "what the baseline holds is new to it"
 

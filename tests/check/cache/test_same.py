@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.config import OUTPUT_FORMATS
+from devlint.config.schema import OUTPUT_FORMATS
 from tests.check.cache.conftest import Run
 from tests.notebooks import notebook
 

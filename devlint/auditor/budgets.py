@@ -1,27 +1,24 @@
-"""Budgets: how much a run may copy and wait, and whether it kept to that, line by line."""
+"""Budgets: whether a run kept to what it may copy and wait, and the lines of code that broke them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from devlint.config import did_you_mean, leads_out
+from devlint.config.budgets import FORBIDDEN, Budgets
+from devlint.config.messages import leads_out
 from devlint.finding import Severity
+from devlint.report.audit.table import Cost, cost_of
+from devlint.report.audit.units import number, size
+from devlint.report.base import plural
 
 if TYPE_CHECKING:
     from devlint.record import Event, Frame, Mismatch, Process, Record
 
-Budgets = Mapping[str, float]
-"""Limits by name; what is forbidden outright has True."""
-
 _MOST_LINES = 8
 """So many lines of code explain a budget that was broken."""
-
-
-class BudgetError(ValueError):
-    """No such budget, or no such limit; the text is one line."""
 
 
 class Breach(NamedTuple):
@@ -71,32 +68,6 @@ _COUNTS = {
     "syncs_per_step": _Count("waits for the device", _waits, per_step=True),
 }
 _ARTICLES = {"training": "a", "evaluation": "an"}
-_FORBIDDEN = ("no_device_mismatch", "no_findings")
-NAMES = (*_COUNTS, *_FORBIDDEN)
-
-
-def budgets(table: Mapping[str, object]) -> dict[str, float]:
-    """Read limits by name, in which ``-`` may stand for ``_``; a :class:`BudgetError` says what is wrong with them.
-
-    What may happen after all (``no_findings = false``) is no limit, and left out.
-    """
-    found: dict[str, float] = {}
-    for key, value in table.items():
-        name = key.replace("-", "_")
-        if name not in NAMES:
-            # as in TOML, or in Python
-            spelled = [each.replace("_", "-") if "-" in key else each for each in NAMES]
-            raise BudgetError(f"there is no budget {key!r}{did_you_mean(key, spelled)}")
-        if name in _FORBIDDEN:
-            if not isinstance(value, bool):
-                raise BudgetError(f"{key}: expected true or false")
-            if value:
-                found[name] = value
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise BudgetError(f"{key}: expected a number, 0 or more")
-        else:
-            found[name] = value
-    return found
 
 
 def broken(record: Record, limits: Budgets, general: Collection[str] = ()) -> list[Breach]:
@@ -110,15 +81,13 @@ def broken(record: Record, limits: Budgets, general: Collection[str] = ()) -> li
     for name, limit in limits.items():
         if stepless and name in general and name in _COUNTS and _COUNTS[name].per_step:
             continue
-        found += _forbidden(record, processes, name) if name in _FORBIDDEN else _over(record, processes, name, limit)
+        found += _forbidden(record, processes, name) if name in FORBIDDEN else _over(record, processes, name, limit)
     if limits and (failure := next((process.failure for process in processes if process.failure), "")):
         found.append(Breach("audit", f"devlint switched itself off, so that nobody knows: {failure}"))
     return found
 
 
 def _over(record: Record, processes: list[Process], name: str, limit: float) -> Iterator[Breach]:
-    from devlint.report.audit.units import number, size
-
     count = _COUNTS[name]
     sums = [
         _Sum(process, phase, count)
@@ -153,8 +122,6 @@ class _Sum:
     """What a process did of one kind: in all, and in each place of the code."""
 
     def __init__(self, process: Process, phase: str | None, count: _Count) -> None:
-        from devlint.report.audit.table import Cost, cost_of
-
         self.process = process
         self.phase = phase or ""
         self.places: dict[tuple[Frame | None, Frame | None], Cost] = {}
@@ -171,9 +138,6 @@ class _Sum:
 
 
 def _lines(record: Record, found: _Sum) -> Iterator[str]:
-    from devlint.report.audit.units import number, size
-    from devlint.report.base import plural
-
     ranked = sorted(found.places.items(), key=lambda item: -item[1].weight())
     for (frame, via), cost in ranked[:_MOST_LINES]:
         amount = f"{number(cost.calls)} x" + (f" {size(cost.bytes / cost.calls)}" if cost.bytes else "")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from devlint.config import Config, Selection, did_you_mean, leads_out
+from devlint.config.messages import did_you_mean, leads_out
+from devlint.config.schema import Config, RuleLayer
+from devlint.rules.registry import registry
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -23,16 +26,9 @@ class UnknownSelectorError(ValueError):
     """No rule has this code, prefix or name."""
 
 
-def rules() -> Mapping[str, type[Rule]]:
-    """All rules by code; loading them is what costs, so it happens late."""
-    from devlint import rules as package
-
-    return package.registry()
-
-
 def codes_of(selector: str) -> frozenset[str]:
     """The codes that a selector means: ``ALL``, a code, the beginning of one, or a rule's name."""
-    known = rules()
+    known = registry()
     wanted = selector.strip()
     upper = wanted.upper()
     if upper == "ALL":
@@ -46,6 +42,11 @@ def codes_of(selector: str) -> frozenset[str]:
     return frozenset(codes)
 
 
+def validate(config: Config) -> None:
+    """Raise an UnknownSelectorError if one of the selectors that a configuration names means no rule."""
+    check_selectors(config.selectors, set())
+
+
 def check_selectors(selectors: Iterable[str], known: set[str]) -> None:
     """Raise an UnknownSelectorError if one of them means no rule; what is known to mean one is not looked up."""
     for selector in selectors:
@@ -56,9 +57,9 @@ def check_selectors(selectors: Iterable[str], known: set[str]) -> None:
 
 def selected(config: Config) -> tuple[type[Rule], ...]:
     """The rules that a configuration runs, by code."""
-    known = rules()
+    known = registry()
     chosen = {code for code, rule in known.items() if rule.default}
-    for layer in config.selections:
+    for layer in config.rule_layers:
         if layer.select is not None:
             # A file that cannot be read is reported under any choice of rules, unless that very report is ignored.
             chosen = {PARSE_ERROR} & known.keys()
@@ -70,7 +71,7 @@ def selected(config: Config) -> tuple[type[Rule], ...]:
 def asked(config: Config) -> frozenset[str]:
     """The codes that a configuration selects itself, and does not only leave selected."""
     found: set[str] = set()
-    for layer in config.selections:
+    for layer in config.rule_layers:
         if layer.select is not None:
             found = set()
         for code, wanted in _verdicts(layer).items():
@@ -108,8 +109,6 @@ def union(selectors: Iterable[str]) -> frozenset[str]:
 
 def matches(pattern: str, path: str, root: str) -> bool:
     """Whether a gitignore-like pattern, ``!`` in front for the opposite, means a file below ``root``."""
-    import os
-
     relative = os.path.relpath(path, root or None)
     if leads_out(relative):
         return False
@@ -125,7 +124,7 @@ def _compiled(pattern: str) -> GitIgnoreSpec:
     return GitIgnoreSpec.from_lines([pattern])
 
 
-def _verdicts(layer: Selection) -> dict[str, bool]:
+def _verdicts(layer: RuleLayer) -> dict[str, bool]:
     """What one layer says about each rule that it mentions: the most specific selector wins, `ignore` at a tie."""
     mentions = [(selector, True) for selector in (*(layer.select or ()), *layer.extend_select)]
     mentions += [(selector, False) for selector in layer.ignore]

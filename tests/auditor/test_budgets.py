@@ -9,9 +9,12 @@ from textwrap import dedent
 
 import pytest
 
-from devlint.budgets import NAMES, BudgetError, broken, budgets
-from devlint.config import ConfigError, load
+from devlint.auditor.budgets import broken
+from devlint.config.budgets import NAMES, BudgetError, read
+from devlint.config.load import load
+from devlint.config.schema import ConfigError
 from devlint.record import Record, Steps
+from devlint.rules.selection import validate
 from tests.auditor.running import audit
 from tests.report import records
 
@@ -129,13 +132,13 @@ def test_an_audit_that_failed_proves_nothing() -> None:
 )
 def test_what_is_wrong_with_a_budget_is_one_line(table: dict[str, object], message: str) -> None:
     with pytest.raises(BudgetError, match=f"^{re.escape(message)}$"):
-        budgets(table)
+        read(table)
 
 
 def test_they_are_read_from_the_configuration(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text("[tool.devlint.audit.budgets]\nh2d-per-step = 2\nno_findings = false\nno-device-mismatch = true\n")
-    assert dict(load(str(file)).budgets) == {"h2d_per_step": 2, "no_device_mismatch": True}
+    assert dict(load(str(file), validate).budgets) == {"h2d_per_step": 2, "no_device_mismatch": True}
     for text, message in (
         (
             "[tool.devlint.audit]\nh2d-per-step = 2",
@@ -148,7 +151,7 @@ def test_they_are_read_from_the_configuration(tmp_path: Path) -> None:
     ):
         file.write_text(text)
         with pytest.raises(ConfigError, match=re.escape(message)):
-            load(str(file))
+            load(str(file), validate)
 
 
 def test_the_audit_fails_and_says_which_line_it_was(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""The configuration: ``[tool.devlint]`` in pyproject.toml as one frozen value."""

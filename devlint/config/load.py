@@ -1,0 +1,132 @@
+"""Loading: the nearest pyproject.toml becomes a Config; what is wrong there becomes one clear line."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from devlint.config.messages import did_you_mean
+from devlint.config.schema import Config, ConfigError, RuleLayer
+from devlint.config.values import READERS
+from devlint.source.files import content
+
+Validator = Callable[[Config], None]
+"""Raises a ValueError, a line of text, if one of the selectors that a configuration names means no rule."""
+
+
+def load(path: str, validate: Validator) -> Config:
+    """Read the file that the user named: a pyproject.toml, or a TOML file with devlint's keys at the top."""
+    document = _read_toml(path)
+    tool = document.get("tool")
+    if isinstance(tool, dict) and "devlint" in tool:
+        return from_table(tool["devlint"], path, validate)
+    if os.path.basename(path) == "pyproject.toml":
+        raise ConfigError(f"{path}: there is no [tool.devlint] table")
+    return from_table(document, path, validate)
+
+
+def load_directory(directory: str, validate: Validator) -> Config | None:
+    """The configuration in a directory's pyproject.toml, None if it has none for devlint."""
+    path = os.path.join(directory, "pyproject.toml")
+    try:
+        # A pipe of that name would keep the run waiting for ever.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with open(path, "rb") as stream:
+            # Somebody else's pyproject.toml, however broken it may be, is not devlint's to judge.
+            if b"devlint" not in stream.read():
+                return None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    tool = _read_toml(path).get("tool")
+    return from_table(tool["devlint"], path, validate) if isinstance(tool, dict) and "devlint" in tool else None
+
+
+def from_table(table: object, path: str, validate: Validator) -> Config:
+    """Turn the table into a Config, or say which key is wrong and why."""
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.devlint] must be a table")
+    values: dict[str, Any] = {"root": os.path.dirname(os.path.abspath(path))}
+    for key, value in table.items():
+        reader = READERS.get(key)
+        if reader is None:
+            raise ConfigError(f"{path}: unknown key {key!r} in [tool.devlint]{did_you_mean(key, READERS)}")
+        try:
+            values[key.replace("-", "_")] = reader(value)
+        except ValueError as error:
+            raise ConfigError(f"{path}: {key}: {error}") from error
+    for key in {"baseline", "cache_dir"} & values.keys():
+        values[key] = os.path.join(values["root"], values[key])
+    if "audit" in values:
+        values["budgets"] = values.pop("audit")
+    layer = RuleLayer(values.pop("select", None), values.pop("ignore", ()), values.pop("extend_select", ()))
+    config = Config(**values).selecting(layer)
+    try:
+        validate(config)
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return config
+
+
+def _read_toml(path: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        # Some editors begin every file with a byte order mark.
+        document: dict[str, Any] = tomllib.loads(content(path).decode("utf-8-sig"))
+        return document
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # among the former, an integer longer than Python's limit
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+
+
+class Resolver:
+    """Which Config holds where: the nearest pyproject.toml with a [tool.devlint] table, looked up once per directory.
+
+    ``validate`` knows which selectors mean rules; ``fixed`` holds everywhere, where it is given; ``adjust`` puts the
+    command line's options on top of whatever was found.
+    """
+
+    def __init__(
+        self,
+        validate: Validator,
+        fixed: Config | None = None,
+        adjust: Callable[[Config], Config] = lambda config: config,
+    ) -> None:
+        self._adjust = adjust
+        self._validate = validate
+        self._fixed = None if fixed is None else adjust(fixed)
+        self._found: dict[str, Config] = {}
+
+    @property
+    def hierarchical(self) -> bool:
+        """Whether a directory below may have a configuration of its own."""
+        return self._fixed is None
+
+    def at(self, directory: str) -> Config:
+        """The configuration for the files of an absolute directory."""
+        if self._fixed is not None:
+            return self._fixed
+        seen: list[str] = []
+        config: Config | None = None
+        while config is None:
+            config = self._found.get(directory)
+            if config is None:
+                seen.append(directory)
+                own = load_directory(directory, self._validate)
+                parent = os.path.dirname(directory)
+                if own is not None:
+                    config = self._adjust(own)
+                elif parent == directory:
+                    config = self._adjust(Config(root=os.getcwd()))
+                directory = parent
+        self._found.update(dict.fromkeys(seen, config))
+        return config
