@@ -61,13 +61,10 @@ def empty(node: ast.ClassDef) -> None:
         for item in node.body
         if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
     }
-    inherited = any(last_name(base) in EMPTIED for base in node.bases)
-    # what another method sets may be an attribute of the base, which deletes it itself
-    functions = [item for item in node.body if isinstance(item, ast.FunctionDef)]
-    setting = [item for item in functions if item.name == "__init__" or not inherited]
-    stored = (part for item in setting for part in ast.walk(item))
+    stored = (part for item in node.body if isinstance(item, ast.FunctionDef) for part in ast.walk(item))
     found = dict.fromkeys([*declared, *(part.attr for part in stored if _is_stored(part))])
     attributes = [name for name in found if name not in methods and declared.get(name) is None]
+    inherited = any(last_name(base) in EMPTIED for base in node.bases)
     node.body += ast.parse(
         f"""
 __deletable__ = {attributes!r}

@@ -124,6 +124,11 @@ class Interpreter(ABC):
             self._components[kind] = found
         return cast(Part, found)
 
+    def finish(self, default_device: object) -> None:
+        """The top level has been run, and leaves this default device to the functions."""
+        self.finished = True
+        self.default_device = default_device
+
     def quiet(self) -> Quiet:
         """A context in which nothing that is found out is told."""
         return self._quiet

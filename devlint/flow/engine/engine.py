@@ -116,9 +116,8 @@ class Engine(Interpreter):
         # without CUDA a script that needs such a library does not come past its imports
         frame.state.accelerated = self.index.dedicated
         statements.run_body(frame, self.tree.body)
-        self.finished = True
+        self.finish(rng.left(frame))
         self._global_devices = self.global_devices()
-        self.default_device = rng.left(frame)
         for info in list(self.index.classes.values()):
             self._run_class(info)
         for function in list(self.index.functions.values()):
