@@ -9,11 +9,6 @@ from devlint.flow.domain.state import State, merge
 from devlint.flow.domain.values import Mapping, Sequence, Tensor, Value
 from devlint.immutable import replace
 
-_COLLECTIVES = frozenset(
-    """all_reduce broadcast reduce all_gather all_gather_into_tensor reduce_scatter reduce_scatter_tensor recv
-    irecv""".split()
-)
-"""What writes into its first argument."""
 _BOUND = re.compile(r"(?:[^#@]*:)?([^\W\d]\w*)(?:#|@[\d:]+$)")
 """A condition that is what a name holds."""
 

@@ -6,8 +6,13 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from devlint.flow.domain.widening import _COLLECTIVES
 from devlint.flow.syntax import names, nodes
+
+_COLLECTIVES = frozenset(
+    """all_reduce broadcast reduce all_gather all_gather_into_tensor reduce_scatter reduce_scatter_tensor recv
+    irecv""".split()
+)
+"""What writes into its first argument."""
 
 
 class LoopText:
