@@ -19,7 +19,7 @@ from devlint.flow.program.symbols import FunctionInfo
 def watched(tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None = None) -> Watch:
     """What the interpreter makes of some names of a file, each where it stands."""
     log = _Watching(tree, text, nodes, project)
-    return log.finish(nodes)
+    return log.look(nodes)
 
 
 class _Watching(Engine):
@@ -29,7 +29,7 @@ class _Watching(Engine):
         super().__init__(tree, text, project=project, foreign=ForeignFile)
         self.seen = self.watch = Watch(nodes)
 
-    def finish(self, nodes: Collection[Watched]) -> Watch:
+    def look(self, nodes: Collection[Watched]) -> Watch:
         """Run the file, and the functions around the nodes even if nothing in them seems to concern devices."""
         for _ in self.run():
             pass
