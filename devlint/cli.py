@@ -169,7 +169,14 @@ def check(**options: Any) -> None:
         from devlint.check.run import run
 
     options["exclude"] = options["exclude"] or ()
-    sys.exit(run(Options(**options)))
+    sys.exit(run(Options(**options), _evidence))
+
+
+def _evidence(file: str) -> Any:
+    """What the run whose record a file holds says of findings."""
+    from devlint.auditor.judgement.evidence import Run
+
+    return Run.read(file).weigh
 
 
 @main.command(

@@ -6,7 +6,7 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,20 +30,24 @@ from devlint.check.narrow import Narrowing, judged
 from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError
-from devlint.finding import Failure
+from devlint.finding import Failure, Finding
 from devlint.streams import open_streams
 
 if TYPE_CHECKING:
-    from devlint.auditor.judgement.evidence import Run
     from devlint.check.cache.results import Cache
 
 COLLECTING = (5_000_000, 5, 5)
 """When garbage is looked for."""
+Weigh = Callable[[Iterable[Finding], Mapping[str, bytes]], list[Finding]]
+"""The findings with what a run says of each; beside them, the content of files that are not read from the disk."""
 EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
-def run(options: Options) -> int:
-    """Check what the options say, print the report, and return the exit code."""
+def run(options: Options, evidence: Callable[[str], Weigh]) -> int:
+    """Check what the options say, print the report, and return the exit code.
+
+    ``evidence`` reads the record of a run that is asked about the findings; a ConfigError says what is wrong with it.
+    """
     # A syntax tree is a great many objects without cycles: a collection after every 700 of them costs an eighth.
     gc.set_threshold(*COLLECTING)
     # nor is it looked for when Python ends, among all that is still in use: that took a tenth of some runs
@@ -51,7 +55,7 @@ def run(options: Options) -> int:
     atexit.register(gc.freeze)
     open_streams()
     try:
-        return _run(options)
+        return _run(options, evidence)
     except ConfigError as error:
         _say("error", str(error))
         return EXIT_FAILED
@@ -60,7 +64,7 @@ def run(options: Options) -> int:
         return EXIT_INTERRUPTED
 
 
-def _run(options: Options) -> int:
+def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     try:
         os.getcwd()
     except OSError as error:
@@ -68,7 +72,8 @@ def _run(options: Options) -> int:
     caching = Caching(options)
     resolver, config = configure(options, caching.selectors)
     check_combination(options, config)
-    witness = _witness(options)
+    # what is wrong with a record is better known before the work
+    weigh = evidence(options.evidence) if options.evidence is not None else None
     narrowing = _narrowing(options, config)
     fixing = Fixing(options.unsafe_fixes, not options.diff, narrowing) if options.fix or options.diff else None
     if reads_stdin(options):
@@ -89,8 +94,8 @@ def _run(options: Options) -> int:
     narrowing = _compared(options, narrowing, result)
     known = narrowing.known(result.findings)
     result.findings = narrowing.new(result.findings)
-    if witness is not None:
-        result.findings = witness.weigh(result.findings, stdin)
+    if weigh is not None:
+        result.findings = weigh(result.findings, stdin)
     if not _print(options, config, result, stdin, known) or result.errors or result.unfixed:
         return EXIT_FAILED
     if options.diff:
@@ -98,15 +103,6 @@ def _run(options: Options) -> int:
     else:
         failing = any(finding.severity >= config.fail_on for finding in result.findings)
     return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
-
-
-def _witness(options: Options) -> Run | None:
-    """The run that is asked about the findings; a record that cannot be read is better known before the work."""
-    if options.evidence is None:
-        return None
-    from devlint.auditor.judgement.evidence import Run
-
-    return Run.read(options.evidence)
 
 
 def _task(options: Options, fixing: Fixing | None, narrowing: Narrowing) -> Task | None:
