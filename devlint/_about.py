@@ -13,5 +13,5 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 def is_compiled() -> bool:
     """Whether the modules of the interpreter are not read from their sources, without importing them."""
-    spec = PathFinder.find_spec("devlint.device", [PACKAGE])
+    spec = PathFinder.find_spec("devlint.device.lattice", [f"{PACKAGE}/device"])
     return spec is not None and (spec.origin or "").endswith(tuple(EXTENSION_SUFFIXES))

@@ -39,7 +39,10 @@ def test_a_tree_contains_its_own_nodes_and_no_others() -> None:
                 case {"k": [b, *_]} if b: print(f"{a} {b!r}")
         """
     )
-    for text in (decorated, *((FLOW / name).read_text(encoding="utf-8") for name in ("statements.py", "index.py"))):
+    for text in (
+        decorated,
+        *((FLOW / name).read_text(encoding="utf-8") for name in ("evaluation/statements.py", "engine/engine.py")),
+    ):
         tree, twin = ast.parse(text), ast.parse(text)
         contained = [node for node in ast.walk(tree) if hasattr(node, "lineno")]
         assert all(nodes.holds(tree, node) for node in contained)

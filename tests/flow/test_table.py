@@ -203,8 +203,8 @@ def test_reading_it_needs_no_torch() -> None:
     loaded = run_python("""
         import json, sys
         sys.modules["torch"] = None  # importing it raises
-        from devlint.flow import table
-        assert table.function("torch.zeros") and table.module("torch.nn.Linear")
+        from devlint.flow.catalog import torch_table
+        assert torch_table.function("torch.zeros") and torch_table.module("torch.nn.Linear")
         print(json.dumps([name for name in sys.modules if name.startswith("torch.")]))
     """)
     assert loaded == []

@@ -14,6 +14,7 @@ from devlint.device import (
     IMPLIED_CPU,
     UNKNOWN,
     Device,
+    Predicate,
     Role,
     accelerator,
     choice,
@@ -247,7 +248,7 @@ def test_device_mismatch_says_when_it_raises(other: Device, expected: str) -> No
 
 
 def test_device_mismatch_on_some_paths_only() -> None:
-    perhaps = choice("flag", IMPLIED_CPU, DEVICE)
+    perhaps = choice(Predicate("flag"), IMPLIED_CPU, DEVICE)
     (report,) = DeviceMismatch(source("")).judge(operation(operand("x", perhaps), operand("y", DEVICE)))
     assert report.message.startswith("`x` can be on the CPU but `y` is on `device`")
     assert report.help == "move it first: `x.to(device)`"
@@ -336,7 +337,7 @@ class Scale(nn.Module):
 
 def test_what_is_switched_to_may_be_a_symbol() -> None:
     """Seen in kornia: one path takes the caller's device, the other a helper that falls back to the CPU."""
-    switched = choice("short", DEVICE, CPU)
+    switched = choice(Predicate("short"), DEVICE, CPU)
     assert switched.switched
     site = operation(operand("bound", CPU), operand("zeros", switched))
     (report,) = DeviceMismatch(source("")).judge(site)

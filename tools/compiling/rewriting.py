@@ -48,7 +48,9 @@ def rewritten(tree: ast.Module, records: Records, name: str) -> str:
 
 def _enumerations(tree: ast.Module, name: str) -> frozenset[str]:
     """The expressions that mean those enumerations in a module."""
-    own = [kind for kind in _ENUMERATIONS if name == "devlint/device.py" or _imports(tree, "devlint.device", kind)]
+    own = [
+        kind for kind in _ENUMERATIONS if name == "devlint/device/lattice.py" or _imports(tree, "devlint.device", kind)
+    ]
     return frozenset([*own, *(f"device.{kind}" for kind in _ENUMERATIONS if _imports(tree, "devlint", "device"))])
 
 

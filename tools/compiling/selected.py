@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 _MODULES = (
-    *("device", "source/syntax", "source/text", "source/tree"),
+    *("source/syntax", "source/text", "source/tree"),
+    # not its conditions, of which weak references are kept
+    *("device/lattice", "device/parse", "device/wording"),
     *("check/project", "check/modules", "check/suppress", "check/definitions"),
 )
 

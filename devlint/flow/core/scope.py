@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection
 from itertools import islice
 
-from devlint.device import Device, Kind, Role
+from devlint.device import Device, Kind, Role, Topic
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import (
     DeviceValue,
@@ -27,11 +27,7 @@ _MANY_NAMES = 200
 
 
 _OF_DEVICES = re.compile(r"accelerat|cuda|gpu|device|mps|xpu", re.IGNORECASE)
-"""What the conditions say by which a program chooses where it runs, and not where one thing is kept."""
-
-
-_NCCL = (".NCCL", "'nccl'")
-"""How the keys of conditions end that ask for the backend of CUDA."""
+"""What the code of the conditions says by which a program chooses where it runs, and not where one thing is kept."""
 
 
 def at_hand(env: dict[str, Value]) -> Collection[tuple[str, Value]]:
@@ -53,7 +49,9 @@ def is_device(value: Value) -> bool:
 
 def _chosen(place: Device) -> bool:
     """Whether a choice is not one for the CPU that hangs on something else than what there is."""
-    return any(map(_OF_DEVICES.search, place.guards())) or all(leaf.kind is not Kind.CPU for leaf in place.leaves())
+    return any(_OF_DEVICES.search(guard.spelled) for guard in place.guards()) or all(
+        leaf.kind is not Kind.CPU for leaf in place.leaves()
+    )
 
 
 def scope_of(frame: Frame) -> Scope:
@@ -72,7 +70,7 @@ def scope_of(frame: Frame) -> Scope:
         # nobody reads what is found in silence
         devices=() if frame.interpreter.muted else devices(frame),
         required=frame.state.required,
-        counted=any("device_count" in key for key in frame.state.facts),
+        counted=frame.state.asked(Topic.COUNT),
         sometimes=loop is not None and (frame.chances > loop.chances or loop.skips),
         bound=_knows_cuda_alone(frame),
     )
@@ -80,8 +78,7 @@ def scope_of(frame: Frame) -> Scope:
 
 def _knows_cuda_alone(frame: Frame) -> bool:
     """Whether what is imported needs CUDA, or what has been asked for does."""
-    asked = any(holds and key.endswith(_NCCL) for key, holds in frame.state.facts.items())
-    return asked or frame.interpreter.index.bound
+    return frame.state.affirmed(Topic.BACKEND) or frame.interpreter.index.bound
 
 
 def devices(frame: Frame) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ class _Arrival:
             return place
         if any(ELSEWHERE in leaf.symbol and leaf.role is not Role.PLACE for leaf in place.leaves()):
             return device.UNKNOWN
-        if any(guard != AVAILABLE for guard in place.guards()):
+        if any(guard is not AVAILABLE for guard in place.guards()):
             # on which of its paths the other file goes is not known here
             return device.UNKNOWN
         return replace(place, text="") if place.kind is Kind.CHOICE else place

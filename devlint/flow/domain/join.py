@@ -6,7 +6,7 @@ import ast
 import functools
 
 from devlint import device
-from devlint.device import ITEMS, Device, Kind
+from devlint.device import ITEMS, Condition, Device, Kind, LoopRound
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -32,7 +32,7 @@ from devlint.sites.base import Step
 _MOST_KINDS = 4
 
 
-def join(first: Value, second: Value, guard: str) -> Value:
+def join(first: Value, second: Value, guard: Condition) -> Value:
     """What a name is after a branch: ``first`` where ``guard`` held, else ``second``."""
     if first is second or first == second:
         return first
@@ -50,7 +50,7 @@ def join(first: Value, second: Value, guard: str) -> Value:
             return replace(one, optional=True)
         if isinstance(one, Module) and one.wraps is not None and (one.wraps is two or one.wraps == two):
             return replace(one, spread=True, perhaps=(*one.perhaps, guard))
-        if isinstance(one, Named) and guard != ITEMS and (is_host(two) or isinstance(two, Unknown)):
+        if isinstance(one, Named) and guard is not ITEMS and (is_host(two) or isinstance(two, Unknown)):
             # a module that may fail to be imported is there where it is used
             return one
     one_place, two_place = placement(first), placement(second)
@@ -61,7 +61,7 @@ def join(first: Value, second: Value, guard: str) -> Value:
     return _join_containers(first, second, guard)
 
 
-def _join_containers(first: Value, second: Value, guard: str) -> Value:
+def _join_containers(first: Value, second: Value, guard: Condition) -> Value:
     """Two containers of one kind."""
     if isinstance(first, Sequence) and isinstance(second, Sequence):
         # of two lists comes one of which it is not known which it is
@@ -72,7 +72,7 @@ def _join_containers(first: Value, second: Value, guard: str) -> Value:
     return _join_loaded(first, second, guard)
 
 
-def _join_loaded(first: Value, second: Value, guard: str) -> Value:
+def _join_loaded(first: Value, second: Value, guard: Condition) -> Value:
     """One of several loaders, or a batch of one of them."""
     if isinstance(first, Batches) and isinstance(second, Batches):
         loaders = tuple(dict.fromkeys((*first.loaders, *second.loaders)))
@@ -91,7 +91,7 @@ def _origin(value: Value) -> str:
     return "text" if isinstance(value, Const) else ""
 
 
-def _join_values(first: Tensor | Opaque, second: Tensor | Opaque, guard: str) -> Value:
+def _join_values(first: Tensor | Opaque, second: Tensor | Opaque, guard: Condition) -> Value:
     """A tensor or argument on both paths."""
     if isinstance(first, Opaque) and isinstance(second, Opaque):
         if placement(first) is not None and placement(second) is not None:
@@ -111,7 +111,7 @@ def _join_values(first: Tensor | Opaque, second: Tensor | Opaque, guard: str) ->
     return replace(joined, optional=joined.optional or optional)
 
 
-def _join_parts(known: Sequence, argument: Opaque, guard: str) -> Sequence:
+def _join_parts(known: Sequence, argument: Opaque, guard: Condition) -> Sequence:
     """A tuple on one path, an argument on the other: each place holds the one or a part of the other."""
     items = tuple(
         join(item, replace(argument, key=f"{argument.key}[{place}]", text=f"{argument.text}[{place}]", hint=""), guard)
@@ -120,7 +120,7 @@ def _join_parts(known: Sequence, argument: Opaque, guard: str) -> Sequence:
     return replace(known, items=items, item=UNKNOWN)
 
 
-def _join_sequences(first: Sequence, second: Sequence, guard: str) -> Sequence:
+def _join_sequences(first: Sequence, second: Sequence, guard: Condition) -> Sequence:
     if first.items is not None and second.items is not None and len(first.items) == len(second.items):
         pairs = zip(first.items, second.items, strict=True)
         items = tuple(join(one, two, guard) for one, two in pairs)
@@ -129,18 +129,18 @@ def _join_sequences(first: Sequence, second: Sequence, guard: str) -> Sequence:
     return Sequence(None, _join_items(first, second, guard), first.mutable, head=head)
 
 
-def _join_items(first: Sequence, second: Sequence, guard: str) -> Value:
+def _join_items(first: Sequence, second: Sequence, guard: Condition) -> Value:
     """What any one item is of the one list or of the other."""
-    grown = guard.startswith(device.LOOP) or any(
-        isinstance(held.item, Tensor) and held.item.device.guard == ITEMS for held in (first, second)
+    grown = isinstance(guard, LoopRound) or any(
+        isinstance(held.item, Tensor) and held.item.device.guard is ITEMS for held in (first, second)
     )
-    branched = first.items and second.items and not guard.startswith(device.LOOP)
+    branched = first.items and second.items and not isinstance(guard, LoopRound)
     if (grown and not branched) or first.items == () or second.items == ():
         return gather(first, second)
     return join(first.item, second.item, guard)
 
 
-def _join_mappings(first: Mapping, second: Mapping, guard: str) -> Value:
+def _join_mappings(first: Mapping, second: Mapping, guard: Condition) -> Value:
     """Two dicts with the same literal keys; one that is empty says nothing of what is put into it."""
     if [key for key, _ in first.items] != [key for key, _ in second.items]:
         return _join_entries(first, second, guard)
@@ -151,7 +151,7 @@ def _join_mappings(first: Mapping, second: Mapping, guard: str) -> Value:
     return Mapping((), second.other if first.other is UNKNOWN else first.other)
 
 
-def _join_entries(first: Mapping, second: Mapping, guard: str) -> Value:
+def _join_entries(first: Mapping, second: Mapping, guard: Condition) -> Value:
     """Two dicts of which nothing is known but what is in them."""
     held = []
     for mapping in (first, second):
@@ -160,7 +160,7 @@ def _join_entries(first: Mapping, second: Mapping, guard: str) -> Value:
             return UNKNOWN
         held.append(functools.reduce(add_item, values))
     one, two = held
-    every = add_item(one, two) if guard.startswith(device.LOOP) else join(one, two, guard)
+    every = add_item(one, two) if isinstance(guard, LoopRound) else join(one, two, guard)
     return UNKNOWN if every is UNKNOWN else Mapping((), every)
 
 
@@ -179,21 +179,21 @@ def add_item(known: Value, added: Value) -> Value:
             return known
         if known.device in _among(added.device):
             return added
-        if known.device.guard == ITEMS:
+        if known.device.guard is ITEMS:
             return replace(_join_tensors(known, added, ITEMS), device=_all(known.device, added.device))
     return join(known, added, ITEMS)
 
 
 def items_of(place: Device) -> tuple[Device, ...]:
     """Where the items of a list are, that holds several kinds."""
-    if place.guard != ITEMS or place.then is None or place.other is None:
+    if place.guard is not ITEMS or place.then is None or place.other is None:
         return (place,)
     return (*items_of(place.then), *items_of(place.other))
 
 
 def _among(place: Device) -> tuple[Device, ...]:
     """The places that a list is known to have an item in, or to have had one in some round."""
-    return place.leaves() if place.guard.startswith(device.LOOP) else items_of(place)
+    return place.leaves() if isinstance(place.guard, LoopRound) else items_of(place)
 
 
 def _all(place: Device, added: Device) -> Device:
@@ -208,7 +208,7 @@ def _all(place: Device, added: Device) -> Device:
     return place
 
 
-def _join_tensors(first: Tensor, second: Tensor, guard: str) -> Tensor:
+def _join_tensors(first: Tensor, second: Tensor, guard: Condition) -> Tensor:
     moved = first if first.story else second
     fresh = first if first.factory else second if second.factory else None
     known = first.attribute or second.attribute

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import operator
-import re
 
 from devlint import device
-from devlint.device import AVAILABLE, Device
+from devlint.device import AVAILABLE, Condition, Conjunction, Device, Topic
 from devlint.flow.domain.join import join
 from devlint.flow.domain.values import (
     CONTAINERS,
@@ -51,8 +50,8 @@ WRAPPED = "@wrapped"
 """The heap field that holds the site where a module was wrapped for several devices."""
 
 HeapKey = tuple[object, str]
-Wholes = dict[tuple[str, bool], set[str]]
-"""The conjunctions that need a condition to hold (``True``) or to fail (``False``), by their keys."""
+Wholes = dict[tuple[Condition, bool], dict[Conjunction, None]]
+"""The conjunctions that need a condition to hold (``True``) or to fail (``False``)."""
 
 
 class State:
@@ -64,13 +63,13 @@ class State:
         self,
         env: dict[str, Value],
         heap: dict[HeapKey, object] | None = None,
-        facts: dict[str, bool] | None = None,
+        facts: dict[Condition, bool] | None = None,
         accelerated: bool = False,
         wholes: Wholes | None = None,
     ) -> None:
         self.env = env
         self.heap: dict[HeapKey, object] = {} if heap is None else heap
-        self.facts: dict[str, bool] = {} if facts is None else facts
+        self.facts: dict[Condition, bool] = {} if facts is None else facts
         self.accelerated = accelerated
         # shared by all states of a run: what a condition is made of never changes
         self.wholes: Wholes = {} if wholes is None else wholes
@@ -97,28 +96,39 @@ class State:
 
     def assume(self, flag: Flag, truth: bool) -> None:
         """Continue where ``flag`` is ``truth``: devices that hang on it are settled."""
-        key_value = truth == flag.positive
-        if self.facts.get(flag.key) is (not key_value):
+        condition, holds = flag.condition, truth == flag.positive
+        if self.facts.get(condition) is (not holds):
             return
-        self.facts[flag.key] = key_value
+        self.facts[condition] = holds
         if len(self.facts) > _MOST_FACTS:
             # of hundreds of ways out that were not taken, the first ones are forgotten
             del self.facts[next(iter(self.facts))]
-        if (flag.accelerated > 0 and key_value) or (flag.accelerated < 0 and not key_value):
+        if (flag.accelerated > 0 and holds) or (flag.accelerated < 0 and not holds):
             self.accelerated = True
         elif flag.accelerated in (1, -1):
             self.hosted = True
-        if key_value:
+        if holds:
             for part in flag.parts:
                 self.assume(part, True)
-        for whole in self.wholes.get((flag.key, not key_value), ()):
+        for whole in self.wholes.get((condition, not holds), ()):
             # a conjunction fails with any of its parts
             self.facts[whole] = False
 
     @property
     def bare(self) -> bool:
         """Whether a known condition says that everything is on the CPU here."""
-        return any(not holds and device.without(guard) for guard, holds in self.facts.items())
+        return any(not holds and guard.necessary for guard, holds in self.facts.items())
+
+    def asked(self, topic: Topic) -> bool:
+        """Whether something is known of what a test has asked about, whatever the answer was."""
+        return any(topic in guard.topics for guard in self.facts)
+
+    def affirmed(self, topic: Topic) -> bool:
+        """Whether a test of that holds; the parts of a conjunction are known on their own."""
+        return any(
+            holds and topic in guard.topics and not isinstance(guard, Conjunction)
+            for guard, holds in self.facts.items()
+        )
 
     def forget(self, value: Value) -> None:
         """A name is bound to another object of the same description: nothing is kept of the one before."""
@@ -154,7 +164,7 @@ class State:
         item = listed.item
         if isinstance(item, Tensor) and item.device.kind is device.Kind.CHOICE:
             for guard, truth in self.facts.items():
-                item = item if _VARIES.search(guard) else settle(item, guard, truth)
+                item = item if guard.volatile else settle(item, guard, truth)
         return listed if item is listed.item else replace(listed, item=item)
 
     def settled(self, place: Device) -> Device:
@@ -166,11 +176,7 @@ class State:
         return place
 
 
-_VARIES = re.compile(r"[@#]|:\d+:\d+")
-"""In the key of a condition: something that was bound, or computed, on the way."""
-
-
-def settle(value: Value, guard: str, truth: bool) -> Value:
+def settle(value: Value, guard: Condition, truth: bool) -> Value:
     """The value where the condition ``guard`` is known."""
     if isinstance(value, (Tensor, DeviceValue, Batches)):
         place = value.device.assume(guard, truth)
@@ -182,7 +188,7 @@ def settle(value: Value, guard: str, truth: bool) -> Value:
     return value
 
 
-def merge(then: State, other: State, guard: str) -> State:
+def merge(then: State, other: State, guard: Condition) -> State:
     """The state after a branch on ``guard``."""
     if then.dead:
         return other
@@ -216,7 +222,7 @@ def _identical(first: dict[HeapKey, object], second: dict[HeapKey, object]) -> b
     return alike and all(map(operator.is_, first, second))
 
 
-def _join_heaps(merged: State, other: dict[HeapKey, object], guard: str) -> None:
+def _join_heaps(merged: State, other: dict[HeapKey, object], guard: Condition) -> None:
     heap = merged.heap
     fresh: list[HeapKey] = []
     for place, held in other.items():
@@ -233,12 +239,12 @@ def _join_heaps(merged: State, other: dict[HeapKey, object], guard: str) -> None
         heap[place] = _half_known(place, other[place])
 
 
-def rejoin(first: State, second: State, label: str) -> State:
+def rejoin(first: State, second: State, path: Condition) -> State:
     """The state where two paths meet that parted further up: what differs hangs on the condition that parted them."""
     for guard, truth in first.facts.items():
         if second.facts.get(guard) is (not truth):
             return merge(first, second, guard) if truth else merge(second, first, guard)
-    return merge(first, second, label)
+    return merge(first, second, path)
 
 
 def made_since(heap: dict[HeapKey, object], *values: object) -> bool:
@@ -278,7 +284,7 @@ def _half_known(place: HeapKey, held: object) -> object:
     return device.UNKNOWN if isinstance(held, Device) and isinstance(place[0], str) else held
 
 
-def _join_held(first: object, second: object, guard: str) -> object:
+def _join_held(first: object, second: object, guard: Condition) -> object:
     if isinstance(first, Device) and isinstance(second, Device):
         return device.choice(guard, first, second)
     if isinstance(first, Value) and isinstance(second, Value):

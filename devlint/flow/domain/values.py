@@ -11,7 +11,7 @@ from dataclasses import field
 
 from devlint import device
 from devlint.device import UNKNOWN as NOWHERE
-from devlint.device import Device
+from devlint.device import Condition, Device, Truth
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Step
@@ -114,21 +114,26 @@ class DeviceValue(Value):
 
 @immutable(frozen=True, slots=True)
 class Flag(Value):
-    """A condition: ``positive`` says whether it holds when ``key`` does.
+    """A truth value: ``positive`` says whether it is true when ``condition`` holds.
 
-    ``accelerated`` is +1 when ``key`` being true means that an accelerator is there, -1 when its being false does, else
-    0; +2 when its being true does, and its being false does not mean the CPU.  ``parts`` are the conditions which all
-    hold when ``key`` does.
+    ``accelerated`` is +1 when the condition, where it holds, means that an accelerator is there, -1 when it does where
+    it fails, else 0; +2 when it does where it holds, and its failing does not mean the CPU.  ``parts`` are the
+    conditions which all hold when it does.
     """
 
-    key: str
+    condition: Condition
     positive: bool = True
     accelerated: int = 0
     parts: tuple[Flag, ...] = ()
 
     def negated(self) -> Flag:
-        """The opposite condition."""
+        """The opposite."""
         return replace(self, positive=not self.positive)
+
+    @property
+    def decided(self) -> bool | None:
+        """Whether it is surely true, or surely not."""
+        return self.condition.value is self.positive if isinstance(self.condition, Truth) else None
 
 
 @immutable(frozen=True, slots=True)
@@ -190,7 +195,7 @@ class Module(Value):
     """Whether its call moves the inputs itself (DataParallel, DDP with device ids, managed models)."""
     wraps: Value | None = field(default=None, compare=False)
     """What it was made of, where it is a wrapper for several devices."""
-    perhaps: tuple[str, ...] = ()
+    perhaps: tuple[Condition, ...] = ()
     """The conditions under which it was wrapped, or was not, if it was on one path only."""
     empty: bool = False
     """Whether it is known to have been made without a parameter, a buffer or another module."""

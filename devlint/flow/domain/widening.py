@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from devlint.device import EACH, ITEMS, LOOP, UNKNOWN, Device, Kind
+from devlint.device import UNKNOWN, Device, Kind, LoopRound, Predicate
 from devlint.flow.domain.state import State, merge
 from devlint.flow.domain.values import Mapping, Sequence, Tensor, Value
 from devlint.immutable import replace
-
-_BOUND = re.compile(r"(?:[^#@]*:)?([^\W\d]\w*)(?:#|@[\d:]+$)")
-"""A condition that is what a name holds."""
 
 
 def moved(before: State, after: State) -> bool:
@@ -31,44 +26,42 @@ def _is_elsewhere(before: Value | None, after: Value) -> bool:
     return before.device.kind is not after.device.kind
 
 
-def forget(state: State, guard: str) -> None:
+def forget(state: State, loop: str) -> None:
     """After a loop, what depends on the number of its rounds is not known."""
     for name, value in state.env.items():
-        if isinstance(value, Tensor) and _depends(value.device, guard):
+        if isinstance(value, Tensor) and _depends(value.device, loop):
             state.env[name] = _somewhere(value)
     for key, held in state.heap.items():
-        if isinstance(held, Device) and _depends(held, guard):
+        if isinstance(held, Device) and _depends(held, loop):
             state.heap[key] = _in_any_case(held)
-        elif isinstance(held, (Sequence, Mapping)) and any(_left(value, guard) is not value for value in held.parts()):
-            state.heap[key] = _content(held, guard)
+        elif isinstance(held, (Sequence, Mapping)) and any(_left(value, loop) is not value for value in held.parts()):
+            state.heap[key] = _content(held, loop)
 
 
 def parted(start: State, entry: State, first: State, changes: frozenset[str]) -> State:
     """The start of any round, where only a condition that the loop does not change lets another round come."""
-    for key, truth in first.facts.items():
-        bound = _BOUND.match(key)
-        if key not in entry.facts and bound is not None and bound[1] not in changes:
+    for condition, holds in first.facts.items():
+        name = condition.name if isinstance(condition, Predicate) else ""
+        if name and name not in changes and condition not in entry.facts:
             before = entry.copy()
-            return merge(start, before, key) if truth else merge(before, start, key)
+            return merge(start, before, condition) if holds else merge(before, start, condition)
     return start
 
 
-def _content(held: Sequence | Mapping, guard: str) -> Sequence | Mapping:
+def _content(held: Sequence | Mapping, loop: str) -> Sequence | Mapping:
     """A list or dict after the loop: what got one of several in each round has all of them."""
     if isinstance(held, Mapping):
         return replace(
-            held, items=tuple((key, _left(value, guard)) for key, value in held.items), other=_left(held.other, guard)
+            held, items=tuple((key, _left(value, loop)) for key, value in held.items), other=_left(held.other, loop)
         )
-    items = None if held.items is None else tuple(_left(value, guard) for value in held.items)
-    head = tuple(_left(value, guard) for value in held.head)
-    return replace(held, items=items, item=_left(held.item, guard), head=head)
+    items = None if held.items is None else tuple(_left(value, loop) for value in held.items)
+    head = tuple(_left(value, loop) for value in held.head)
+    return replace(held, items=items, item=_left(held.item, loop), head=head)
 
 
-def _left(value: Value, guard: str) -> Value:
-    if not isinstance(value, Tensor) or not _depends(value.device, guard):
+def _left(value: Value, loop: str) -> Value:
+    if not isinstance(value, Tensor) or not _depends(value.device, loop):
         return value
-    if value.device.guard == guard.replace(LOOP, EACH, 1):
-        return replace(value, device=replace(value.device, guard=ITEMS))
     return _somewhere(value)
 
 
@@ -86,13 +79,5 @@ def _in_any_case(place: Device) -> Device:
     return replace(leaves[0], index=None, implied=False)
 
 
-def is_of(key: str, guard: str) -> bool:
-    """Whether a condition tells rounds of this loop apart."""
-    return key == guard or key.startswith(f"{guard} ")
-
-
-def _depends(place: Device, guard: str) -> bool:
-    if place.kind is not Kind.CHOICE:
-        return False
-    item = guard.replace(LOOP, EACH, 1)
-    return any(is_of(known, guard) or known == item for known in place.guards())
+def _depends(place: Device, loop: str) -> bool:
+    return any(isinstance(guard, LoopRound) and guard.loop == loop for guard in place.guards())

@@ -211,7 +211,7 @@ def _choice(place: Device) -> str:
     """A device spelled out: what a choice is between, and what decides where that is known."""
     if place.then is None or place.other is None:
         return str(place)
-    if place.guard == AVAILABLE:
+    if place.guard is AVAILABLE:
         return f"{_choice(place.then)} where an accelerator is available, else {_choice(place.other)}"
     leaves = sorted({str(leaf) for leaf in place.leaves()}, key=lambda text: (text == "the CPU", text))
     return " or ".join(leaves)

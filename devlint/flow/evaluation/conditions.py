@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from devlint import device
-from devlint.device import AVAILABLE, Kind
+from devlint.device import AVAILABLE, Conjunction, Kind, Topic, Truth, Wanted
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import (
@@ -17,7 +17,6 @@ from devlint.flow.domain.values import (
     Flag,
     Instance,
     Module,
-    Named,
     Opaque,
     Stateful,
     Tensor,
@@ -27,12 +26,12 @@ from devlint.flow.domain.values import (
     placement,
     surely_set,
 )
-from devlint.flow.evaluation import device_conditions
-from devlint.flow.observers.portability import api_mentions
+from devlint.flow.evaluation import device_conditions, predicates
+from devlint.flow.evaluation.predicates import predicate
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
-from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.source.syntax import says_none
 
@@ -83,8 +82,10 @@ def _condition(frame: Frame, node: ast.expr) -> Flag:
         return _compared(frame, node)
     if isinstance(node, (ast.Name, ast.Attribute)):
         return _named(frame, node)
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        return Flag(Truth(node.value))
     known = device_conditions.item(frame, node) if isinstance(node, ast.Subscript) and frame.inlined else None
-    return Flag(_key(frame, node) if known is None else str(bool(known.value)))
+    return Flag(predicates.of(frame, node) if known is None else Truth(bool(known.value)))
 
 
 def denied(node: ast.expr) -> tuple[ast.expr, bool]:
@@ -97,9 +98,9 @@ def denied(node: ast.expr) -> tuple[ast.expr, bool]:
 
 def truth(frame: Frame, flag: Flag) -> bool | None:
     """Whether the condition is known to hold here."""
-    if flag.key in ("True", "False"):
-        return (flag.key == "True") is flag.positive
-    known = frame.state.facts.get(flag.key)
+    if flag.decided is not None:
+        return flag.decided
+    known = frame.state.facts.get(flag.condition)
     if known is None and flag.parts:
         parts = [truth(frame, part) for part in flag.parts]
         known = False if False in parts else True if all(parts) else None
@@ -113,20 +114,20 @@ def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
         # De Morgan: either of two holds unless neither does
         parts = [part.negated() for part in parts]
     whole = isinstance(node.op, ast.And)
-    if any(part.key == ("False" if part.positive else "True") for part in parts):
-        return Flag(str(not whole))
-    different = {(part.key, part.positive): part for part in parts if part.key not in ("True", "False")}
+    if any(part.decided is False for part in parts):
+        return Flag(Truth(not whole))
+    different = {(part.condition, part.positive): part for part in parts if part.decided is None}
     parts = list(different.values())
-    if any((part.key, not part.positive) in different for part in parts):
-        return Flag(str(not whole))
+    if any((part.condition, not part.positive) in different for part in parts):
+        return Flag(Truth(not whole))
     if len(parts) < 2:
-        only = parts[0] if parts else Flag("True")
+        only = parts[0] if parts else Flag(Truth(True))
         return only if whole else only.negated()
     accelerated = -1 if every else 1 if any(map(accelerates, parts)) else 0
-    key = " and ".join(part.key if part.positive else f"not {part.key}" for part in parts)
-    for part in parts:
-        frame.state.wholes.setdefault((part.key, part.positive), set()).add(key)
-    return Flag(key, isinstance(node.op, ast.And), accelerated, tuple(parts))
+    conjunction: Conjunction = Conjunction(tuple(different))
+    for needed in different:
+        frame.state.wholes.setdefault(needed, {})[conjunction] = None
+    return Flag(conjunction, whole, accelerated, tuple(parts))
 
 
 def accelerates(flag: Flag) -> bool:
@@ -137,23 +138,27 @@ def accelerates(flag: Flag) -> bool:
 def _called(frame: Frame, node: ast.Call) -> Flag:
     path = frame.interpreter.index.resolve(names.dotted(node.func))
     if _AVAILABLE.search(path):
-        return availability() if path.startswith("torch.cuda.is_av") else Flag(_key(frame, node), accelerated=1)
+        return (
+            availability() if path.startswith("torch.cuda.is_av") else Flag(predicates.of(frame, node), accelerated=1)
+        )
     if _AVAILABLE_NAME.search(path) or path.rpartition(".")[2] == "is_cuda":
-        return Flag(_key(frame, node), accelerated=1)
+        return Flag(predicates.of(frame, node), accelerated=1)
     if (
         isinstance(node.func, ast.Attribute)
         and node.func.attr == "startswith"
         and node.args
         and names_accelerator(node.args[0])
     ):
-        return Flag(_key(frame, node), accelerated=1)
+        return Flag(predicates.of(frame, node), accelerated=1)
     if isinstance(node.func, ast.Attribute) and node.func.attr == "is_pinned":
         # without an accelerator nothing is
-        return Flag(_key(frame, node), accelerated=2)
+        return Flag(predicates.of(frame, node), accelerated=2)
     if path in ("bool", "int") and len(node.args) == 1:
         return condition(frame, node.args[0])
+    if path not in ("isinstance", "torch.is_tensor") or not node.args:
+        return Flag(predicates.of(frame, node))
     known = _type_test(frame, node, path)
-    return Flag(_key(frame, node)) if known is None else Flag(str(known))
+    return Flag(predicates.of_type(frame, node) if known is None else Truth(known))
 
 
 def counts(frame: Frame, node: ast.expr) -> bool:
@@ -168,7 +173,7 @@ def counts(frame: Frame, node: ast.expr) -> bool:
 
 def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
     """What ``isinstance`` or ``torch.is_tensor`` says of a name that is known to hold a tensor."""
-    if not node.args or not isinstance(node.args[0], ast.Name) or path not in ("isinstance", "torch.is_tensor"):
+    if not isinstance(node.args[0], ast.Name):
         return None
     value = frame.lookup(node.args[0].id)
     if not isinstance(value, (Opaque, Tensor)) or value.optional:
@@ -181,36 +186,44 @@ def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
 def _compared(frame: Frame, node: ast.Compare) -> Flag:
     left, operator, right = _inside(node.left), node.ops[0], node.comparators[0]
     positive = isinstance(operator, (ast.Eq, ast.Is, ast.In, ast.Gt, ast.GtE))
-    key = f"{_key(frame, left)} {_OPERATORS.get(type(operator), '?')} {_key(frame, right)}"
-    if isinstance(left, ast.Call) and _AVAILABLE.search(frame.interpreter.index.resolve(names.dotted(left.func))):
-        none = isinstance(right, ast.Constant) and right.value == 0 and isinstance(operator, (ast.Eq, ast.NotEq))
-        return Flag(key, positive, -1 if none else 1)
-    if says_none(right) and isinstance(left, ast.Name):
-        value = frame.lookup(left.id)
-        if isinstance(value, Const):
-            return Flag(str(value.value is None), positive)
-        if surely_set(value):
-            return Flag("False", positive)
-    known = device_conditions.asked(frame, left, right) if isinstance(operator, (ast.Eq, ast.NotEq)) else None
+    known = _known_comparison(frame, left, operator, right)
     if known is not None:
         return known if positive else known.negated()
-    equal = _decided(frame, left, operator, right)
-    if equal is not None:
-        return Flag(str(equal), positive)
     asked = device_conditions.either(frame, left)
     if asked is not None and isinstance(right, ast.Constant) and right.value in ("cpu", "cuda"):
-        return Flag(f"{_key(frame, asked)}.is_cuda", (right.value == "cuda") is positive, 1)
+        there = predicate(f"{predicates.key(frame, asked)}.is_cuda")
+        return Flag(there, (right.value == "cuda") is positive, 1)
+    subject = predicates.key(frame, left)
+    compared = predicate(f"{subject} {_OPERATORS.get(type(operator), '?')} {predicates.key(frame, right)}", subject)
+    if isinstance(left, ast.Call) and _AVAILABLE.search(frame.interpreter.index.resolve(names.dotted(left.func))):
+        none = isinstance(right, ast.Constant) and right.value == 0 and isinstance(operator, (ast.Eq, ast.NotEq))
+        return Flag(compared, positive, -1 if none else 1)
     if names_accelerator(right) or names_accelerator(left):
-        return Flag(key, positive, 1)
+        return Flag(compared, positive, 1)
     if device_conditions.is_cpu(frame, right):
-        return Flag(f"{device.WANTED}{key}", not positive, 1)
+        return Flag(Wanted(compared), not positive, 1)
     index = _index_test(left, operator, right)
     if index:
-        return Flag(key, positive, index)
+        return Flag(compared, positive, index)
     if isinstance(right, ast.Constant) and isinstance(right.value, bool) and isinstance(operator, (ast.Is, ast.Eq)):
         inner = condition(frame, left)
         return inner if right.value else inner.negated()
-    return Flag(key, positive)
+    return Flag(compared, positive)
+
+
+def _known_comparison(frame: Frame, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> Flag | None:
+    """What two things being the same is, where the values on the left side say so."""
+    if says_none(right) and isinstance(left, ast.Name):
+        value = frame.lookup(left.id)
+        if isinstance(value, Const):
+            return Flag(Truth(value.value is None))
+        if surely_set(value):
+            return Flag(Truth(False))
+    if not isinstance(operator, (ast.Eq, ast.NotEq)):
+        return None
+    asked = device_conditions.asked(frame, left, right)
+    equal = _decided(frame, left, right) if asked is None else None
+    return asked if equal is None else Flag(Truth(equal))
 
 
 def _inside(node: ast.expr) -> ast.expr:
@@ -218,11 +231,9 @@ def _inside(node: ast.expr) -> ast.expr:
     return node.value if isinstance(node, ast.NamedExpr) else node
 
 
-def _decided(frame: Frame, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool | None:
+def _decided(frame: Frame, left: ast.expr, right: ast.expr) -> bool | None:
     """Whether two values are the same, where both are literals: as a caller passes them, or by default."""
-    if not isinstance(operator, (ast.Eq, ast.NotEq)) or not isinstance(left, ast.Name):
-        return None
-    value = frame.lookup(left.id)
+    value = frame.lookup(left.id) if isinstance(left, ast.Name) else None
     if not isinstance(value, Const) or not isinstance(right, ast.Constant) or not frame.inlined:
         return None
     return value.value == right.value
@@ -297,21 +308,22 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
     if known is not None:
         return known
     if isinstance(node, ast.Attribute) and node.attr in ("is_cuda", "is_available"):
-        return Flag(_key(frame, node), accelerated=1)
+        return Flag(predicates.of(frame, node), accelerated=1)
     if text in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-        return Flag("False")
+        return Flag(Truth(False))
     value = frame.lookup(text) if isinstance(node, ast.Name) else _held(frame, node)
     if isinstance(value, Flag):
         return value
     if isinstance(value, Const):
-        return Flag(str(bool(value.value)))
+        return Flag(Truth(bool(value.value)))
     last = text.rpartition(".")[2]
+    tested = predicates.of(frame, node)
     if _CPU_NAME.search(last):
-        return Flag(f"{device.WANTED}{_key(frame, node)}", False, accelerated=1)
+        return Flag(Wanted(tested), False, accelerated=1)
     if _AVAILABLE_NAME.search(last) or _ACCELERATED_NAME.search(last):
-        wanted = "" if last.lower().endswith("parallel") else device.WANTED
-        return Flag(f"{wanted}{_key(frame, node)}", _NEGATIVE_NAME.search(last) is None, accelerated=1)
-    return Flag(_key(frame, node))
+        wanted = tested if last.lower().endswith("parallel") else Wanted(tested)
+        return Flag(wanted, _NEGATIVE_NAME.search(last) is None, accelerated=1)
+    return Flag(tested)
 
 
 def _held(frame: Frame, node: ast.Name | ast.Attribute) -> Value | None:
@@ -395,37 +407,6 @@ def _tensor_class(node: ast.expr) -> bool:
     return names.dotted(node).rpartition(".")[2].endswith(("Tensor", "Variable"))
 
 
-def _key(frame: Frame, node: ast.expr) -> str:
-    """The text of an expression, with the names in it told apart by what they are bound to."""
-    if isinstance(node, ast.Name):
-        value = frame.lookup(node.id)
-        if isinstance(value, Opaque):
-            return value.key
-        if isinstance(value, Named):
-            return value.path
-        return f"{frame.interpreter.index.label}{node.id}#{_fingerprint(value)}"
-    if isinstance(node, ast.Attribute):
-        return f"{_key(frame, node.value)}.{node.attr}"
-    if isinstance(node, ast.Constant):
-        return repr(node.value)
-    if isinstance(node, ast.Call):
-        inside = ", ".join(_key(frame, argument) for argument in node.args)
-        return f"{_key(frame, node.func)}({inside})"
-    if isinstance(node, ast.Tuple):
-        return f"({', '.join(_key(frame, item) for item in node.elts)})"
-    version = any(isinstance(part, ast.Attribute) and part.attr == "__version__" for part in nodes.walk(node))
-    what = "__version__" if version else type(node).__name__
-    return f"{what}:{frame.at(node)}"
-
-
-def _fingerprint(value: Value | None) -> str:
-    if isinstance(value, Const):
-        return repr(value.value)
-    if isinstance(value, Flag):
-        return value.key
-    return "" if value is None else str(id(value))
-
-
 def decorate(frame: Frame, info: FunctionInfo) -> None:
     """What speaks of a function beside its body: decorators, for a test or an accelerator, and what is imported."""
     decorators = list(info.decorators)
@@ -445,5 +426,5 @@ def flag_of(frame: Frame, node: ast.expr) -> Flag | None:
     """The condition that an expression computes, where it is one worth remembering under the name it is given."""
     flag = condition(frame, node)
     opposite = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Name)
-    known = flag.key in ("True", "False")
-    return flag if flag.accelerated or flag.parts or opposite or known or api_mentions.is_gate(flag.key) else None
+    telling = flag.accelerated or flag.parts or flag.decided is not None or Topic.VERSION in flag.condition.topics
+    return flag if telling or opposite else None

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from devlint.device import AVAILABLE, CPU, EACH, ITEMS, RETURN, Device, Kind, parse
+from devlint.device import AVAILABLE, CPU, Device, Kind, Truth, parse
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import UNKNOWN, Const, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor, placement
 from devlint.flow.syntax import names
 from devlint.immutable import replace
-
-_MARKS = (RETURN, ITEMS, EACH, "exit ", "break ", "continue ", "try ", "except ", "case ", "operand ", "either ")
-"""How the guards begin that are no conditions, but tell where a value came from."""
 
 
 def asked(frame: Frame, node: ast.expr, right: ast.expr) -> Flag | None:
@@ -57,7 +54,7 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
     place = _place(frame, node) if node is not None else None
     if place is None or place.kind is not Kind.CHOICE or node is None:
         return
-    left_over = {leaf for leaf in place.leaves() if (_is(leaf, kind) == Flag("True")) is holds}
+    left_over = {leaf for leaf in place.leaves() if (_is(leaf, kind) == Flag(Truth(True))) is holds}
     sure = all(_is(leaf, kind) is not None for leaf in place.leaves())
     value = frame.state.env.get(node.id)
     if sure and len({leaf.kind for leaf in left_over}) == 1 and isinstance(value, Tensor):
@@ -140,8 +137,8 @@ def _found(value: Tensor | Opaque, kind: str, there: bool) -> Value:
 def decides(flag: Flag) -> Flag:
     """The condition on which two branches are to be joined: where one is for machines without accelerator, that."""
     for part in flag.parts:
-        inner = part if part.key == AVAILABLE else decides(part) if part.positive else part
-        if inner.key == AVAILABLE and not inner.positive:
+        inner = part if part.condition is AVAILABLE else decides(part) if part.positive else part
+        if inner.condition is AVAILABLE and not inner.positive:
             # all parts hold on one side, which is the first where the whole is positive
             return availability(not flag.positive)
     return flag
@@ -169,20 +166,19 @@ def _is(place: Device, kind: str) -> Flag | None:
     """Whether a device is of a type."""
     accelerated = -1 if kind == "cpu" else 1
     if place.kind is Kind.CPU:
-        return Flag(str(kind == "cpu"))
+        return Flag(Truth(kind == "cpu"))
     if place.kind is Kind.ACCELERATOR:
-        return Flag(str(kind == place.type))
-    if place.then is None or place.other is None or place.guard.startswith(_MARKS):
+        return Flag(Truth(kind == place.type))
+    if place.guard is None or place.then is None or place.other is None or not place.guard.asked:
         return None
     then, other = _is(place.then, kind), _is(place.other, kind)
     if then is None or other is None:
         return None
-    if then.key == other.key:
+    if then.condition is other.condition:
         return then if then == other else None
-    if {then.key, other.key} != {"True", "False"}:
+    if then.decided is None or other.decided is None:
         return None
-    positive = then.key == "True"
-    return Flag(place.guard, positive, accelerated if positive else -accelerated)
+    return Flag(place.guard, then.decided, accelerated if then.decided else -accelerated)
 
 
 def item(frame: Frame, node: ast.Subscript) -> Const | None:

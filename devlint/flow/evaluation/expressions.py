@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from devlint import device
+from devlint.device import PathTaken, Topic
 from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -200,7 +201,7 @@ def _operate_other(left: Value, right: Value) -> Value:
         items = left.items + right.items if left.items is not None and right.items is not None else None
         if items is not None and len(items) > _LONGEST_LIST:
             items = None
-        return Sequence(items, join(left.item, right.item, "either list"), left.mutable)
+        return Sequence(items, join(left.item, right.item, PathTaken("list", "either")), left.mutable)
     if isinstance(left, Sequence) and isinstance(right, (Const, Opaque, Unknown)):
         return Sequence(None, left.item, left.mutable)
     return UNKNOWN
@@ -236,7 +237,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
         values.append((evaluate if given else evaluate_test)(frame, part))
         flag = conditions.condition(frame, part)
         # what follows is evaluated only where this holds, or does not
-        frame.shim = frame.shim or api_mentions.is_gate(flag.key)
+        frame.shim = frame.shim or Topic.VERSION in flag.condition.topics
         if conditions.accelerates(flag if isinstance(node.op, ast.And) else flag.negated()):
             frame.state.accelerated = True
     frame.state.accelerated, frame.shim = accelerated, shim
@@ -247,7 +248,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
         return whole
     result = values[0]
     for position, value in enumerate(values[1:]):
-        result = join(result, value, f"operand {position} at {frame.at(node)}")
+        result = join(result, value, PathTaken("operand", frame.at(node), position))
     return result
 
 
@@ -298,11 +299,15 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     conditions.rejoined(named, before, then_state, other_state)
     flag, apart = device_conditions.decides(flag), made_since(before.heap, then, other)
     first, second = (then, other) if flag.positive else (other, then)
-    joined = merge(then_state, other_state, flag.key) if flag.positive else merge(other_state, then_state, flag.key)
+    joined = (
+        merge(then_state, other_state, flag.condition)
+        if flag.positive
+        else merge(other_state, then_state, flag.condition)
+    )
     before.become(joined)
     frame.state = before
     alike = either(before.heap, before.heap, first, second) if apart else None
-    return alike or join(first, second, flag.key)
+    return alike or join(first, second, flag.condition)
 
 
 def _sequence(frame: Frame, node: ast.Tuple | ast.List) -> Value:

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Callable
 
-from devlint.device import LOOP
+from devlint.device import LoopRound, PathTaken
 from devlint.flow.core.call import Loop
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import widening
@@ -222,7 +222,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     device_conditions.settle(node.test, before, then, other)
     flag = device_conditions.decides(flag)
     first, second = (then, other) if flag.positive else (other, then)
-    joined = merge(first, second, flag.key)
+    joined = merge(first, second, flag.condition)
     before.become(joined)
     frame.state = before
 
@@ -236,14 +236,14 @@ def _try(frame: Frame, node: ast.Try) -> None:
     run_body(frame, node.orelse)
     state = frame.state
     for position, handler in enumerate(node.handlers):
-        frame.state = merge(before.copy(), state.copy(), f"try {frame.at(node)}")
+        frame.state = merge(before.copy(), state.copy(), PathTaken("try", frame.at(node)))
         frame.state.dead = False
         if handler.name:
             frame.state.env[handler.name] = UNKNOWN
         outer, frame.handler = frame.handler, True
         run_body(frame, handler.body)
         frame.handler = outer
-        state = merge(state, frame.state, f"except {frame.at(node)}:{position}")
+        state = merge(state, frame.state, PathTaken("except", frame.at(node), position))
     frame.state, frame.shim = state, outer_shim
     if node.finalbody:
         dead, frame.state.dead = frame.state.dead, False
@@ -293,7 +293,7 @@ def _match(frame: Frame, node: ast.Match) -> None:
         if isinstance(case.pattern, ast.MatchValue) and conditions.names_accelerator(case.pattern.value):
             frame.state.accelerated = True
         run_body(frame, case.body)
-        joined = merge(frame.state, joined, f"case {frame.at(node)}:{position}")
+        joined = merge(frame.state, joined, PathTaken("case", frame.at(node), position))
     frame.branches -= 1
     frame.chances -= 1
     frame.state = joined
@@ -343,7 +343,7 @@ def _loop(
     """
     entry = frame.state
     interpreter = frame.interpreter
-    guard = f"{LOOP}{frame.at(node)}"
+    at = frame.at(node)
     start = entry
     for outer in frame.loops if step else ():
         outer.encloses |= interpreter.loop_text(outer.node).leads_to(node)
@@ -356,12 +356,14 @@ def _loop(
                 again = Loop(node, step, frame.branches, chances=frame.chances)
                 passed.append(_iteration(frame, node, passed[-1].copy(), begin, again))
         loop = Loop(node, step, frame.branches, loop.encloses, frame.chances)
-        start = merge(passed[1], entry.copy(), guard)
+        start = merge(passed[1], entry.copy(), LoopRound(at))
         for number, (before, later) in enumerate(itertools.pairwise(passed[1:]), 1):
             if widening.moved(before, later):
-                start = merge(later, start, guard + " again" * number)
+                start = merge(later, start, LoopRound(at, number))
         start = widening.parted(start, entry, passed[1], frame.interpreter.loop_text(node).changes)
-        start.facts = {key: truth for key, truth in entry.facts.items() if not widening.is_of(key, guard)}
+        start.facts = {
+            known: holds for known, holds in entry.facts.items() if not isinstance(known, LoopRound) or known.loop != at
+        }
         start.dead = False
     end = _iteration(frame, node, start.copy(), begin, loop)
     if step and not loop.encloses and not interpreter.muted:
@@ -381,10 +383,10 @@ def _loop(
         frame.state.dead = False
         run_body(frame, node.orelse)
         left, breaks = frame.state, loop.breaks
-    widening.forget(left, guard)
+    widening.forget(left, at)
     for position, state in enumerate(reversed(breaks)):
-        widening.forget(state, guard)
-        left = rejoin(left, state, f"break {position} of loop {frame.at(node)}")
+        widening.forget(state, at)
+        left = rejoin(left, state, PathTaken("break", at, position))
     frame.state = left
 
 
@@ -400,7 +402,7 @@ def _iteration(
     end = frame.state
     # the last first: it hangs on what the ones before left over
     for position, left in enumerate(reversed(loop.continues)):
-        end = rejoin(end, left, f"continue {position} of loop {frame.at(node)}")
+        end = rejoin(end, left, PathTaken("continue", frame.at(node), position))
     return end
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.device import RETURN, UNKNOWN, Kind
+from devlint.device import UNKNOWN, Condition, Kind, PathTaken, Returned
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.join import join
 from devlint.flow.domain.state import State, rejoin
@@ -17,7 +17,7 @@ def after(frame: Frame) -> State:
         return frame.state
     result = states[0]
     for position, state in enumerate(states[1:]):
-        result = rejoin(result.copy(), state, f"exit {position} of {frame.name}")
+        result = rejoin(result.copy(), state, PathTaken("exit", frame.name, position))
     return result
 
 
@@ -26,22 +26,22 @@ def returned(frame: Frame) -> Value:
     result, facts = frame.returns[-1], frame.exits[-1].facts
     for position in range(len(frame.returns) - 2, -1, -1):
         value, left = frame.returns[position], frame.exits[position].facts
-        guard = next((key for key, truth in left.items() if facts.get(key) is (not truth)), "")
+        guard = next((key for key, truth in left.items() if facts.get(key) is (not truth)), None)
         if _on_an_argument(value) or _on_an_argument(result):
             # what an early exit returns may be for a case that never comes here
-            result = join(value, result, f"{RETURN}{position} of {frame.name}")
-        elif guard:
+            result = join(value, result, Returned(position, frame.name))
+        elif guard is not None:
             result = join(value, result, guard) if left[guard] else join(result, value, guard)
         else:
-            result = _either(value, result, f"{RETURN}{position} of {frame.name}")
+            result = _either(value, result, Returned(position, frame.name))
         facts = {key: truth for key, truth in facts.items() if left.get(key) is truth}
     return result
 
 
-def _either(first: Value, second: Value, label: str) -> Value:
+def _either(first: Value, second: Value, path: Condition) -> Value:
     """One of two results, and nothing says which."""
-    joined = join(first, second, label)
-    if isinstance(joined, Tensor) and joined.device.guard == label:
+    joined = join(first, second, path)
+    if isinstance(joined, Tensor) and joined.device.guard is path:
         return replace(joined, device=UNKNOWN, factory="", factory_node=None, story=())
     return joined
 

@@ -111,7 +111,7 @@ def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Val
 
 def _any_item(item: Value) -> Value:
     """Any one item of a container: where it holds several kinds, which of them that is cannot be told."""
-    if isinstance(item, Tensor) and item.device.guard == ITEMS:
+    if isinstance(item, Tensor) and item.device.guard is ITEMS:
         return replace(item, device=device.UNKNOWN, factory="", factory_node=None)
     return item
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from devlint.device import AN_ITEM, EACH, ITEMS, Device, Role
+from devlint.device import AN_ITEM, ITEMS, Device, EachItem, Role
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -53,23 +53,23 @@ def iterate(value: Value) -> Value:
 def each(value: Value, row: int) -> Value:
     """The item that one round gets: of several kinds it is one, the same throughout the round."""
     if isinstance(value, Tensor) and ITEMS in value.device.guards():
-        return replace(value, device=_taken(value.device, f"{EACH}{row}"))
+        return replace(value, device=_taken(value.device, EachItem(row)))
     if isinstance(value, Sequence) and value.items is not None and not value.mutable:
         return replace(value, items=tuple(each(item, row) for item in value.items))
     return value
 
 
-def _taken(place: Device, guard: str) -> Device:
+def _taken(place: Device, guard: EachItem) -> Device:
     """Where one item is, of a list that holds several kinds, under some conditions perhaps."""
     if place.then is None or place.other is None:
         return place
     then, other = _taken(place.then, guard), _taken(place.other, guard)
-    return replace(place, guard=guard if place.guard == ITEMS else place.guard, then=then, other=other)
+    return replace(place, guard=guard if place.guard is ITEMS else place.guard, then=then, other=other)
 
 
 def of_all(value: Value) -> Value:
     """What a list holds that got one of these in each round."""
-    if isinstance(value, Tensor) and value.device.guard.startswith(EACH):
+    if isinstance(value, Tensor) and isinstance(value.device.guard, EachItem):
         return replace(value, device=replace(value.device, guard=ITEMS))
     return value
 

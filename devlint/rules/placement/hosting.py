@@ -127,7 +127,7 @@ def _given(site: HostRead, operand: Operand) -> Absence | None:
 
 def _chosen(device: Device) -> bool:
     """Whether a choice is one that the code gave a name, or made by what is available: one device."""
-    return device.kind is Kind.CHOICE and (bool(device.text) or device.guard == AVAILABLE) and device.switched
+    return device.kind is Kind.CHOICE and (bool(device.text) or device.guard is AVAILABLE) and device.switched
 
 
 def _settled_on_cpu(device: Device) -> bool:

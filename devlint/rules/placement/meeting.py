@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from devlint.device import EACH, LOOP, RETURN, Device, Kind, Role
+from devlint.device import Device, EachItem, Kind, LoopRound, Returned, Role
 from devlint.finding import Severity
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Scope
@@ -155,7 +155,7 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     if _is_field(other.node) and scope.function not in _STEPS:
         # options, samples that are yet to be moved, a state dict: only a step is given batches that are where it works
         aware = False
-    if stray.device.guard.startswith(RETURN):
+    if isinstance(stray.device.guard, Returned):
         # a helper leaves early, for a case that may never come here
         aware = False
     if stray.factory and stray.factory_node is not None and not stray.scattered:
@@ -200,7 +200,8 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
 
 def _crossed(first: Device, second: Device) -> bool:
     """Whether both are taken one by one from lists of several kinds, so that each of the one meets all of the other."""
-    return first.guard.startswith(EACH) and second.guard.startswith(EACH) and first.guard != second.guard
+    taken = isinstance(first.guard, EachItem) and isinstance(second.guard, EachItem)
+    return taken and first.guard is not second.guard
 
 
 def _rank(device: Device) -> tuple[int, bool]:
@@ -212,7 +213,7 @@ def _cpu(device: Device) -> int:
     """How surely the device is the CPU on a machine with an accelerator: 2 surely, 1 on some path, 0 not at all."""
     if device.kind is Kind.CPU:
         return 2
-    if device.guard.startswith(LOOP) and device.then is not None and device.other is not None:
+    if isinstance(device.guard, LoopRound) and device.then is not None and device.other is not None:
         # so it is when the loop begins, or in later rounds
         return max(_cpu(device.then), _cpu(device.other))
     return int(not device.switched and any(leaf.kind is Kind.CPU for leaf in device.leaves()))

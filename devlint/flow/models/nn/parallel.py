@@ -122,8 +122,7 @@ def read(frame: Frame, node: ast.Attribute, base: Module) -> None:
         return
     wrapped = frame.state.heap.get((base.oid, WRAPPED))
     # under `n > 1` it was wrapped, and this is under `n == 1`
-    subjects = [guard.partition(" ")[0] for guard in base.perhaps]
-    settled = any(subject in fact for fact in frame.state.facts for subject in subjects)
+    settled = any(guard.subject in known.text for guard in base.perhaps for known in frame.state.facts)
     if not isinstance(wrapped, Wrap) or settled or frame.tried or frame.shim or _adds(frame, node.attr):
         return
     made = Step(wrapped.node, "it is wrapped here")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from devlint import device
-from devlint.device import Device, Kind, Role
+from devlint.device import Device, Kind, Role, TypePredicate
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.creation import DATA, FLAT, LEGACY, SIZED
 from devlint.flow.core.call import Call
@@ -35,6 +34,7 @@ from devlint.sites.base import Step
 
 _COUNTS = frozenset({"item", "numel", "nelement", "dim", "ndimension"})
 """Methods of tensors that return one number."""
+_LISTED, _TENSOR = frozenset({"list", "tuple"}), frozenset({"torch.Tensor"})
 _LISTS = frozenset({"builtins.list", "builtins.sorted", "builtins.tuple", "builtins.range"})
 
 
@@ -147,21 +147,19 @@ def _may_be_tensor(frame: Frame, data: Value, counted: bool) -> bool:
     """Whether data may be a tensor already: nothing says that it is not."""
     if not isinstance(data, Opaque) or data.hint in ("host", "number"):
         return isinstance(data, Unknown) and not counted
-    facts, asked = frame.state.facts, _asks_for(frame, data)
-    tests = (f"torch.is_tensor({data.key})", f"{asked}torch.Tensor)")
-    return all(facts.get(test) is not False for test in tests) and not _is_list(frame, data)
-
-
-def _asks_for(frame: Frame, data: Opaque) -> str:
-    """How the conditions begin that ask for the class of an argument."""
-    return f"{frame.interpreter.index.label}isinstance#({data.key}, "
+    denied = any(classes == _TENSOR for classes in _classes(frame, data, False))
+    return not denied and not _is_list(frame, data)
 
 
 def _is_list(frame: Frame, data: Opaque) -> bool:
     """Whether a test has told that an argument is a list or a tuple."""
-    asked = _asks_for(frame, data)
-    classes = [key.removeprefix(asked) for key, holds in frame.state.facts.items() if holds and key.startswith(asked)]
-    return any(set(re.findall(r"[\w.]+", named)) <= {"list", "tuple"} for named in classes)
+    return any(classes <= _LISTED for classes in _classes(frame, data, True))
+
+
+def _classes(frame: Frame, data: Opaque, answer: bool) -> list[frozenset[str]]:
+    """Those for which a test has told that an argument is, or is not, of one of them."""
+    told = [test for test, holds in frame.state.facts.items() if holds is answer and isinstance(test, TypePredicate)]
+    return [test.classes for test in told if test.value == data.key]
 
 
 def _dimensions(frame: Frame, call: Call, name: str, data: Tensor | None) -> tuple[bool | None, int | None]:

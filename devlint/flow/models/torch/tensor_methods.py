@@ -174,7 +174,7 @@ def _collect(found: list[tuple[ast.AST, Value, str]], node: ast.AST, value: Valu
 
 def kinds(item: Value) -> list[Value]:
     """The different tensors that a list holds, where it was filled from several sources."""
-    if not isinstance(item, Tensor) or item.device.guard != ITEMS:
+    if not isinstance(item, Tensor) or item.device.guard is not ITEMS:
         return [item]
     return [
         replace(item, device=place) if place.implied else replace(item, device=place, factory="", factory_node=None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 
 from devlint import torch_api
+from devlint.device import Topic
 from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
@@ -21,11 +21,6 @@ matters = torch_api.matters
 _SWITCHES = frozenset({"pin_memory", "non_blocking", "enabled"})
 """Keywords that take the answer to a question, and never the question itself."""
 _SKIPS = frozenset({"skipif", "skipIf", "skipUnless", "bool"})
-_GATE = re.compile(
-    r"__version__|hasattr#\(torch|(?<![a-z])version(?![a-z])|(?<![a-z])torch[a-z_]*\d|torch_(?:greater|less|at_least)",
-    re.IGNORECASE,
-)
-"""A condition, by its key, which tells versions of torch apart."""
 _VERSION_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError"})
 _ANY_ERROR = frozenset({"", "Exception", "BaseException"})
 _TYPE_TESTS = frozenset({"isinstance", "issubclass"})
@@ -129,14 +124,7 @@ def _argued(path: str, call: ast.Call | None) -> bool:
 def in_shim(frame: Frame) -> bool:
     """Whether the code that runs is there for the sake of another version of torch."""
     outer = (frame.info, frame.owner)
-    return frame.shim or any(info is not None and info.shim for info in outer) or any(map(is_gate, frame.state.facts))
-
-
-@functools.lru_cache(maxsize=4096)
-def is_gate(key: str) -> bool:
-    """Whether a condition tells versions of torch apart."""
-    lowered = key.lower()
-    return ("version" in lowered or "torch" in lowered) and _GATE.search(key) is not None
+    return frame.shim or any(info is not None and info.shim for info in outer) or frame.state.asked(Topic.VERSION)
 
 
 def tries_versions(node: ast.Try) -> bool:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
-from devlint.device import AVAILABLE, Kind, parse
+from devlint.device import AVAILABLE, Kind, Topic, parse
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.core.scope import scope_of
@@ -21,8 +21,6 @@ from devlint.sites.devices import Alternative, Current, Numbered, Visible
 VARIABLES = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
 """The variables by which a process sees only some GPUs, read when the driver is first asked."""
 _SPAWNS = re.compile(r"subprocess|Popen|multiprocessing|mp\.(?:spawn|Process)|\bspawn\(|os\.(?:system|exec|fork)")
-_PRESENT = re.compile(r"(?!.*(?:^|[._:])(?:no|not|without|cpu)_).*(?:^|[._:])(?:gpus?|accelerators?)(?:$|[._])")
-"""How a condition that somebody made a function of says by its name that there is an accelerator."""
 _ENVIRONMENT = frozenset({"os.environ.setdefault", "os.putenv"})
 
 
@@ -67,7 +65,7 @@ class Choosing(Component):
                 self.number(frame, arm, place.index, str(arm.value))
         # a switch beside the question is known to be on, and made to be turned off
         switched = isinstance(node.test, ast.BoolOp)
-        if flag.key != AVAILABLE or switched or frame.interpreter.muted or frame.inlined:
+        if flag.condition is not AVAILABLE or switched or frame.interpreter.muted or frame.inlined:
             return
         there, otherwise = named_place(first), named_place(second)
         if there is None or otherwise is None or otherwise.kind is not Kind.CPU:
@@ -129,18 +127,14 @@ class Choosing(Component):
 
 def _is_there(frame: Frame) -> bool:
     """Whether the code runs only where an accelerator was found, whichever it is."""
-    return frame.state.accelerated or any(
-        holds and key.endswith(")") and _PRESENT.match(key.partition("(")[0].partition("#")[0].lower())
-        for key, holds in frame.state.facts.items()
-    )
+    return frame.state.accelerated or frame.state.affirmed(Topic.PRESENCE)
 
 
 def touch(frame: Frame, node: ast.AST) -> None:
     """CUDA is used: from here on, the process keeps the GPUs that it sees."""
     if frame.state.touched is None:
         frame.state.touched = Step(node, "CUDA is used here")
-    main = any("__name__" in key for key in frame.state.facts)
-    if frame.info is None and frame.component(Choosing).touched is None and not main:
+    if frame.info is None and frame.component(Choosing).touched is None and not frame.state.asked(Topic.MAIN):
         frame.component(Choosing).touched = frame.state.touched
 
 

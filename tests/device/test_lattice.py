@@ -16,8 +16,10 @@ from devlint.device import (
     CPU,
     IMPLIED_CPU,
     UNKNOWN,
+    Condition,
     Device,
     Kind,
+    Predicate,
     Role,
     accelerator,
     choice,
@@ -31,7 +33,8 @@ OTHER = symbol("f:device", "device")
 INPUT = symbol("f:x", "x", Role.INPUT)
 PLACE = symbol("place:Net", "self", Role.PLACE)
 SWITCH = choice(AVAILABLE, CUDA, CPU, "device")
-GUARDS = (AVAILABLE, "args.cuda", "training")
+G, H = Predicate("g"), Predicate("h")
+GUARDS = (AVAILABLE, Predicate("args.cuda"), Predicate("training"))
 
 facts = st.sampled_from([CPU, IMPLIED_CPU, CUDA, FIRST, SECOND, MPS])
 symbols = st.sampled_from([ARGS, OTHER, INPUT, PLACE])
@@ -104,7 +107,7 @@ def test_the_unknown_answers_nothing(device: Device) -> None:
 
 
 @given(devices, st.sampled_from(GUARDS), st.booleans())
-def test_assuming_a_guard_settles_it(device: Device, guard: str, truth: bool) -> None:
+def test_assuming_a_guard_settles_it(device: Device, guard: Condition, truth: bool) -> None:
     settled = device.assume(guard, truth)
     assert guard not in guards_of(settled)
     assert settled.assume(guard, truth) == settled
@@ -112,19 +115,19 @@ def test_assuming_a_guard_settles_it(device: Device, guard: str, truth: bool) ->
 
 
 @given(devices, st.sampled_from(GUARDS), st.booleans())
-def test_assuming_another_guard_changes_nothing(device: Device, guard: str, truth: bool) -> None:
+def test_assuming_another_guard_changes_nothing(device: Device, guard: Condition, truth: bool) -> None:
     suppose(guard not in guards_of(device))
     assert device.assume(guard, truth) == device
 
 
 @given(devices, st.sampled_from(GUARDS))
 @example(Device(Kind.CHOICE, guard=GUARDS[0], then=CPU, other=IMPLIED_CPU, text="device"), GUARDS[0])
-def test_a_choice_between_equals_is_no_choice(device: Device, guard: str) -> None:
+def test_a_choice_between_equals_is_no_choice(device: Device, guard: Condition) -> None:
     assert choice(guard, device, device) == device
 
 
 @given(known, st.sampled_from(GUARDS))
-def test_a_choice_with_the_unknown_is_unknown(device: Device, guard: str) -> None:
+def test_a_choice_with_the_unknown_is_unknown(device: Device, guard: Condition) -> None:
     if guard != AVAILABLE:
         # on a machine with an accelerator it is known what that comes to
         assert choice(guard, device, UNKNOWN) == UNKNOWN
@@ -140,25 +143,29 @@ def test_leaves_are_no_choices(device: Device) -> None:
 def test_choices_do_not_grow_without_end() -> None:
     grown = CPU
     for position in range(12):
-        grown = choice(f"guard {position}", accelerator("cuda", position), grown)
+        grown = choice(Predicate(f"guard {position}"), accelerator("cuda", position), grown)
     assert grown == UNKNOWN or len(grown.leaves()) <= 16
 
 
 # --- What the answers mean ------------------------------------------------------------------------------------------
 
 Place = tuple[str, int]
-World = dict[str, object]
+World = dict[object, object]
 HOST, ONE, TWO, METAL = ("cpu", 0), ("cuda", 0), ("cuda", 1), ("mps", 0)
 
 
 def worlds(*of: Device) -> Iterator[World]:
-    """Every assignment of a truth to each guard, of a device to each symbol, and of the current CUDA device."""
-    guards = sorted(set().union(*map(guards_of, of)))
+    """Every assignment of a truth to each guard, of a device to each symbol, and of the current CUDA device.
+
+    Where no accelerator is available, no symbol is one.
+    """
+    guards = sorted(set().union(*map(guards_of, of)), key=lambda guard: guard.text)
     leaves = {leaf for device in of for leaf in device.leaves()}
     names = sorted({leaf.symbol for leaf in leaves if leaf.kind is Kind.SYMBOL})
     bare = CUDA in leaves
     for truths in itertools.product([True, False], repeat=len(guards)):
-        for places in itertools.product([HOST, ONE, TWO], repeat=len(names)):
+        host_only = AVAILABLE in guards and not truths[guards.index(AVAILABLE)]
+        for places in itertools.product([HOST] if host_only else [HOST, ONE, TWO], repeat=len(names)):
             for current in (0, 1) if bare else (0,):
                 yield {
                     **dict(zip(guards, truths, strict=True)),
@@ -167,7 +174,7 @@ def worlds(*of: Device) -> Iterator[World]:
                 }
 
 
-def guards_of(device: Device) -> set[str]:
+def guards_of(device: Device) -> set[Condition]:
     if device.then is None or device.other is None:
         return set()
     return {device.guard, *guards_of(device.then), *guards_of(device.other)}
@@ -211,13 +218,14 @@ def test_a_difference_is_met_in_some_world_with_an_accelerator(pair: tuple[Devic
 
 
 def test_the_order_of_conditions_makes_no_difference() -> None:
-    one = choice("g", choice("h", ARGS, SECOND), choice("h", ARGS, FIRST))
-    two = choice("h", ARGS, choice("g", SECOND, FIRST))
+    one = choice(G, choice(H, ARGS, SECOND), choice(H, ARGS, FIRST))
+    two = choice(H, ARGS, choice(G, SECOND, FIRST))
     assert all(place(one, world) == place(two, world) for world in worlds(one, two))
     assert not one.differs(two)
 
 
 @given(pairs)
+@example((ARGS, choice(AVAILABLE, ARGS, IMPLIED_CPU)))
 def test_no_difference_is_no_difference_in_any_world(pair: tuple[Device, Device]) -> None:
     one, two = pair
     if one.differs(two) is False:
@@ -232,7 +240,7 @@ def test_accelerates_means_it_in_every_world(device: Device) -> None:
 
 
 @given(known, st.sampled_from(GUARDS), st.booleans())
-def test_assuming_a_guard_keeps_what_holds_where_it_is_so(device: Device, guard: str, truth: bool) -> None:
+def test_assuming_a_guard_keeps_what_holds_where_it_is_so(device: Device, guard: Condition, truth: bool) -> None:
     settled = device.assume(guard, truth)
     for world in worlds(device):
         if world.get(guard, truth) is truth:
@@ -274,21 +282,21 @@ def test_facts_that_differ_in_every_world_are_told_apart(one: Device, two: Devic
         (SWITCH, ARGS, None, None),
         (SWITCH, choice(AVAILABLE, CUDA, IMPLIED_CPU), True, False),
         (SWITCH, choice(AVAILABLE, FIRST, CPU), None, None),
-        (SWITCH, choice("args.cuda", CUDA, CPU), None, None),
+        (SWITCH, choice(GUARDS[1], CUDA, CPU), None, None),
         # on the other side of the same condition
-        (choice("g", FIRST, SECOND), choice("g", SECOND, FIRST), False, True),
-        (choice("g", ARGS, CPU), choice("g", ARGS, CPU), True, False),
+        (choice(G, FIRST, SECOND), choice(G, SECOND, FIRST), False, True),
+        (choice(G, ARGS, CPU), choice(G, ARGS, CPU), True, False),
         # created by default, moved on one path only
-        (choice("g", ARGS, IMPLIED_CPU), ARGS, None, True),
+        (choice(G, ARGS, IMPLIED_CPU), ARGS, None, True),
         # the code itself chooses the CPU for some reason: a choice of devices like any other
-        (choice("g", ARGS, CPU), ARGS, None, None),
-        (choice("g", ARGS, CPU), CPU, None, True),
-        (choice("g", FIRST, SECOND), CPU, False, True),
+        (choice(G, ARGS, CPU), ARGS, None, None),
+        (choice(G, ARGS, CPU), CPU, None, True),
+        (choice(G, FIRST, SECOND), CPU, False, True),
         # where the code goes without an accelerator, what the caller keeps is on the CPU, too
-        (choice("g", CUDA, IMPLIED_CPU), choice("g", CUDA, INPUT), None, None),
-        (choice("g", CUDA, IMPLIED_CPU), choice("g", FIRST, INPUT), None, None),
-        (choice("g", CUDA, IMPLIED_CPU), choice("g", MPS, INPUT), False, True),
-        (choice("g", ARGS, IMPLIED_CPU), choice("g", ARGS, INPUT), None, True),
+        (choice(G, CUDA, IMPLIED_CPU), choice(G, CUDA, INPUT), None, None),
+        (choice(G, CUDA, IMPLIED_CPU), choice(G, FIRST, INPUT), None, None),
+        (choice(G, CUDA, IMPLIED_CPU), choice(G, MPS, INPUT), False, True),
+        (choice(G, ARGS, IMPLIED_CPU), choice(G, ARGS, INPUT), None, True),
     ],
 )
 def test_special_rules(one: Device, two: Device, same: bool | None, differs: bool | None) -> None:
@@ -305,8 +313,8 @@ def test_special_rules(one: Device, two: Device, same: bool | None, differs: boo
         (ARGS, None),
         (SWITCH, None),
         (UNKNOWN, None),
-        (choice("g", CUDA, MPS), True),
-        (choice("g", CPU, IMPLIED_CPU), False),
+        (choice(G, CUDA, MPS), True),
+        (choice(G, CPU, IMPLIED_CPU), False),
     ],
 )
 def test_accelerates(device: Device, answer: bool | None) -> None:
@@ -319,9 +327,9 @@ def test_accelerates(device: Device, answer: bool | None) -> None:
         (CPU, False),
         (CUDA, False),
         (SWITCH, True),
-        (choice("g", CUDA, MPS), False),
-        (choice("g", ARGS, CPU), True),
-        (choice("g", ARGS, IMPLIED_CPU), False),
+        (choice(G, CUDA, MPS), False),
+        (choice(G, ARGS, CPU), True),
+        (choice(G, ARGS, IMPLIED_CPU), False),
     ],
 )
 def test_a_switch_is_between_an_accelerator_and_the_cpu(device: Device, switched: bool) -> None:
@@ -384,12 +392,15 @@ def test_a_literal_reads_as_it_is_written(type_: str, index: int | None) -> None
         (symbol("b", "x or y", Role.INPUT), "the device of `x or y`"),
         (symbol("c", "an item of batches[0]", Role.INPUT), "the device of an item of `batches[0]`"),
         (symbol("d", "an item of an item of xs", Role.INPUT), "the device of an item of an item of `xs`"),
-        (choice("x", symbol("a", "a"), choice("y", symbol("b", "b"), CPU)), "`a`, `b` or another device"),
+        (
+            choice(Predicate("x"), symbol("a", "a"), choice(Predicate("y"), symbol("b", "b"), CPU)),
+            "`a`, `b` or another device",
+        ),
         (PLACE, "the module's device"),
         (SWITCH, "`device`"),
-        (choice("g", SECOND, CPU), "`cuda:1` or the CPU"),
-        (choice("g", CPU, SECOND), "`cuda:1` or the CPU"),
-        (choice("g", CPU, IMPLIED_CPU), "the CPU"),
+        (choice(G, SECOND, CPU), "`cuda:1` or the CPU"),
+        (choice(G, CPU, SECOND), "`cuda:1` or the CPU"),
+        (choice(G, CPU, IMPLIED_CPU), "the CPU"),
         (UNKNOWN, "an unknown device"),
     ],
 )

@@ -8,9 +8,9 @@ the same each time it is named), a *choice* between two devices made by a condit
 from __future__ import annotations
 
 import enum
-import functools
-import re
 
+from devlint.device import wording
+from devlint.device.conditions import AVAILABLE, ITEMS, Condition, EachItem, LoopRound, Wanted
 from devlint.immutable import immutable
 
 
@@ -35,25 +35,6 @@ class Role(enum.Enum):
     """Wherever the caller puts the module that the code belongs to."""
 
 
-ACCELERATOR_TYPES = frozenset({"cuda", "mps", "xpu", "hpu", "npu", "xla", "mtia", "ipu", "hip", "mlu", "privateuseone"})
-AVAILABLE = "an accelerator is available"
-"""The guard of a choice made by ``torch.cuda.is_available()`` and its relatives."""
-WANTED = "wanted "
-"""How the guards begin of conditions that hold where an accelerator is to be used: ``use_cuda``, ``not args.cpu``."""
-LOOP = "loop "
-"""How the guards of loops begin: ``then`` after a round, ``other`` before the first."""
-ITEMS = "one of several items"
-"""The guard of what a list holds, where it was filled from several sources."""
-EACH = "each of several items "
-"""How the guards begin of the one item that a loop has taken out."""
-RETURN = "return "
-"""How the guards begin that tell the results of a function apart."""
-AN_ITEM = "an item of "
-"""What the text of something begins with that has no name: an item of a list."""
-
-_DEVICE_TEXT = re.compile(r"([a-z_]+)(?::(\d+))?")
-_PRIMARY = re.compile(r"[^\W\d][\w.]*(?:\(.*\)|\[.*\])?")
-"""Text after which an attribute can be written as it is: ``x``, ``self.layers[0]``, ``parser.parse_args(argv)``."""
 _DEEPEST_CHOICE = 4
 
 
@@ -72,7 +53,7 @@ class Device:
     symbol: str = ""
     text: str = ""
     role: Role | None = None
-    guard: str = ""
+    guard: Condition | None = None
     then: Device | None = None
     other: Device | None = None
     implied: bool = False
@@ -85,12 +66,10 @@ class Device:
             return f"`{self.type}`" if self.index is None else f"`{self.type}:{self.index}`"
         if self.kind is Kind.SYMBOL:
             if self.role is Role.INPUT:
-                return (
-                    f"`{self.text}.device`" if _PRIMARY.fullmatch(self.text) else f"the device of {_quoted(self.text)}"
-                )
+                return wording.device_of(self.text)
             return "the module's device" if self.role is Role.PLACE else f"`{self.text}`"
         if self.kind is Kind.CHOICE:
-            return f"`{self.text}`" if self.text else _listed(sorted({str(leaf) for leaf in self.leaves()}))
+            return f"`{self.text}`" if self.text else wording.listed(sorted({str(leaf) for leaf in self.leaves()}))
         return "an unknown device"
 
     def leaves(self) -> tuple[Device, ...]:
@@ -109,14 +88,14 @@ class Device:
     @property
     def switched(self) -> bool:
         """A choice of the code between the CPU and something else: on a machine with an accelerator, that one."""
-        if self.then is not None and self.guard == AVAILABLE:
+        if self.then is not None and self.guard is AVAILABLE:
             # on a machine with an accelerator the condition holds
             return self.then.switched or self.then.kind is Kind.ACCELERATOR
         if AVAILABLE in self.guards():
             return self.assume(AVAILABLE, True).switched
-        if self.guard == ITEMS or self.guard.startswith(EACH):
+        if self.guard is ITEMS or isinstance(self.guard, EachItem):
             return False
-        if self.then is not None and self.other is not None and self.guard.startswith(LOOP):
+        if self.then is not None and self.other is not None and isinstance(self.guard, LoopRound):
             # a round that finds it on the CPU finds it there whatever the machine has
             return self.then.switched and self.other.switched
         chosen = [leaf for leaf in self.leaves() if leaf.kind is Kind.CPU and not leaf.implied]
@@ -127,7 +106,7 @@ class Device:
         """Whether both are surely the same device."""
         if not self.known or not that.known:
             return None
-        if self.kind is Kind.CHOICE and that.kind is Kind.CHOICE and self.guard == that.guard:
+        if self.guard is not None and self.guard is that.guard:
             return _both(_then(self).same(_then(that)), _other(self).same(_other(that)))
         if shared := self._shared_guard(that):
             return _both(*(self.assume(shared, held).same(that.assume(shared, held)) for held in (True, False)))
@@ -151,7 +130,7 @@ class Device:
         """Whether the two surely differ, on an accelerator, on some path that the code can take."""
         if self.kind is Kind.UNKNOWN or that.kind is Kind.UNKNOWN:
             return None
-        if self.kind is Kind.CHOICE and that.kind is Kind.CHOICE and self.guard == that.guard:
+        if self.guard is not None and self.guard is that.guard:
             return _any(self._parts(that, _then(self), _then(that)), self._parts(that, _other(self), _other(that)))
         if shared := self._shared_guard(that):
             sides = ((self.assume(shared, held), that.assume(shared, held)) for held in (True, False))
@@ -177,62 +156,53 @@ class Device:
         answers = {{Kind.ACCELERATOR: True, Kind.CPU: False}.get(leaf.kind) for leaf in self.leaves()}
         return answers.pop() if len(answers) == 1 else None
 
-    def assume(self, guard: str, truth: bool) -> Device:
+    def assume(self, guard: Condition, truth: bool) -> Device:
         """The device where the condition ``guard`` is known to be ``truth``."""
-        if self.kind is not Kind.CHOICE:
+        mine = self.guard
+        if mine is None:
             return self
-        if self.guard == guard or _follows(self.guard, guard, truth):
+        if mine is guard or (guard.implies(mine) if truth else mine.implies(guard)):
             return (_then(self) if truth else _other(self)).assume(guard, truth)
         then, other = _then(self).assume(guard, truth), _other(self).assume(guard, truth)
-        if then is self.then and other is self.other and self.guard not in (then.guard, other.guard):
+        if then is self.then and other is self.other and mine is not then.guard and mine is not other.guard:
             # most conditions are those of other choices
             return self
-        return choice(self.guard, then, other, self.text)
+        return choice(mine, then, other, self.text)
 
-    def guards(self) -> tuple[str, ...]:
+    def guards(self) -> tuple[Condition, ...]:
         """The conditions on which it hangs, from the outside to the inside."""
-        if self.then is None or self.other is None:
+        if self.guard is None or self.then is None or self.other is None:
             return ()
         return (self.guard, *self.then.guards(), *self.other.guards())
 
-    def _shared_guard(self, that: Device) -> str:
-        """A condition on which both hang, however they nest theirs; empty where there is none."""
+    def _shared_guard(self, that: Device) -> Condition | None:
+        """A condition on which both hang, however they nest theirs."""
         if self.kind is not Kind.CHOICE or that.kind is not Kind.CHOICE:
-            return ""
+            return None
         mine = self.guards()
-        return next((guard for guard in that.guards() if guard in mine), "")
+        return next((guard for guard in that.guards() if guard in mine), None)
 
     def _sides(self) -> tuple[Device, ...]:
         """What a comparison has to look at: an accelerator-or-CPU switch is one accelerator of its own."""
-        if self.then is not None and self.other is not None:
-            if self.guard == AVAILABLE and self.then.kind is Kind.CPU:
-                return (self.then,) if self.other.kind is Kind.CPU else (self.then, UNKNOWN)
-            if without(self.guard) and self._follows_a_symbol():
-                # where no accelerator is, or none is to be used, whatever it follows is on the CPU as well
-                return next(side._sides() for side in (self.then, self.other) if side.kind is Kind.SYMBOL)
-            if self.guard.startswith(LOOP):
-                return (*self.then._sides(), *self.other._sides())
-            for guard in self.guards():
-                if guard != self.guard and (guard == AVAILABLE or (guard.startswith(WANTED) and without(guard))):
-                    return self.assume(guard, True)._sides()
-        return (symbol(f"switch {self.guard}", self.text or str(self)),) if self.switched else self.leaves()
+        guard = self.guard
+        if guard is None or self.then is None or self.other is None:
+            return (self,)
+        if guard is AVAILABLE and self.then.kind is Kind.CPU:
+            return (self.then,) if self.other.kind is Kind.CPU else (self.then, UNKNOWN)
+        if guard.necessary and self._follows_a_symbol():
+            # where no accelerator is, or none is to be used, whatever it follows is on the CPU as well
+            return next(side._sides() for side in (self.then, self.other) if side.kind is Kind.SYMBOL)
+        if isinstance(guard, LoopRound):
+            return (*self.then._sides(), *self.other._sides())
+        for inner in self.guards():
+            if inner is not guard and (inner is AVAILABLE or isinstance(inner, Wanted)):
+                return self.assume(inner, True)._sides()
+        return (symbol(f"switch {guard.text}", self.text or str(self)),) if self.switched else self.leaves()
 
     def _follows_a_symbol(self) -> bool:
         """Whether it is the CPU nobody asked for on one side, and wherever something else is on the other."""
         sides = (_then(self), _other(self))
         return {side.kind for side in sides} == {Kind.CPU, Kind.SYMBOL} and any(side.implied for side in sides)
-
-
-def without(guard: str) -> bool:
-    """Whether all is on the CPU where the condition does not hold; one of several that have to hold says less."""
-    if guard.startswith(WANTED):
-        return " and " not in guard
-    return guard == AVAILABLE or guard.endswith(".is_cuda")
-
-
-def _follows(guard: str, known: str, truth: bool) -> bool:
-    """Whether ``guard`` is what ``known`` is: a loop that has had one round less has had it, one round more has not."""
-    return known.startswith(f"{guard} ") if truth else guard.startswith(f"{known} ")
 
 
 def _then(device: Device) -> Device:
@@ -241,16 +211,6 @@ def _then(device: Device) -> Device:
 
 def _other(device: Device) -> Device:
     return device.other or UNKNOWN
-
-
-def _quoted(text: str) -> str:
-    """A piece of code in a message: "an item of `xs`", where the item has no name."""
-    return f"{AN_ITEM}{_quoted(text[len(AN_ITEM) :])}" if text.startswith(AN_ITEM) else f"`{text}`"
-
-
-def _listed(names: list[str]) -> str:
-    """Several devices in a message, of which two are enough to find the rest."""
-    return " or ".join(names) if len(names) <= 2 else f"{names[0]}, {names[1]} or another device"
 
 
 def _both(first: bool | None, second: bool | None) -> bool | None:
@@ -280,7 +240,7 @@ def symbol(key: str, text: str, role: Role = Role.DEVICE) -> Device:
     return Device(Kind.SYMBOL, symbol=key, text=text, role=role)
 
 
-def choice(guard: str, then: Device, other: Device, text: str = "") -> Device:
+def choice(guard: Condition, then: Device, other: Device, text: str = "") -> Device:
     """``then`` where ``guard`` holds, else ``other``; collapses where there is nothing to choose."""
     if then is other or then == other:
         return then
@@ -288,20 +248,20 @@ def choice(guard: str, then: Device, other: Device, text: str = "") -> Device:
         then = then.assume(guard, True)
     if other.kind is Kind.CHOICE:
         other = other.assume(guard, False)
-    if other.kind is Kind.CHOICE and guard.startswith(f"{other.guard} ") and other.then == then:
+    if other.guard is not None and guard.implies(other.guard) and other.then == then:
         return other
     if then == other:
         return then
-    if then.kind is Kind.UNKNOWN and other.kind in (Kind.CPU, Kind.ACCELERATOR) and guard.startswith(LOOP):
+    if then.kind is Kind.UNKNOWN and other.kind in (Kind.CPU, Kind.ACCELERATOR) and isinstance(guard, LoopRound):
         # the first round is one that surely comes
         return Device(Kind.CHOICE, guard=guard, then=then, other=other, text=text)
-    if other.kind is Kind.UNKNOWN and then.kind in (Kind.CPU, Kind.ACCELERATOR) and guard == AVAILABLE:
+    if other.kind is Kind.UNKNOWN and then.kind in (Kind.CPU, Kind.ACCELERATOR) and guard is AVAILABLE:
         # nothing fails on a machine without an accelerator
         return Device(Kind.CHOICE, guard=guard, then=then, other=other, text=text)
     if then.kind is Kind.UNKNOWN or other.kind is Kind.UNKNOWN:
         return UNKNOWN
     if _depth(then) + _depth(other) >= _DEEPEST_CHOICE:
-        if not guard.startswith(LOOP) or _depth(other) >= _DEEPEST_CHOICE:
+        if not isinstance(guard, LoopRound) or _depth(other) >= _DEEPEST_CHOICE:
             return UNKNOWN
         # what later rounds find is too much to keep
         then = UNKNOWN
@@ -312,17 +272,3 @@ def _depth(device: Device) -> int:
     if device.kind is not Kind.CHOICE:
         return 0
     return 1 + max(_depth(_then(device)), _depth(_other(device)))
-
-
-@functools.lru_cache(maxsize=1024)
-def parse(text: str) -> Device | None:
-    """The device that a string literal names, ``None`` when it names none."""
-    match = _DEVICE_TEXT.fullmatch(text)
-    if match is None:
-        return None
-    type_, index = match.group(1), match.group(2)
-    if type_ == "cpu":
-        return CPU
-    if type_ in ACCELERATOR_TYPES:
-        return accelerator(type_, None if index is None else int(index))
-    return UNKNOWN if type_ == "meta" else None
