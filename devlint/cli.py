@@ -35,7 +35,7 @@ class _Refusal(click.ClickException):
     exit_code = 2
 
     def show(self, file: Any = None) -> None:
-        from devlint.report.base import one_line
+        from devlint.report.terminal import one_line
 
         click.echo(f"error: {one_line(self.format_message())}", err=True)
 
@@ -67,7 +67,7 @@ def _heard() -> Iterator[None]:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        from devlint.report.base import silence
+        from devlint.report.terminal import silence
 
         silence(sys.stdout)
         if isinstance(error, BrokenPipeError):

@@ -11,8 +11,7 @@ from devlint.config.budgets import FORBIDDEN, Budgets
 from devlint.config.messages import leads_out
 from devlint.finding import Severity
 from devlint.report.audit.table import Cost, cost_of
-from devlint.report.audit.units import number, size
-from devlint.report.base import plural
+from devlint.report.wording import number, plural, size
 
 if TYPE_CHECKING:
     from devlint.record import Event, Frame, Mismatch, Process, Record

@@ -26,7 +26,7 @@ from devlint.auditor.running.runner import run as run_script
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError
 from devlint.record import Ending, Environment, Process, Record
-from devlint.report.base import one_line
+from devlint.report.terminal import one_line
 
 EXIT_FOUND, EXIT_FAILED = 1, 2
 PATIENCE = 30.0

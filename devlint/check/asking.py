@@ -39,7 +39,7 @@ def run(places: Sequence[str], output_format: str) -> int:
     try:
         answers = [(question, _answers(question)) for question in map(question_of, places)]
     except (ConfigError, NoSuchNameError) as error:
-        from devlint.report.base import one_line
+        from devlint.report.terminal import one_line
 
         click.echo(f"error: {one_line(str(error))}", err=True)
         return 2
@@ -90,8 +90,8 @@ def _answers(question: Question) -> list[Answer]:
 
 
 def _print(answers: Sequence[tuple[Question, Sequence[Answer]]]) -> None:
-    from devlint.report.base import Report, wants_color, width_of
-    from devlint.report.text import Paint
+    from devlint.report.base import Report
+    from devlint.report.terminal import Paint, wants_color, width_of
     from devlint.report.where import text
 
     width = width_of(sys.stdout)

@@ -118,7 +118,7 @@ def _task(options: Options, fixing: Fixing | None, narrowing: Narrowing) -> Task
 
 
 def _say_silenced(result: Result) -> None:
-    from devlint.report.base import plural
+    from devlint.report.wording import plural
 
     where = f" in {plural(len(result.silenced), 'file')}" if result.silenced else ""
     _note(f"Added suppressions for {plural(sum(result.silenced), 'problem')}{where}.")
@@ -140,7 +140,7 @@ def _narrowing(options: Options, config: Config) -> Narrowing:
 
 def _compared(options: Options, narrowing: Narrowing, result: Result) -> Narrowing:
     """Say, or see to it, that entries of the baseline occur no more."""
-    from devlint.report.base import plural
+    from devlint.report.wording import plural
 
     baseline = narrowing.baseline
     if baseline is None or options.diff:
@@ -210,7 +210,7 @@ def _check_stdin(options: Options, config: Config, fixing: Fixing | None) -> tup
 
 def _print(options: Options, config: Config, result: Result, stdin: dict[str, bytes], known: int) -> bool:
     """Print what there is to print; whether that was possible."""
-    from devlint.report.base import silence
+    from devlint.report.terminal import silence
 
     # A name or a line that the terminal's encoding lacks must not cost the report.
     for stream in (sys.stdout, sys.stderr):
@@ -234,7 +234,7 @@ def _print(options: Options, config: Config, result: Result, stdin: dict[str, by
 
 def _print_diffs(options: Options, result: Result) -> None:
     from devlint.check.fixes.output import would_fix, write_diffs
-    from devlint.report.base import wants_color
+    from devlint.report.terminal import wants_color
 
     write_diffs(result, wants_color(sys.stdout))
     if not options.quiet:
@@ -242,8 +242,9 @@ def _print_diffs(options: Options, result: Result) -> None:
 
 
 def _print_report(options: Options, config: Config, result: Result, stdin: dict[str, bytes], known: int) -> None:
-    from devlint.report import Report, render
-    from devlint.report.base import shows_links, wants_color, width_of
+    from devlint.report.base import Report
+    from devlint.report.formats import render
+    from devlint.report.terminal import shows_links, wants_color, width_of
 
     stream = sys.stdout
     if options.fix and stdin:
@@ -293,7 +294,7 @@ def _say(kind: str, text: str) -> None:
 
 def _note(line: str) -> None:
     """One line on the standard error, which is not part of the report."""
-    from devlint.report.base import one_line, silence
+    from devlint.report.terminal import one_line, silence
 
     try:
         click.echo(one_line(line), err=True)

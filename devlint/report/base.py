@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TextIO
 
 from devlint.finding import Applicability, Finding, Severity, named
 from devlint.source.text import decode, split_lines
 
 _FILES_KEPT = 16
-_LINKING = (
-    ("TERM", r"xterm-kitty|xterm-ghostty|alacritty|foot|wezterm"),
-    ("TERM_PROGRAM", r"ghostty|Hyper|iTerm\.app|terminology|vscode|WezTerm|zed"),
-    ("VTE_VERSION", r"[5-9]\d{3}|\d{5,}"),
-    ("KONSOLE_VERSION", r"\d"),
-    ("WT_SESSION", r"."),
-    ("DOMTERM", r"."),
-)
-"""Variables by which terminals say who they are, and what those say that know links."""
 
 
 @dataclass(slots=True)
@@ -140,48 +129,3 @@ def in_cells(finding: Finding) -> Finding:
         for place in finding.related
     )
     return replace(finding, filename=named(finding.filename, finding.span.cell), related=related)
-
-
-def plural(count: int, noun: str, many: str = "") -> str:
-    """``1 file``, ``2 files``; ``many`` is the plural of a noun that takes no s."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {many or noun + 's'}"
-
-
-def one_line(text: str) -> str:
-    """Text for one line of a terminal: no line ends, no control characters."""
-    return "".join(char if char.isprintable() else " " for char in text)
-
-
-def wants_color(stream: TextIO) -> bool:
-    """Whether what is written there may be coloured."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
-        return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def shows_links(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that is known to make links of what OSC 8 marks as such."""
-    if os.environ.get("FORCE_HYPERLINK", ""):
-        return os.environ["FORCE_HYPERLINK"] != "0"
-    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return any(re.match(pattern, os.environ.get(name, "")) for name, pattern in _LINKING)
-
-
-def width_of(stream: TextIO) -> int | None:
-    """The columns of the terminal behind a stream, None if there is none."""
-    if not stream.isatty():
-        return None
-    import shutil
-
-    return shutil.get_terminal_size().columns
-
-
-def silence(stream: TextIO) -> None:
-    """Point a stream that cannot be written to nowhere; Python would complain once more when it closes it."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    except (OSError, ValueError):  # a stream that is closed, or has no file behind it
-        pass

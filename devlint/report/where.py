@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from devlint.finding import Answer, Finding, Severity
-from devlint.report.base import in_cells, one_line
-from devlint.report.json import absolute, place_of
-from devlint.report.text import BOLD, Paint, body
+from devlint.report.base import in_cells
+from devlint.report.excerpt import body
+from devlint.report.formats.json import absolute, place_of
+from devlint.report.terminal import BOLD, Paint, one_line
 
 
 def text(answers: Sequence[Answer], lines_of: Callable[[str], Sequence[str]], paint: Paint) -> Iterator[str]:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devlint.report.audit.processes import listed, rank_list
-from devlint.report.audit.units import between, duration, number, share, size
+from devlint.report.wording import between, duration, listed, number, rank_list, share, size
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from devlint.check.engine import check_source
 from devlint.cli import main
 from devlint.config.schema import OUTPUT_FORMATS
 from devlint.finding import Failure, Severity
-from devlint.report import Report, render
+from devlint.report.base import Report
+from devlint.report.formats import render
 from tests.report import consumers
 
 pytestmark = pytest.mark.usefixtures("stub_rules")

@@ -8,7 +8,8 @@ import json
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.report import Report, render
+from devlint.report.base import Report
+from devlint.report.formats import render
 from devlint.report.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("stub_rules")

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 
 from devlint.record import Record
 from devlint.report import html as report
-from devlint.report.audit.units import size
 from devlint.report.html import library, page
+from devlint.report.wording import size
 from tests.report import pages, records
 from tests.report.test_audit_any import PATIENCE, RECORDS
 

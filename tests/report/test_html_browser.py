@@ -15,8 +15,8 @@ from devlint.record import Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.layout import figures
 from devlint.report.audit.table import table
-from devlint.report.audit.units import between, duration, number, size
 from devlint.report.html import page
+from devlint.report.wording import between, duration, number, size
 from tests.report import pages
 from tests.report.browser import browser, complaints, open_page, why_not
 

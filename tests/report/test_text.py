@@ -9,7 +9,7 @@ import pytest
 
 from devlint.finding import Finding, Place, Severity, Span
 from devlint.report.base import Report
-from devlint.report.text import render, summary
+from devlint.report.formats.text import render, summary
 from devlint.source.tree import Source
 
 

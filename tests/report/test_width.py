@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from devlint.check.engine import check_source
-from devlint.report import Report, render
-from devlint.report.text import cells
+from devlint.report.base import Report
+from devlint.report.formats import render
+from devlint.report.terminal import cells
 from tests.report.test_rule import on_a_terminal
 
 CODE = f"""\

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from devlint.record import WARM_UP, Device, Environment, Event, Loader, Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.header import called
-from devlint.report.audit.processes import listed, rank_list, shared, trainers
-from devlint.report.audit.units import duration, share, size
-from devlint.report.base import plural
+from devlint.report.audit.processes import shared, trainers
+from devlint.report.wording import duration, listed, plural, rank_list, share, size
 
 ENOUGH_STEPS = 3
 """A median of fewer training steps, the warm-up left out, says nothing of the next run."""

@@ -17,7 +17,7 @@ from devlint.config.schema import Config, ConfigError, RuleLayer
 from devlint.finding import Finding, Span
 from devlint.record import Event, Frame, Loader, Record
 from devlint.report.audit.table import Cost
-from devlint.report.shared import has_file
+from devlint.report.formats.exchange import has_file
 from devlint.rules.registry import registry
 from devlint.sites import proof
 from devlint.sites.base import ENOUGH_STEPS, Measurement

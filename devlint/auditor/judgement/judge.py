@@ -15,7 +15,7 @@ from devlint.config.load import Resolver
 from devlint.config.schema import Config
 from devlint.finding import Finding
 from devlint.record import Frame, Process, Record
-from devlint.report.json import as_object
+from devlint.report.formats.json import as_object
 from devlint.rules.selection import graded, ignored_in, selected, validate
 from devlint.rules.verdicts import verdicts
 from devlint.sites.base import Site

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from devlint.record import Record
-from devlint.report.base import one_line, silence, wants_color
+from devlint.report.terminal import one_line, silence, wants_color
 
 
 def say(kind: str, text: str) -> None:

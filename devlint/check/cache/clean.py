@@ -11,7 +11,7 @@ from devlint.check.cache.place import DIRECTORY, remove
 from devlint.check.options import shortest
 from devlint.config.load import Resolver
 from devlint.config.schema import ConfigError
-from devlint.report.base import one_line
+from devlint.report.terminal import one_line
 from devlint.rules.selection import validate
 
 EXIT_CLEAN, EXIT_FAILED = 0, 2

@@ -15,8 +15,8 @@ from devlint.check.options import STDIN
 from devlint.check.project import surroundings
 from devlint.config.schema import Config
 from devlint.finding import Failure
-from devlint.report.base import plural
-from devlint.report.text import Paint, shown
+from devlint.report.terminal import Paint, shown
+from devlint.report.wording import plural
 
 _STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("-", "31"), ("+", "32"))
 

@@ -11,8 +11,7 @@ from devlint.report.audit.header import header
 from devlint.report.audit.layout import lay_out, legend
 from devlint.report.audit.processes import groups, title
 from devlint.report.audit.table import table
-from devlint.report.base import one_line
-from devlint.report.text import BOLD, Paint
+from devlint.report.terminal import BOLD, Paint, one_line
 
 _WIDEST = 140
 """On a wider terminal the lines stay so long: numbers and code should be seen at one glance."""

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from devlint.finding import Span
 from devlint.record import Frame, Record
-from devlint.report.base import one_line
-from devlint.report.text import shown
+from devlint.report.terminal import one_line, shown
 
 _LONGEST_FILE = 1_000_000
 """Lines beyond are not believed: a record may come from anywhere."""

@@ -9,10 +9,10 @@ from typing import Any
 from devlint.finding import Finding, Place, Severity, Span
 from devlint.record import Frame, Mismatch, Party, Record
 from devlint.report.audit.code import Code
-from devlint.report.audit.processes import listed, rank_list
-from devlint.report.audit.units import duration, number, size
-from devlint.report.base import one_line, plural
-from devlint.report.text import Paint, diagnostic
+from devlint.report.evidence import seen
+from devlint.report.excerpt import diagnostic
+from devlint.report.terminal import Paint, one_line
+from devlint.report.wording import listed, plural
 
 _MOST_PARTIES = 6
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "hint"}
@@ -107,24 +107,6 @@ def _nothing_found(record: Record) -> str:
         return "Nothing was observed: no module ran, and nothing was copied to or from a device."
     died = any(process.ending.kind in ("exception", "unknown") for process in record.processes)
     return "No device problem was found up to there." if died else "No device problem was found."
-
-
-def seen(measured: Mapping[str, Any]) -> str:
-    """What was measured at a site, on one line: ``16 calls, 1 per step, 4.00 KiB per step, 1.20 ms blocked``."""
-    calls, per_step = int(measured.get("calls") or 0), float(measured.get("per_step") or 0)
-    parts = [plural(calls, "call")] if calls else []
-    parts += [f"{number(per_step)} per step"] if per_step else []
-    if measured.get("bytes_per_step"):
-        parts.append(f"{size(measured['bytes_per_step'])} per step")
-    elif measured.get("bytes"):
-        parts.append(size(measured["bytes"]))
-    if measured.get("seconds"):
-        parts.append(f"{duration(measured['seconds'])} blocked")
-    repeats = int(measured.get("repeats") or 0)
-    parts += [f"{repeats:,} repeated"] if repeats else []
-    ranks = measured.get("ranks") or ()
-    parts += [f"on {rank_list(ranks)}"] if len(ranks) > 1 else []
-    return ", ".join(parts)
 
 
 def _read(found: dict[str, Any], code: Code) -> tuple[Finding, Notes]:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from devlint.record import Device, Environment, Loader, Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.findings import fatal
-from devlint.report.audit.processes import listed, rank_list, ranks, shared, title, trainers
-from devlint.report.audit.units import between, duration, share, size
-from devlint.report.base import one_line, plural
-from devlint.report.text import BLUE, BOLD, Paint
+from devlint.report.audit.processes import ranks, shared, title, trainers
+from devlint.report.terminal import BLUE, BOLD, Paint, one_line
+from devlint.report.wording import between, duration, listed, plural, rank_list, share, size
 
 CONFIRMED: frozenset[str] = frozenset()
 """Backends on whose hardware the counts have been compared with a profiler's; see ``tests/gpu``."""

@@ -8,9 +8,8 @@ from itertools import groupby
 from devlint.record import WARM_UP, Frame
 from devlint.report.audit.code import Code
 from devlint.report.audit.table import Cost, Group, Kind, Row, Table
-from devlint.report.audit.units import between, duration, number, size
-from devlint.report.base import plural
-from devlint.report.text import BLUE, BOLD, Paint, cells
+from devlint.report.terminal import BLUE, BOLD, Paint, cells
+from devlint.report.wording import between, duration, number, plural, size
 
 TITLES = {
     "train": "Training",

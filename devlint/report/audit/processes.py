@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
 
 from devlint.record import Process, Record
 
@@ -57,23 +56,6 @@ def title(process: Process) -> str:
     if process.role == "loader worker":
         return "a loader worker"
     return "the main process" if process.role == "main" else f"process {process.pid}"
-
-
-def listed(words: Sequence[str], most: int = 8) -> str:
-    """``a``, ``a and b``, ``a, b and c``; a long list ends with how many there are besides."""
-    if len(words) > most:
-        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
-def rank_list(numbers: Iterable[int]) -> str:
-    """``rank 1``, ``ranks 0 and 2``, ``ranks 0 to 7``."""
-    found = sorted(set(numbers))
-    if len(found) == 1:
-        return f"rank {found[0]}"
-    if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
-        return f"ranks {found[0]} to {found[-1]}"
-    return f"ranks {listed([str(number) for number in found])}"
 
 
 def _physical(process: Process) -> str:

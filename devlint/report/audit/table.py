@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from devlint.record import Event, Frame, Phase, Process
-from devlint.report.base import one_line
+from devlint.report.terminal import one_line
 
 _BANDWIDTH = 10e9
 _LATENCY = 10e-6

@@ -13,9 +13,9 @@ from devlint.record import Phase, Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.processes import trainers
 from devlint.report.audit.table import Cost, Table, table
-from devlint.report.audit.units import duration, number, size
 from devlint.report.compare.caveats import caveats
 from devlint.report.compare.matching import pairs
+from devlint.report.wording import duration, number, size
 
 _PHASES: tuple[Phase, ...] = ("train", "eval", "setup")
 

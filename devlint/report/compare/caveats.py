@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from devlint.record import WARM_UP, Process, Record
-from devlint.report.audit.processes import listed, trainers
+from devlint.report.audit.processes import trainers
+from devlint.report.wording import listed
 
 _ENOUGH = 5
 """Fewer training steps after the warm-up make no median that is worth much."""

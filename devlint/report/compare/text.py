@@ -9,10 +9,9 @@ from devlint.record import Record
 from devlint.report.audit.header import command
 from devlint.report.audit.layout import NOWHERE, TITLES
 from devlint.report.audit.processes import trainers
-from devlint.report.audit.units import duration, number, size
-from devlint.report.base import one_line, plural
 from devlint.report.compare import Both, Comparison, Flow, Line, Spot
-from devlint.report.text import BLUE, BOLD, Paint, cells
+from devlint.report.terminal import BLUE, BOLD, Paint, cells, one_line
+from devlint.report.wording import duration, number, plural, size
 
 _GOOD, _BAD = "32", "31"
 _MOST_LINES = 25

@@ -11,7 +11,7 @@ from devlint.finding import Finding
 from devlint.record import Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.findings import Notes, counted, explanation, fatal, others
-from devlint.report.text import Mark, excerpts
+from devlint.report.excerpt import Mark, excerpts
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -9,8 +9,8 @@ from devlint.record import Process, Record
 from devlint.report.audit.header import called
 from devlint.report.audit.processes import ranks, title, trainers
 from devlint.report.audit.table import table
-from devlint.report.audit.units import duration, number, size
 from devlint.report.html.summary import ENDINGS
+from devlint.report.wording import duration, number, size
 
 _MANY = 1.2
 """A figure that is so much greater than the least one is marked."""

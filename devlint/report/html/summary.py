@@ -10,7 +10,7 @@ from devlint.record import Process, Record
 from devlint.report.audit.findings import counted, fatal
 from devlint.report.audit.processes import trainers
 from devlint.report.audit.table import Row, table
-from devlint.report.audit.units import between, duration, number, share, size
+from devlint.report.wording import between, duration, number, share, size
 
 ENDINGS = {
     "finished": "finished",

@@ -21,7 +21,8 @@ from devlint.check.silence import silenced
 from devlint.check.suppress import META
 from devlint.config.schema import OUTPUT_FORMATS, Config, RuleLayer
 from devlint.finding import Finding
-from devlint.report import Report, render
+from devlint.report.base import Report
+from devlint.report.formats import render
 from devlint.rules.registry import registry
 from devlint.rules.selection import PARSE_ERROR
 from devlint.source.text import split_lines

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devlint.finding import named
-from devlint.report.base import Report, one_line
+from devlint.report.base import Report
 from devlint.report.evidence import said
+from devlint.report.terminal import one_line
 
 
 def render(report: Report) -> Iterator[str]:

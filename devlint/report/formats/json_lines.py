@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from devlint.report.base import Report
-from devlint.report.json import objects
+from devlint.report.formats.json import objects
 
 
 def render(report: Report) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from devlint.finding import Failure, Finding, Fix, Severity, Span
 from devlint.report.base import Report
-from devlint.report.shared import clean, counted, utf8, whole
+from devlint.report.formats.exchange import clean, counted, utf8, whole
 
 _SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.INFO: "INFO"}
 

@@ -10,9 +10,11 @@ from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from devlint.finding import Failure, Finding
-from devlint.report.base import Report, in_cells, plural
-from devlint.report.shared import Repository, clean
-from devlint.report.text import Paint, diagnostic, notes_of
+from devlint.report.base import Report, in_cells
+from devlint.report.excerpt import diagnostic, notes_of
+from devlint.report.formats.exchange import Repository, clean
+from devlint.report.terminal import Paint
+from devlint.report.wording import plural
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -1,8 +1,8 @@
-"""Numbers with their units, as short as they can be and still be read at a glance."""
+"""Wording: plurals, lists, and numbers with their units, as short as they can be and still be read at a glance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 _TIMES = (("us", 1e-6), ("ms", 1e-3), ("s", 1.0))
@@ -65,3 +65,25 @@ def _three(value: float) -> str:
     """Three digits that count."""
     digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:.{digits}f}"
+
+
+def plural(count: int, noun: str, many: str = "") -> str:
+    """``1 file``, ``2 files``; ``many`` is the plural of a noun that takes no s."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {many or noun + 's'}"
+
+
+def listed(words: Sequence[str], most: int = 8) -> str:
+    """``a``, ``a and b``, ``a, b and c``; a long list ends with how many there are besides."""
+    if len(words) > most:
+        words = [*words[: most - 1], f"{len(words) - most + 1} more"]
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def rank_list(numbers: Iterable[int]) -> str:
+    """``rank 1``, ``ranks 0 and 2``, ``ranks 0 to 7``."""
+    found = sorted(set(numbers))
+    if len(found) == 1:
+        return f"rank {found[0]}"
+    if len(found) > 2 and found[-1] - found[0] == len(found) - 1:
+        return f"ranks {found[0]} to {found[-1]}"
+    return f"ranks {listed([str(number) for number in found])}"

@@ -1,31 +1,20 @@
-"""Findings for people: the message, the place, the code with the finding and what led to it underlined, the help."""
+"""Excerpts: a finding above the code that it speaks of, with the places that explain it underlined, and notes below."""
 
 from __future__ import annotations
 
-import os
 import textwrap
-import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from devlint.finding import Finding, Severity, Span
-from devlint.report.base import Report, in_cells, one_line, plural
 from devlint.report.evidence import said
-from devlint.sites.proof import VERDICTS
+from devlint.report.terminal import BLUE, BOLD, NARROWEST, Paint, cells, one_line, shown
 
 _COLORS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.INFO: "1;36"}
-BLUE, BOLD = "1;34", "1"
-_TAB = "    "
-_TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-"""Characters that make a terminal show others in another order than they are read in."""
 _WIDTH = 140
 """Longer lines are cut around what is underlined."""
 _NEAR = 2
 """So many unmarked lines between two marked ones are shown rather than elided."""
-_NARROWEST = 30
-"""Text is not wrapped to fewer columns."""
 
 
 class Mark(NamedTuple):
@@ -36,98 +25,6 @@ class Mark(NamedTuple):
     end: int
     label: str
     primary: bool
-
-
-def render(report: Report) -> Iterator[str]:
-    """Yield every finding with its frame, then the summary."""
-    paint = Paint(report.color, report.width, report.width, report.links)
-    if report.filed:
-        yield from (one_line(f"error: {line}") for line in report.undone)
-    for finding in report.findings:
-        yield "\n".join([*diagnostic(in_cells(finding), report.lines, paint, notes_of(finding)), ""])
-    if not report.quiet and (report.files or report.findings):
-        yield summary(report)
-        if report.run:
-            yield weighed(report)
-        if hint := _fixable(report):
-            yield hint
-
-
-def notes_of(finding: Finding) -> list[tuple[str, str]]:
-    """What stands below the code of a finding: what a run says of it, and the help."""
-    return [(name, text) for name, text in (("run", said(finding)), ("help", finding.help)) if text]
-
-
-def weighed(report: Report) -> str:
-    """How many findings a run confirms, and so on."""
-    counts = Counter(finding.evidence.verdict for finding in report.findings if finding.evidence is not None)
-    parts = [f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict]]
-    return f"By {report.run}: {', '.join(parts) or 'nothing to decide'}."
-
-
-def summary(report: Report) -> str:
-    """The closing line."""
-    where = f"in {plural(report.files, 'file')}"
-    counts = Counter(finding.severity for finding in report.findings)
-    if report.fixed:
-        parts = [f"{report.fixed:,} fixed", f"{counts.total():,} remaining"]
-        text = f"Found {plural(report.fixed + counts.total(), 'problem')} ({', '.join(parts)}) {where}."
-    elif not counts:
-        text = f"No problems {where}."
-    else:
-        kinds = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "hint"}
-        parts = [plural(counts[severity], noun) for severity, noun in kinds.items() if counts[severity]]
-        text = f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)}) {where}."
-    if report.known:
-        text = f"{text} The baseline holds {report.known:,}{' more' if counts else ''}."
-    return f"{text} {plural(len(report.failures), 'path')} could not be checked." if report.failures else text
-
-
-def _fixable(report: Report) -> str:
-    """What `--fix` could do, or could have done with `--unsafe-fixes`; empty if nothing."""
-    fixable, more = report.fixable()
-    if report.fixed is not None:
-        return f"{more:,} fixable with `--unsafe-fixes`." if more else ""
-    if report.unsafe_fixes or not fixable:
-        return f"{fixable + more:,} fixable with `--fix --unsafe-fixes`." if fixable + more else ""
-    return f"{fixable:,} fixable with `--fix`" + (f" ({more:,} more with `--unsafe-fixes`)." if more else ".")
-
-
-class Paint:
-    """Colours, where they are wanted; text for people is wrapped to ``width`` columns where that is given.
-
-    ``window`` is the width that code with its labels is fitted into.
-    """
-
-    def __init__(self, enabled: bool, width: int | None = None, window: int | None = None, links: bool = False) -> None:
-        self._enabled = enabled
-        self._width = width
-        self._window = window
-        self._links = links
-
-    def window(self, lead: int) -> int | None:
-        """The columns for code where ``lead`` are taken already, None where it may take as many as it likes."""
-        return None if self._window is None else max(self._window - lead, _NARROWEST)
-
-    def __call__(self, style: str, text: str) -> str:
-        """The text in a style, which is a list of numbers for the terminal."""
-        return f"\x1b[{style}m{text}\x1b[0m" if self._enabled and text else text
-
-    def link(self, filename: str, text: str) -> str:
-        """The text as a link to a file, where the terminal knows what that is."""
-        if not self._links or filename == "-" or filename.startswith("<"):
-            return text
-        return f"\x1b]8;;{Path(os.path.abspath(filename)).as_uri()}\x1b\\{text}\x1b]8;;\x1b\\"
-
-    def wrap(self, text: str, lead: int) -> list[str]:
-        """Text as lines, ``lead`` columns being taken already in each; at least one."""
-        if self._width is None:
-            return text.splitlines() or [""]
-        room = max(self._width - lead, _NARROWEST)
-        lines = [
-            textwrap.wrap(line, room, break_on_hyphens=False, break_long_words=False) for line in text.splitlines()
-        ]
-        return [piece for line in lines for piece in line] or [""]
 
 
 def diagnostic(
@@ -224,7 +121,7 @@ def _labelled(underline: str, label: str, lead: int, room: int | None) -> Iterat
         yield lead, f"{underline} {label}".rstrip()
         return
     yield lead, underline
-    lead = max(min(lead, room - _NARROWEST), 0)
+    lead = max(min(lead, room - NARROWEST), 0)
     for line in textwrap.wrap(label, room - lead, break_on_hyphens=False, break_long_words=False):
         yield lead, line
 
@@ -283,29 +180,6 @@ def _underline(line: str, mark: Mark, offset: int, width: int) -> tuple[str, int
     return " " * (lead + cells(line[offset:start])), max(cells(line[start:end]), 1)
 
 
-def cells(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    if text.isascii() and text.isprintable():
-        return len(text)
-    return sum(map(_cell, text))
-
-
-def _cell(char: str) -> int:
-    if char == "\t":
-        return len(_TAB)
-    if unicodedata.bidirectional(char) in _TURNING:
-        return 1
-    if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Me", "Mn"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def shown(text: str) -> str:
-    """Code as it may reach a terminal: an escape sequence in somebody's source must not."""
-    return text if text.isascii() and text.isprintable() else "".join(map(_character, text))
-
-
-def _character(char: str) -> str:
-    if char == "\t":
-        return _TAB
-    return char if char.isprintable() or _cell(char) == 0 else "\N{REPLACEMENT CHARACTER}"
+def notes_of(finding: Finding) -> list[tuple[str, str]]:
+    """What stands below the code of a finding: what a run says of it, and the help."""
+    return [(name, text) for name, text in (("run", said(finding)), ("help", finding.help)) if text]

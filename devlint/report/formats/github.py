@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from devlint.finding import Failure, Finding, Severity
 from devlint.report.base import Report
 from devlint.report.evidence import said
-from devlint.report.shared import clean, has_file
+from devlint.report.formats.exchange import clean, has_file
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}

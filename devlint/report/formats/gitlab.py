@@ -9,7 +9,7 @@ from typing import Any
 
 from devlint.finding import Failure, Severity, Span
 from devlint.report.base import Report
-from devlint.report.shared import Repository, clean, digest, fingerprints
+from devlint.report.formats.exchange import Repository, clean, digest, fingerprints
 
 _SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
 _NOWHERE = Span(1, 1, 1, 1)

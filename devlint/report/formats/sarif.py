@@ -13,7 +13,7 @@ from devlint._about import __version__
 from devlint.finding import Edit, Failure, Finding, Fix, Severity, Span
 from devlint.report import evidence
 from devlint.report.base import Report
-from devlint.report.shared import Repository, clean, counted, fingerprints, has_file, utf16
+from devlint.report.formats.exchange import Repository, clean, counted, fingerprints, has_file, utf16
 from devlint.rules.registry import registry
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

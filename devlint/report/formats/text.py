@@ -1,0 +1,63 @@
+"""Findings for people: the message, the place, the code with the finding and what led to it underlined, the help."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from devlint.finding import Severity
+from devlint.report.base import Report, in_cells
+from devlint.report.excerpt import diagnostic, notes_of
+from devlint.report.terminal import Paint, one_line
+from devlint.report.wording import plural
+from devlint.sites.proof import VERDICTS
+
+
+def render(report: Report) -> Iterator[str]:
+    """Yield every finding with its frame, then the summary."""
+    paint = Paint(report.color, report.width, report.width, report.links)
+    if report.filed:
+        yield from (one_line(f"error: {line}") for line in report.undone)
+    for finding in report.findings:
+        yield "\n".join([*diagnostic(in_cells(finding), report.lines, paint, notes_of(finding)), ""])
+    if not report.quiet and (report.files or report.findings):
+        yield summary(report)
+        if report.run:
+            yield weighed(report)
+        if hint := _fixable(report):
+            yield hint
+
+
+def weighed(report: Report) -> str:
+    """How many findings a run confirms, and so on."""
+    counts = Counter(finding.evidence.verdict for finding in report.findings if finding.evidence is not None)
+    parts = [f"{counts[verdict]:,} {verdict}" for verdict in VERDICTS if counts[verdict]]
+    return f"By {report.run}: {', '.join(parts) or 'nothing to decide'}."
+
+
+def summary(report: Report) -> str:
+    """The closing line."""
+    where = f"in {plural(report.files, 'file')}"
+    counts = Counter(finding.severity for finding in report.findings)
+    if report.fixed:
+        parts = [f"{report.fixed:,} fixed", f"{counts.total():,} remaining"]
+        text = f"Found {plural(report.fixed + counts.total(), 'problem')} ({', '.join(parts)}) {where}."
+    elif not counts:
+        text = f"No problems {where}."
+    else:
+        kinds = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "hint"}
+        parts = [plural(counts[severity], noun) for severity, noun in kinds.items() if counts[severity]]
+        text = f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)}) {where}."
+    if report.known:
+        text = f"{text} The baseline holds {report.known:,}{' more' if counts else ''}."
+    return f"{text} {plural(len(report.failures), 'path')} could not be checked." if report.failures else text
+
+
+def _fixable(report: Report) -> str:
+    """What `--fix` could do, or could have done with `--unsafe-fixes`; empty if nothing."""
+    fixable, more = report.fixable()
+    if report.fixed is not None:
+        return f"{more:,} fixable with `--unsafe-fixes`." if more else ""
+    if report.unsafe_fixes or not fixable:
+        return f"{fixable + more:,} fixable with `--fix --unsafe-fixes`." if fixable + more else ""
+    return f"{fixable:,} fixable with `--fix`" + (f" ({more:,} more with `--unsafe-fixes`)." if more else ".")
