@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from devlint.torch_api import Api, Kind
 from devlint.torch_api.deprecated import ROWS
+from devlint.torch_api.rows import Api, Kind
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 DEPRECATION = re.compile(r"deprecated|renamed|now calls|Use `")

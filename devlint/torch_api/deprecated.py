@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.torch_api import PROFILED_EVENT, Api, Kind, Topic
+from devlint.torch_api.rows import PROFILED_EVENT, Api, Kind, Topic
 
 _DOCS = "https://docs.pytorch.org/docs/stable/"
 _MEMORY = f"{_DOCS}notes/cuda.html#memory-management"

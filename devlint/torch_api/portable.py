@@ -8,7 +8,7 @@ nothing without CUDA may raise without an accelerator, as ``empty_cache`` does: 
 
 from __future__ import annotations
 
-from devlint.torch_api import Api, Kind, Topic
+from devlint.torch_api.rows import Api, Kind, Topic
 
 _REFERENCE = "https://docs.pytorch.org/docs/stable/accelerator.html"
 _DEVICE = ("device",)

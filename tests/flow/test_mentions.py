@@ -9,6 +9,7 @@ import pytest
 
 from devlint import torch_api
 from devlint.sites.devices import Mention
+from devlint.torch_api import rows
 from tests.flow import reading
 
 
@@ -206,10 +207,10 @@ def test_rows_are_whole() -> None:
     for row in (*deprecated.ROWS, *portable.ROWS):
         assert row.name.startswith("torch."), row
         assert torch_api.matters(row.name) or torch_api.arguments(row.name), row
-        assert bool(row.replacement) is (row.kind not in (torch_api.Kind.NOTHING, torch_api.Kind.DROPPED)), row
-        assert not (row.kind is torch_api.Kind.NOTHING and row.safe), row
+        assert bool(row.replacement) is (row.kind not in (rows.Kind.NOTHING, rows.Kind.DROPPED)), row
+        assert not (row.kind is rows.Kind.NOTHING and row.safe), row
 
 
 def test_a_replacement_newer_than_the_target_is_not_offered() -> None:
-    row = torch_api.Api("torch.old", torch_api.Kind.RENAMED, "torch.new", since=(2, 3))
+    row = rows.Api("torch.old", rows.Kind.RENAMED, "torch.new", since=(2, 3))
     assert [row.offered(target) for target in (None, (2, 2), (2, 3), (2, 4))] == [True, False, True, True]

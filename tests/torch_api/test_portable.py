@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from devlint.torch_api import Api, Kind, arguments, matters, portable, portable_forms
+from devlint.torch_api import arguments, matters, portable, portable_forms
+from devlint.torch_api.rows import Api, Kind
 
 torch = pytest.importorskip("torch")
 

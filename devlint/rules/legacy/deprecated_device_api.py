@@ -9,7 +9,7 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.legacy import deprecation
 from devlint.sites.base import Site
 from devlint.sites.devices import Mention
-from devlint.torch_api import Topic
+from devlint.torch_api.rows import Topic
 
 
 class DeprecatedDeviceApi(Rule):

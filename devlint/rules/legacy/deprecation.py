@@ -13,7 +13,8 @@ from devlint.rules.blocks import statement_of
 from devlint.rules.imports import importing
 from devlint.sites.devices import Mention
 from devlint.source.syntax import says_none
-from devlint.torch_api import Api, Kind, Topic
+from devlint.torch_api import rows
+from devlint.torch_api.rows import Api, Kind, Topic
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -195,6 +196,6 @@ def _spelled(rule: Rule, site: Mention) -> str:
     """The name as the code spells it, with the one that is meant where it does not show."""
     spelled = edits.short(rule.source.segment(site.node), site.path)
     last = site.path.rpartition(".")[2]
-    if site.path.startswith(torch_api.PROFILED_EVENT):
+    if site.path.startswith(rows.PROFILED_EVENT):
         return f"`.{last}` of a profiled event"
     return f"`{spelled}`" if spelled == site.path else f"`{spelled}` (`{site.path}`)"

@@ -15,7 +15,7 @@ from devlint.rules.imports import importing
 from devlint.rules.legacy import deprecation
 from devlint.sites.base import Site
 from devlint.sites.devices import Mention
-from devlint.torch_api import Topic
+from devlint.torch_api.rows import Topic
 
 _CUDA_TYPE = re.compile(r"torch\.cuda\.(?:sparse\.)?(\w*)Tensor")
 _DTYPES = {

@@ -10,7 +10,7 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.portability.rewriting import edits_for
 from devlint.sites.base import Site
 from devlint.sites.devices import Mention
-from devlint.torch_api import Api
+from devlint.torch_api.rows import Api
 
 _SILENT = frozenset({"import", "comparison"})
 

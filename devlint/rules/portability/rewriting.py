@@ -12,7 +12,7 @@ from devlint.rules.imports import importing
 from devlint.rules.portability.seeding import is_seeded, left_out
 from devlint.rules.standing import conditions
 from devlint.sites.devices import Mention
-from devlint.torch_api import Api, Kind
+from devlint.torch_api.rows import Api, Kind
 
 # What only CUDA has, or what is named after it: a condition that this hangs on must go on asking for CUDA.
 _BOUND_TO_CUDA = re.compile(r"cuda|cudnn|nccl|nvtx|nvml|nvidia|triton|tensorrt|gpu|bf16|tf32", re.IGNORECASE)

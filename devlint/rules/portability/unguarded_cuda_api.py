@@ -11,6 +11,7 @@ from devlint.rules import edits
 from devlint.rules.base import Report, Rule
 from devlint.sites.base import Site
 from devlint.sites.devices import Mention
+from devlint.torch_api import rows
 
 _PINNING = "pin_memory"
 
@@ -100,7 +101,7 @@ def _spelled(site: Mention) -> str:
     return site.path.removeprefix("torch.Tensor") if method else site.path
 
 
-def _help(row: torch_api.Api, pinned: bool, target: torch_api.Version | None) -> str:
+def _help(row: rows.Api, pinned: bool, target: rows.Version | None) -> str:
     if pinned:
         return "pin only if `torch.accelerator.is_available()`, or `torch.cuda.is_available()` before torch 2.6"
     if row.needs and row.offered(target):

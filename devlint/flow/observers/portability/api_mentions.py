@@ -15,6 +15,7 @@ from devlint.flow.domain.values import Named
 from devlint.flow.observers.portability import gpu_selection
 from devlint.flow.syntax import names, nodes
 from devlint.sites.devices import Mention
+from devlint.torch_api import rows
 
 matters = torch_api.matters
 
@@ -73,7 +74,7 @@ def note_method(frame: Frame, node: ast.Attribute, call: ast.Call) -> None:
 def note_attribute(frame: Frame, node: ast.Attribute) -> None:
     """An attribute of something unknown is read: perhaps of an event that a profiler has recorded."""
     if node.attr in frame.component(Profiled).names and not frame.interpreter.muted:
-        _emit(frame, node, f"{torch_api.PROFILED_EVENT}.{node.attr}", None, "")
+        _emit(frame, node, f"{rows.PROFILED_EVENT}.{node.attr}", None, "")
 
 
 class Profiled(Component):
@@ -87,7 +88,7 @@ def _profiled(text: str) -> frozenset[str]:
     """The attributes which a file can only mean as those of profiled events: it speaks of them, and defines none."""
     if "cuda_" not in text or "profile" not in text:
         return frozenset()
-    read = {name for name in re.findall(r"\.(\w*cuda_\w+)", text) if matters(f"{torch_api.PROFILED_EVENT}.{name}")}
+    read = {name for name in re.findall(r"\.(\w*cuda_\w+)", text) if matters(f"{rows.PROFILED_EVENT}.{name}")}
     return frozenset(name for name in read if not re.search(rf"\b{name}\s*(?::[^\n=]+)?=(?!=)|def {name}\b", text))
 
 
