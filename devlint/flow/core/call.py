@@ -6,6 +6,7 @@ import ast
 from collections import abc
 from dataclasses import dataclass, field
 
+from devlint.flow.domain.heap import Field
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import (
     Value,
@@ -56,6 +57,10 @@ class Call:
             positional=positional,
             keywords={name: probes.get(id(value), value) for name, value in self.keywords.items()},
         )
+
+
+CREATOR = Field("creator", Call)
+"""The call by which an object of a class of the project was made."""
 
 
 @dataclass(slots=True)

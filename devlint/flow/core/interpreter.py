@@ -11,7 +11,8 @@ from typing import ClassVar, TypeVar, cast
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
 from devlint.flow.core.call import Call, Loop
-from devlint.flow.domain.state import CHANGED, CHILDREN, DEVICE, STORY, HeapKey, State
+from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, STORY, Heap
+from devlint.flow.domain.state import State
 from devlint.flow.domain.values import (
     CONTAINERS,
     PLACED,
@@ -39,6 +40,8 @@ from devlint.immutable import replace
 from devlint.sites.base import Operand, Site, Step
 from devlint.sites.devices import Literal
 from devlint.sites.placement import Forward, Operation
+
+_DEEPEST_PART = 8
 
 
 class Component:
@@ -223,7 +226,7 @@ class Interpreter(ABC):
         """``self`` in the methods of a class: one object, whoever made it."""
 
     @abstractmethod
-    def class_heap(self, info: ClassInfo) -> dict[HeapKey, object]:
+    def class_heap(self, info: ClassInfo) -> Heap:
         """What ``__init__`` leaves in ``self``, as any method finds it later."""
 
     @abstractmethod
@@ -404,8 +407,8 @@ class Frame(Environment):
 
     def place_of(self, module: Module) -> Device:
         """Where a module is now."""
-        held = self.state.heap.get((module.oid, DEVICE))
-        return self.state.settled(held) if isinstance(held, Device) else UNKNOWN_DEVICE
+        held = DEVICE.of(self.state.heap, module.oid)
+        return UNKNOWN_DEVICE if held is None else self.state.settled(held)
 
     def own_place(self) -> Device:
         """Where the module is whose method runs, wherever that may be."""
@@ -413,18 +416,17 @@ class Frame(Environment):
 
     def put(self, module: Module, place: Device, step: Step | None, depth: int = 0) -> None:
         """Put a module, and the modules that it was made of, somewhere."""
-        self.state.heap[(module.oid, DEVICE)] = place
-        self.state.heap.pop((module.oid, CHANGED), None)
-        self.state.heap[(module.oid, STORY)] = (step,) if step else ()
-        children = self.state.heap.get((module.oid, CHILDREN))
-        if isinstance(children, tuple) and depth < 8:
-            for child in children:
+        heap = self.state.heap
+        heap.pop((module.oid, CHANGED), None)
+        DEVICE.put(heap, module.oid, place)
+        STORY.put(heap, module.oid, (step,) if step else ())
+        if depth < _DEEPEST_PART:
+            for child in CHILDREN.of(heap, module.oid) or ():
                 self.put(child, place, step, depth + 1)
 
     def story_of(self, module: Module) -> tuple[Step, ...]:
         """How a module came to its device."""
-        held = self.state.heap.get((module.oid, STORY))
-        return held if isinstance(held, tuple) else ()
+        return STORY.of(self.state.heap, module.oid) or ()
 
 
 def _is_setting(name: str, value: Value | None) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from devlint import device
 from devlint.device import AVAILABLE, Device, Kind, Role
-from devlint.flow.domain.state import HeapKey
+from devlint.flow.domain.heap import Heap
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -49,7 +49,7 @@ def _without_origin(tensor: Tensor) -> Tensor:
     return replace(tensor, factory="", factory_node=None, blended=(), attribute=None, attribute_of=None, kept=None)
 
 
-def scrubbed_heap(heap: dict[HeapKey, object]) -> dict[HeapKey, object]:
+def scrubbed_heap(heap: Heap) -> Heap:
     """What another file left on the heap, in the same way."""
     return {key: scrubbed(held) if isinstance(held, Value) else held for key, held in heap.items()}
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
-
 from devlint import device
 from devlint.device import AVAILABLE, Condition, Conjunction, Device, Topic
+from devlint.flow.domain.heap import CONTENT, Heap, HeapKey, alike, half_known, identical
 from devlint.flow.domain.join import join
 from devlint.flow.domain.values import (
     CONTAINERS,
@@ -25,31 +24,7 @@ from devlint.flow.domain.values import (
 from devlint.immutable import replace
 from devlint.sites.base import Step
 
-CHILDREN = "@children"
-"""The heap field that holds the modules which a container, or a wrapper, was made of."""
-CONTENT = "@content"
-"""The heap field that holds what is in a list or dict now."""
-DEVICE = "@device"
-"""The heap field that holds a module's device."""
 _MOST_FACTS = 128
-ARGUMENTS = "@arguments"
-"""The heap field that holds what an object of a class of the file was made of."""
-TOLD = "@told"
-"""The heap field that holds the call by which an object of a class of the project was made."""
-CHANGED = "@changed"
-"""The heap field that says that a method of a module may have given it parts that are somewhere else."""
-REGISTERED = "@registered "
-"""Begins the heap field that says that a module's attribute of that name is a parameter or a buffer, if yet none."""
-ANY = "?"
-"""The name in it of an attribute whose name cannot be told."""
-FED = "@fed"
-"""The heap field that holds where the module is that an argument, by its key, has gone into."""
-STORY = "@story"
-"""The heap field that holds how a module came to its device."""
-WRAPPED = "@wrapped"
-"""The heap field that holds the site where a module was wrapped for several devices."""
-
-HeapKey = tuple[object, str]
 Wholes = dict[tuple[Condition, bool], dict[Conjunction, None]]
 """The conjunctions that need a condition to hold (``True``) or to fail (``False``)."""
 
@@ -62,13 +37,13 @@ class State:
     def __init__(
         self,
         env: dict[str, Value],
-        heap: dict[HeapKey, object] | None = None,
+        heap: Heap | None = None,
         facts: dict[Condition, bool] | None = None,
         accelerated: bool = False,
         wholes: Wholes | None = None,
     ) -> None:
         self.env = env
-        self.heap: dict[HeapKey, object] = {} if heap is None else heap
+        self.heap: Heap = {} if heap is None else heap
         self.facts: dict[Condition, bool] = {} if facts is None else facts
         self.accelerated = accelerated
         # shared by all states of a run: what a condition is made of never changes
@@ -209,20 +184,14 @@ def merge(then: State, other: State, guard: Condition) -> State:
             # bound on one path only: where it is used, that path was taken
             env[name] = value
         elif mine is not value:
-            alike = _alike(then.heap, other.heap, mine, value)
-            env[name] = join(then.content(mine), other.content(value), guard) if alike is None else alike
-    if not _identical(merged.heap, other.heap):
+            one = alike(then.heap, other.heap, mine, value)
+            env[name] = join(then.content(mine), other.content(value), guard) if one is None else one
+    if not identical(merged.heap, other.heap):
         _join_heaps(merged, other.heap, guard)
     return merged
 
 
-def _identical(first: dict[HeapKey, object], second: dict[HeapKey, object]) -> bool:
-    """Whether two copies of a heap were left alone."""
-    alike = len(first) == len(second) and all(map(operator.is_, first.values(), second.values()))
-    return alike and all(map(operator.is_, first, second))
-
-
-def _join_heaps(merged: State, other: dict[HeapKey, object], guard: Condition) -> None:
+def _join_heaps(merged: State, other: Heap, guard: Condition) -> None:
     heap = merged.heap
     fresh: list[HeapKey] = []
     for place, held in other.items():
@@ -232,11 +201,11 @@ def _join_heaps(merged: State, other: dict[HeapKey, object], guard: Condition) -
         elif kept is not held:
             if isinstance(kept, Sequence) and isinstance(held, Sequence):
                 kept, held = merged.filled(kept), merged.filled(held)
-            heap[place] = _alike(heap, other, kept, held) or _join_held(kept, held, guard)
+            heap[place] = alike(heap, other, kept, held) or _join_held(kept, held, guard)
     for place in heap.keys() - other.keys():
-        heap[place] = _half_known(place, heap[place])
+        heap[place] = half_known(place, heap[place])
     for place in fresh:
-        heap[place] = _half_known(place, other[place])
+        heap[place] = half_known(place, other[place])
 
 
 def rejoin(first: State, second: State, path: Condition) -> State:
@@ -245,43 +214,6 @@ def rejoin(first: State, second: State, path: Condition) -> State:
         if second.facts.get(guard) is (not truth):
             return merge(first, second, guard) if truth else merge(second, first, guard)
     return merge(first, second, path)
-
-
-def made_since(heap: dict[HeapKey, object], *values: object) -> bool:
-    """Whether no module among some values is there already."""
-    return not any(isinstance(value, Module) and (value.oid, DEVICE) in heap for value in values)
-
-
-def _alike(heap: dict[HeapKey, object], other: dict[HeapKey, object], one: object, two: object) -> Module | None:
-    """One for two modules, unless either is there on the other path, too: what moves the one would move the other."""
-    return either(heap, other, one, two) if made_since(other, one) and made_since(heap, two) else None
-
-
-def either(heap: dict[HeapKey, object], other: dict[HeapKey, object], one: object, two: object) -> Module | None:
-    """Two modules of one class in one place, each made on a path of its own: one is as good as the other."""
-    if not isinstance(one, Module) or not isinstance(two, Module) or one.wraps or two.wraps or one.oid == two.oid:
-        return None
-    kind = one.path, one.cls, one.has_state, one.spread, one.item
-    place = heap.get((one.oid, DEVICE))
-    gone = (one.oid, CHANGED) in heap or (two.oid, CHANGED) in other
-    if kind != (two.path, two.cls, two.has_state, two.spread, two.item) or gone or place is None:
-        return None
-    if other.get((two.oid, DEVICE)) != place:
-        return None
-    mine, its = heap.get((one.oid, CHILDREN)), other.get((two.oid, CHILDREN))
-    if isinstance(mine, tuple) and isinstance(its, tuple):
-        heap[(one.oid, CHILDREN)] = tuple(child for child in mine if child in its)
-        for child in {*mine} ^ {*its}:
-            # it goes along on one path only
-            for side in (heap, other):
-                if (child.oid, DEVICE) in side:
-                    side[(child.oid, DEVICE)] = device.UNKNOWN
-    return replace(one, empty=one.empty and two.empty)
-
-
-def _half_known(place: HeapKey, held: object) -> object:
-    """What one path knows: of an object that only it made, everything; of one that was there before, nothing."""
-    return device.UNKNOWN if isinstance(held, Device) and isinstance(place[0], str) else held
 
 
 def _join_held(first: object, second: object, guard: Condition) -> object:

@@ -17,7 +17,8 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import at_hand, is_device
 from devlint.flow.domain.export import scrubbed_heap
-from devlint.flow.domain.state import DEVICE, HeapKey, State
+from devlint.flow.domain.heap import DEVICE, Heap, attributes
+from devlint.flow.domain.state import State
 from devlint.flow.domain.values import (
     UNKNOWN,
     Class,
@@ -87,7 +88,7 @@ class Engine(Interpreter):
     ) -> None:
         super().__init__(Index(tree, text, catalog=catalog) if index is None else index, tree, text, test, host)
         self.imports: Imports | None = None
-        self._class_heaps: dict[ClassInfo, dict[HeapKey, object]] = {}
+        self._class_heaps: dict[ClassInfo, Heap] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
         self._global_devices: list[str] | None = None
         self._pending: list[tuple[FunctionInfo, tuple[Environment, ...]]] = []
@@ -253,17 +254,15 @@ class Engine(Interpreter):
         if info.is_module:
             lineage = (info, *info.ancestors()) if self.component(Attributes).any else ()
             return [name for known in lineage for name in self.component(Attributes).names(known.name)]
-        heap = self._class_heaps.get(info, {})
-        return [
-            key[1] for key, held in heap.items() if key[0] == info.oid and isinstance(held, (Tensor, Module, Loader))
-        ]
+        kept = attributes(self._class_heaps.get(info, {}), info.oid)
+        return [name for name, held in kept if isinstance(held, (Tensor, Module, Loader))]
 
     def self_value(self, info: ClassInfo) -> Value:
         """``self`` in the methods of a class: one object, whoever made it."""
         oid = info.oid
         return Module(oid, cls=info, text="self", has_state=True) if info.is_module else Instance(oid, info)
 
-    def class_heap(self, info: ClassInfo) -> dict[HeapKey, object]:
+    def class_heap(self, info: ClassInfo) -> Heap:
         """What ``__init__`` leaves in ``self``, as any method finds it later."""
         home = self.home(info.index)
         if home is not self:
@@ -288,19 +287,19 @@ class Engine(Interpreter):
         self._class_heaps[info] = heap
         return heap
 
-    def _settle_self(self, info: ClassInfo, state: State) -> dict[HeapKey, object]:
+    def _settle_self(self, info: ClassInfo, state: State) -> Heap:
         """The heap after ``__init__``, as methods see it: moved with the module, unknown where they change it."""
         oid = info.oid
         place = device.symbol(info.place, "self", Role.PLACE)
         heap = dict(state.heap)
         if info.is_module:
             # whatever __init__ made moves with the module
-            heap.update({key: place for key in state.heap if key[1] == DEVICE})
+            heap.update({key: place for key in state.heap if key[1] is DEVICE})
         if info.is_open:
             # perhaps a module, whose attributes move with it: nothing is known of where they are
-            heap.update({key: device.UNKNOWN for key in state.heap if key[1] == DEVICE})
+            heap.update({key: device.UNKNOWN for key in state.heap if key[1] is DEVICE})
         for key, held in state.heap.items():
-            if key[0] != oid or not isinstance(held, Value):
+            if key[0] != oid or not isinstance(key[1], str) or not isinstance(held, Value):
                 continue
             change = mutations.changed(info).get(key[1], "")
             # of a distribution that was not seen to be kept, nothing says where its parameters are by then
@@ -313,7 +312,7 @@ class Engine(Interpreter):
             elif info.is_open and isinstance(held, Tensor):
                 heap[key] = replace(held, device=device.UNKNOWN, factory="", factory_node=None, story=())
             elif isinstance(held, Module) and (change == "moved" or is_set_up_elsewhere(info)):
-                heap[(held.oid, DEVICE)] = device.UNKNOWN
+                DEVICE.put(heap, held.oid, device.UNKNOWN)
         return heap
 
     def device_attributes(self, info: ClassInfo) -> list[str]:
@@ -321,8 +320,7 @@ class Engine(Interpreter):
         heap = self._class_heaps.get(info, {})
         known = self._device_attributes.get(info)
         if known is None or known[0] != len(heap):  # it is filled when ``__init__`` has run
-            oid = info.oid
-            found = [key[1] for key, held in heap.items() if key[0] == oid and may_be_away(held)]
+            found = [name for name, held in attributes(heap, info.oid) if may_be_away(held)]
             known = self._device_attributes[info] = len(heap), found
         return known[1]
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from devlint import device
 from devlint.device import AVAILABLE, Device, Role
 from devlint.flow.core.interpreter import Frame, Watcher
-from devlint.flow.domain.state import DEVICE, STORY
+from devlint.flow.domain.heap import DEVICE, STORY
 from devlint.flow.domain.values import (
     Batches,
     DeviceValue,
@@ -162,10 +162,9 @@ def _held(frame: Frame, kind: str, items: list[Value]) -> Known:
 
 
 def _opaque(frame: Frame, value: Opaque) -> Known:
-    moved = frame.state.heap.get((value.key, DEVICE))
-    if isinstance(moved, Device) and moved.known:
-        held = frame.state.heap.get((value.key, STORY))
-        story = held if isinstance(held, tuple) else ()
+    moved = DEVICE.of(frame.state.heap, value.key)
+    if moved is not None and moved.known:
+        story = STORY.of(frame.state.heap, value.key) or ()
         return Known("module", moved, f"is {_on(moved)}", True, _with_choice(frame, moved, story))
     if value.managed is not None:
         return Known("module", device.UNKNOWN, "is placed by a library", True, (value.managed.by,))

@@ -8,7 +8,7 @@ import re
 from devlint import device
 from devlint.device import Kind
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.state import ANY, REGISTERED
+from devlint.flow.domain.heap import ANY, REGISTERED
 from devlint.flow.domain.values import (
     UNKNOWN,
     Const,
@@ -199,7 +199,8 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
         return value
     own = frame.owner.oid
     held = frame.state.heap.get((own, target.attr))
-    registered = any((own, f"{REGISTERED}{name}") in frame.state.heap for name in (target.attr, ANY))
+    names_registered = REGISTERED.of(frame.state.heap, own) or ()
+    registered = target.attr in names_registered or ANY in names_registered
     if registered or overrides.takes_along(frame.owner, target.attr) or (isinstance(held, Tensor) and held.buffer):
         return replace(value, buffer=True)
     if frame.info.name != "__init__" or value.attribute is not None:

@@ -10,8 +10,9 @@ from devlint.device import PathTaken, Topic
 from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.heap import either, made_since
 from devlint.flow.domain.join import join
-from devlint.flow.domain.state import either, made_since, merge
+from devlint.flow.domain.state import merge
 from devlint.flow.domain.values import (
     CONTAINERS,
     UNKNOWN,

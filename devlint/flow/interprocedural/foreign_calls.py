@@ -5,7 +5,7 @@ from __future__ import annotations
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.domain.export import arrived, scrubbed
-from devlint.flow.domain.state import STORY
+from devlint.flow.domain.heap import STORY
 from devlint.flow.domain.values import (
     Batches,
     Function,
@@ -53,9 +53,9 @@ def enter(there: Interpreter, frame: Frame, function: Function, call: Call) -> V
     step = Step(call.node, f"`{info.name}` returns it here")
     result = arrived(result, call.values(), step)
     if isinstance(result, Module):
-        story = heap.get((result.oid, STORY))
-        if isinstance(story, tuple) and (result.oid, STORY) not in before:
-            heap[(result.oid, STORY)] = (step, *story)
+        story = STORY.of(heap, result.oid)
+        if story is not None and (result.oid, STORY) not in before:
+            STORY.put(heap, result.oid, (step, *story))
     return derive(frame, call) if isinstance(result, Unknown) else result
 
 

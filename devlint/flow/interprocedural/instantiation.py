@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from devlint import device
-from devlint.flow.core.call import Call
+from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.state import ARGUMENTS, TOLD
+from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.values import (
     Class,
     Instance,
@@ -42,11 +42,11 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
             Step(call.node, f"`{info.name}` is created on the CPU here"),
         )
         havoc.kept(frame, call, info, module)
-        frame.state.heap[(module.oid, TOLD)] = call
+        CREATOR.put(frame.state.heap, module.oid, call)
         return replace(module, spread=moves_inputs(info))
     havoc.kept(frame, call, info, None)
     interpreter.component(Samples).transforms(call)
     instance = Instance(identity(), info)
-    frame.state.heap[(instance.oid, ARGUMENTS)] = call.values()
-    frame.state.heap[(instance.oid, TOLD)] = call
+    ARGUMENTS.put(frame.state.heap, instance.oid, call.values())
+    CREATOR.put(frame.state.heap, instance.oid, call)
     return instance

@@ -7,7 +7,7 @@ import ast
 from devlint import device
 from devlint.device import Device
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.state import CHANGED, DEVICE
+from devlint.flow.domain.heap import CHANGED, DEVICE
 from devlint.flow.domain.values import Batches, Module, Opaque, Tensor, Unknown, Value
 from devlint.immutable import replace
 
@@ -27,7 +27,7 @@ def exchange(frame: Frame, node: ast.expr, base: Value, value: Value) -> None:
         if whole.text != "self":
             frame.put(whole, device.UNKNOWN, None)
         elif (whole.oid, DEVICE) in frame.state.heap:
-            frame.state.heap[(whole.oid, CHANGED)] = True
+            CHANGED.put(frame.state.heap, whole.oid, True)
 
 
 def move(frame: Frame, place: Device) -> None:

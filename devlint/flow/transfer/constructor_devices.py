@@ -7,9 +7,8 @@ import re
 
 from devlint import device
 from devlint.device import Kind, Role
-from devlint.flow.core.call import Call
+from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.state import TOLD
 from devlint.flow.domain.values import (
     Const,
     DeviceValue,
@@ -34,10 +33,10 @@ def told_device(frame: Frame, made: Module | Instance, attribute: str) -> Value 
 
     The CPU says nothing: with it the object does what its class does without one, or is told another later.
     """
-    call = frame.state.heap.get((made.oid, TOLD))
+    call = CREATOR.of(frame.state.heap, made.oid)
     info = made.cls
     init = info.method("__init__") if info is not None else None
-    if info is None or init is None or not isinstance(call, Call) or call.open or call.starred:
+    if info is None or init is None or call is None or call.open or call.starred:
         return None
     kept = frame.interpreter.class_heap(info).get((info.oid, attribute))
     place = named_place(kept) if isinstance(kept, Value) else None

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.heap import CONTENT
 from devlint.flow.domain.join import add_item
-from devlint.flow.domain.state import CONTENT
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Value
 from devlint.flow.observers.placement.unregistered_modules import Submodules
 from devlint.flow.program.identity import identity
@@ -28,7 +28,7 @@ def made(frame: Frame, value: Made) -> Made:
     if not isinstance(value, Mapping) and not (isinstance(value, Sequence) and value.mutable):
         return value
     found = replace(value, oid=identity())
-    frame.state.heap[(found.oid, CONTENT)] = found
+    CONTENT.put(frame.state.heap, found.oid, found)
     return found
 
 
@@ -37,7 +37,7 @@ def change(frame: Frame, container: Sequence | Mapping, node: ast.expr, content:
     if container.oid:
         if isinstance(content, (Sequence, Mapping)):
             content = replace(content, oid=container.oid)
-        frame.state.heap[(container.oid, CONTENT)] = content
+        CONTENT.put(frame.state.heap, container.oid, content)
     elif isinstance(node, ast.Name):
         frame.state.env[node.id] = content
 

@@ -8,7 +8,7 @@ from devlint import device
 from devlint.flow.catalog import torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.state import CHANGED, CHILDREN
+from devlint.flow.domain.heap import CHANGED, CHILDREN, attributes
 from devlint.flow.domain.values import Instance, Module, Value, names_device
 from devlint.flow.program.facts import derived
 from devlint.flow.program.mutations import places
@@ -28,12 +28,12 @@ def grown(frame: Frame, call: Call, info: FunctionInfo | None = None, owner: Val
     heap = frame.state.heap
     given = [owner, *call.values()]
     if isinstance(owner, Instance):
-        given += [value for place, value in heap.items() if place[0] == owner.oid and isinstance(value, Module)]
+        given += [held for _, held in attributes(heap, owner.oid) if isinstance(held, Module)]
     modules = [value for value in given if isinstance(value, Module)]
     if not modules or (info is not None and not _is_giving(info)):
         return
     for value in modules:
-        heap[(value.oid, CHANGED)] = True
+        CHANGED.put(heap, value.oid, True)
 
 
 @derived
@@ -69,7 +69,7 @@ def kept(frame: Frame, call: Call, info: ClassInfo, made: Module | None) -> None
         _lose(frame, call)
     elif made is not None:
         inner = tuple(value for value in call.values() if isinstance(value, Module))
-        frame.state.heap[(made.oid, CHILDREN)] = inner
+        CHILDREN.put(frame.state.heap, made.oid, inner)
 
 
 def _lose(frame: Frame, call: Call) -> None:

@@ -9,8 +9,9 @@ from devlint import device
 from devlint.device import ITEMS, Role
 from devlint.flow.catalog.creation import DATA, LEGACY, SIZED
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.heap import DEVICE
+from devlint.flow.domain.heap import item as item_name
 from devlint.flow.domain.join import add_item, join
-from devlint.flow.domain.state import DEVICE
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -70,7 +71,7 @@ def subscript(frame: Frame, node: ast.Subscript, base: Value) -> Value:
     index = frame.evaluate(node.slice)
     if isinstance(base, Opaque):
         key = index.value if isinstance(index, Const) else None
-        held = frame.state.heap.get((base.key, f"[{key!r}]")) if isinstance(key, (str, int)) else None
+        held = frame.state.heap.get((base.key, item_name(key))) if isinstance(key, (str, int)) else None
         if isinstance(held, Value):
             return held
         where = repr(key) if key is not None else f"{node.lineno}:{node.col_offset}"
@@ -281,11 +282,11 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         containers.change(frame, base, target.value, _replaced(frame.state.filled(base), index, value))
     elif isinstance(base, Module) and frame.place_of(base).accelerates() is not False:
         # a part is exchanged: where the whole is cannot be told any more
-        frame.state.heap[(base.oid, DEVICE)] = device.UNKNOWN
+        DEVICE.put(frame.state.heap, base.oid, device.UNKNOWN)
     elif isinstance(base, Batches) and name and isinstance(value, Tensor):
         # batch["x"] = batch["x"].to(device): some of the batch has moved, the rest is no longer known
         frame.state.env[name] = UNKNOWN
     elif isinstance(base, Opaque) and isinstance(index, Const) and isinstance(index.value, (str, int)):
-        frame.state.heap[(base.key, f"[{index.value!r}]")] = value
+        frame.state.heap[(base.key, item_name(index.value))] = value
     if isinstance(value, Module) and isinstance(base, (Opaque, Unknown)):
         composition.exchange(frame, target.value, base, value)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from devlint.flow.catalog import torch_table
-from devlint.flow.core.call import Call
+from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain import state
+from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, STORY
 from devlint.flow.domain.values import Const, DeviceValue, Module, Opaque
 from devlint.flow.program import module_classes
 
@@ -15,7 +15,7 @@ _PARAMETERS = ("affine", "elementwise_affine")
 _BUFFERS = ("track_running_stats",)
 _BARE_BY_DEFAULT = frozenset(f"torch.nn.InstanceNorm{rank}d" for rank in (1, 2, 3))
 """Modules that have none of what they can have unless an argument behind the first asks for it."""
-_OF_ITSELF = frozenset({state.CHILDREN, state.DEVICE, state.STORY, state.TOLD, "training"})
+_OF_ITSELF = frozenset({CHILDREN, DEVICE, STORY, CREATOR, "training"})
 """Fields of a module in the heap that are no parts of it."""
 
 
@@ -48,7 +48,7 @@ def _is(call: Call, name: str, expected: object) -> bool:
 
 def is_empty(frame: Frame, module: Module) -> bool:
     """Whether a module was made without any part, and has not been given one since."""
-    if (module.oid, state.CHANGED) in frame.state.heap or not (module.empty or _of_an_empty_class(frame, module)):
+    if (module.oid, CHANGED) in frame.state.heap or not (module.empty or _of_an_empty_class(frame, module)):
         return False
     given = (name for owner, name in frame.state.heap if owner == module.oid)
     return all(name in _OF_ITSELF for name in given)
@@ -56,8 +56,8 @@ def is_empty(frame: Frame, module: Module) -> bool:
 
 def _of_an_empty_class(frame: Frame, module: Module) -> bool:
     """Whether a class of the project has nothing to be moved, and its constructor was given nothing to keep."""
-    call = frame.state.heap.get((module.oid, state.TOLD))
-    if module.cls is None or not isinstance(call, Call) or call.open or call.starred:
+    call = CREATOR.of(frame.state.heap, module.oid)
+    if module.cls is None or call is None or call.open or call.starred:
         return False
     plain = all(isinstance(value, (Const, DeviceValue, Opaque)) for value in call.values())
     return plain and module.cls.method("_apply") is None and module_classes.is_empty(module.cls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from devlint import device
 from devlint.device import Device
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.state import DEVICE
+from devlint.flow.domain.heap import DEVICE
 from devlint.flow.domain.values import Sequence, Tensor, Value, as_tensor
 from devlint.immutable import replace
 
@@ -22,7 +22,7 @@ def retarget(frame: Frame, tensor: Value, attribute: str, data: Value) -> None:
     for place, held in list(state.heap.items()):
         if isinstance(held, Value):
             state.heap[place] = _exchanged(held, tensor, moved)
-        elif place[1] == DEVICE and isinstance(held, Device) and tensor.buffer and held == tensor.device:
+        elif place[1] is DEVICE and isinstance(held, Device) and tensor.buffer and held == tensor.device:
             state.heap[place] = device.UNKNOWN
 
 

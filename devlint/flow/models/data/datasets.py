@@ -11,7 +11,7 @@ from devlint.device import Device, Kind, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.state import ARGUMENTS
+from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.values import (
     Const,
     Function,
@@ -131,8 +131,7 @@ class Samples(Component):
             functions += [(method.node, name) for name in _METHODS if (method := dataset.cls.method(name))]
             if _streams(dataset.cls) and (method := dataset.cls.method("__iter__")):
                 functions.append((method.node, "__iter__"))
-            kept = frame.state.heap.get((dataset.oid, ARGUMENTS))
-            given = kept if isinstance(kept, tuple) else None
+            given = ARGUMENTS.of(frame.state.heap, dataset.oid)
         loader = Worker(call.node, workers, self._context(call), call.open or call.starred)
         # a function that makes loaders makes one of each data set that it is called with
         self._makers.setdefault((call.node, *functions), _Maker(loader, tuple(functions), given))

@@ -12,7 +12,7 @@ from devlint.device import Device, Kind
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.state import ARGUMENTS
+from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.values import (
     PARTIAL,
     Batches,
@@ -224,8 +224,7 @@ def _custom(frame: Frame, call: Call) -> bool:
         return True
     if not isinstance(dataset, Instance):
         return False
-    kept = frame.state.heap.get((dataset.oid, ARGUMENTS))
-    if isinstance(kept, tuple) and any(tensor_away(value) for value in kept):
+    if any(tensor_away(value) for value in ARGUMENTS.of(frame.state.heap, dataset.oid) or ()):
         return True
     return any(_places(node) for node in dataset.cls.nodes)
 

@@ -10,6 +10,7 @@ from devlint.device import Device, Kind, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.heap import DEVICE, STORY, Field
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.sites.base import Step
@@ -29,11 +30,12 @@ _GETS_BATCH = re.compile(r"\w+_step|on_\w+_batch_(?:start|end)|on_after_batch_tr
 """Hooks whose arguments the trainer has put on the device, unlike a checkpoint that it has read."""
 _LEADING_NAME = re.compile(r"\w+")
 _LOADED_HOW = re.compile(r"device_map|is_loaded_in|quantiz|hf_hook|offload")
-MANAGED = "@managed"
-"""Where the heap has who places a module."""
-_OFFLOADED = "@offloaded"
-_OFFLOADED_BY = "@offloaded by"
-_RELEASED = "@released"
+MANAGED = Field("managed", Managed)
+"""Who places a module, or offloads what a library has loaded."""
+_OFFLOADED = Field("offloaded", Device)
+"""The CPU, where something has been offloaded; known of a branch only, it is unknown where the branches have met."""
+_RELEASED = Field("released", Device)
+"""The same of what may be moved again."""
 
 
 def loaded(frame: Frame, call: Call, path: str) -> Value:
@@ -72,16 +74,18 @@ def offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> N
     """``pipeline.enable_model_cpu_offload()``: a move before it was for nothing, a move after it undoes it."""
     by = Step(call.node, "set up to be offloaded here")
     if isinstance(receiver, Opaque):
-        place, story = frame.state.heap.get((receiver.key, "@device")), frame.state.heap.get((receiver.key, "@story"))
-        # known of a branch only, it is unknown where the branches have met
-        frame.state.heap[(receiver.key, _OFFLOADED)] = device.CPU
-        frame.state.heap[(receiver.key, _OFFLOADED_BY)] = (by, node.attr)
+        heap = frame.state.heap
+        place, story = DEVICE.of(heap, receiver.key), STORY.of(heap, receiver.key)
+        _OFFLOADED.put(heap, receiver.key, device.CPU)
+        MANAGED.put(
+            heap, receiver.key, Managed("sequentially offloaded" if "sequential" in node.attr else "offloaded", by)
+        )
     elif isinstance(receiver, Tensor) and not receiver.certain:
         place, story = receiver.device, receiver.story
     else:
         return
-    step = story[0] if isinstance(story, tuple) and story else None
-    if not isinstance(place, Device) or not isinstance(step, Step) or not isinstance(step.node, ast.Call):
+    step = story[0] if story else None
+    if place is None or step is None or not isinstance(step.node, ast.Call):
         return
     move = step.node.func
     if place.known and place.kind is not Kind.CPU and isinstance(move, ast.Attribute):
@@ -92,7 +96,7 @@ def offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> N
 def release(frame: Frame, receiver: Value) -> None:
     """``pipeline.reset_device_map()``: from here on, it may be moved."""
     if isinstance(receiver, Opaque):
-        frame.state.heap[(receiver.key, _RELEASED)] = device.CPU
+        _RELEASED.put(frame.state.heap, receiver.key, device.CPU)
         frame.state.heap.pop((receiver.key, _OFFLOADED), None)
 
 
@@ -128,17 +132,13 @@ def thing(frame: Frame, call: Call, managed: Managed, position: int = 0) -> Opaq
 
 def _manager(frame: Frame, receiver: Value) -> Managed | None:
     if isinstance(receiver, Module):
-        placed = frame.state.heap.get((receiver.oid, MANAGED))
-        return placed if isinstance(placed, Managed) else None
+        return MANAGED.of(frame.state.heap, receiver.oid)
     if not isinstance(receiver, Opaque) or (receiver.key, _RELEASED) in frame.state.heap:
         return None
     if receiver.managed is not None:
         return None if receiver.managed.kind == ACCELERATOR else receiver.managed
-    held = frame.state.heap.get((receiver.key, _OFFLOADED_BY))
-    if frame.state.heap.get((receiver.key, _OFFLOADED)) != device.CPU or not isinstance(held, tuple):
-        return None
-    by, how = held
-    return Managed("sequentially offloaded" if "sequential" in how else "offloaded", by)
+    offloaded = _OFFLOADED.of(frame.state.heap, receiver.key) == device.CPU
+    return MANAGED.of(frame.state.heap, receiver.key) if offloaded else None
 
 
 def _hook(frame: Frame, receiver: Value, target: Device) -> Managed | None:

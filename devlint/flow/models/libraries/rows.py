@@ -10,6 +10,7 @@ from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.heap import DEVICE, STORY
 from devlint.flow.domain.values import (
     ARRAY,
     UNKNOWN,
@@ -310,14 +311,14 @@ def _manage(frame: Frame, call: Call, row: Row, result: Value) -> Value:
     """The same, placed by a library: a move by hand is for nothing."""
     by = Managed(row.managed_by, Step(call.node, f"{row.managed_by} places it here"))
     if isinstance(result, Module):
-        frame.state.heap[(result.oid, managed.MANAGED)] = by
+        managed.MANAGED.put(frame.state.heap, result.oid, by)
     elif isinstance(result, Loader):
         frame.component(Loaders).manage((result,))
     elif isinstance(result, (Unknown, Opaque)) or (isinstance(result, Tensor) and not result.certain):
         thing = managed.thing(frame, call, by)
         if isinstance(result, Tensor):
             # called, it is a module
-            frame.state.heap[(thing.key, "@device")] = result.device
-            frame.state.heap[(thing.key, "@story")] = result.story
+            DEVICE.put(frame.state.heap, thing.key, result.device)
+            STORY.put(frame.state.heap, thing.key, result.story)
         return thing
     return result

@@ -12,7 +12,7 @@ from devlint.flow.catalog import methods, torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.state import ANY, CHANGED, CHILDREN, DEVICE, FED, REGISTERED
+from devlint.flow.domain.heap import ANY, CHANGED, CHILDREN, CONSUMER, DEVICE, REGISTERED, STORY
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -136,7 +136,7 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
     children = tuple(value for value in values if isinstance(value, Module))
     stateful = [child for child in children if child.has_state]
     complete = len(children) == len(values) and not (call.open or call.starred)
-    frame.state.heap[(module.oid, CHILDREN)] = children
+    CHILDREN.put(frame.state.heap, module.oid, children)
     places = {frame.place_of(child) for child in stateful}
     if len(places) == 1 and complete:
         step = Step(call.node, f"`{module.text}` is created on the CPU here")
@@ -163,13 +163,11 @@ def twin(frame: Frame, module: Module) -> Module:
 
 def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
     """Something unknown that was moved in place and is now called: a module."""
-    place = frame.state.heap.get((called.key, "@device"))
-    if not isinstance(place, Device):
+    place = DEVICE.of(frame.state.heap, called.key)
+    if place is None:
         return None
     module = Module(identity(), text=called.text, has_state=True)
-    story = frame.state.heap.get((called.key, "@story"))
-    step = story[0] if isinstance(story, tuple) and story else None
-    frame.put(module, place, step if isinstance(step, Step) else None)
+    frame.put(module, place, next(iter(STORY.of(frame.state.heap, called.key) or ()), None))
     return module
 
 
@@ -227,7 +225,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         meet(frame, call.node, module.text, "operands", tensors_in)
     if module.has_state and place.role is Role.PLACE:
         for _, value, _ in tensors_in:
-            frame.state.heap.setdefault((as_tensor(value).device.symbol, FED), place)
+            frame.state.heap.setdefault((as_tensor(value).device.symbol, CONSUMER), place)
     definite = [met[1] for met in tensors_in if tensor_methods.is_definite(met[1])]
     if clash and place.kind is Kind.CPU:
         # one mistake is told once: go on as if the module was where its input is
@@ -328,7 +326,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attrib
     if isinstance(value, Opaque):
         device_literals.literal_devices(frame, call)
     if name not in _ONLY_LOOK:
-        frame.state.heap[(module.oid, CHANGED)] = True
+        CHANGED.put(frame.state.heap, module.oid, True)
     frame.component(Escapes).everything(call.values())
     frame.component(Queue).unseen(frame, call.node)
     # a part of the module works where the module is, and what goes in
@@ -359,7 +357,7 @@ def _fed(frame: Frame, call: Call, function: Function, values: list[Value]) -> s
         outer = frame.state.heap
         frame.state.heap = dict(outer)
         frame.interpreter.enter(frame, function, call.probing(probes))
-        found = {known for known, probe in probes.items() if (probe.key, FED) in frame.state.heap}
+        found = {known for known, probe in probes.items() if (probe.key, CONSUMER) in frame.state.heap}
         frame.state.heap = outer
     return found
 
@@ -377,7 +375,8 @@ def parameters(name: str, tensor: Tensor) -> Value:
 def _register(frame: Frame, call: Call, module: Module) -> Value:
     name, value = call.argument(0, "name"), call.argument(1, "tensor") or call.argument(1, "param")
     known = name.value if isinstance(name, Const) and isinstance(name.value, str) else ANY
-    frame.state.heap[(module.oid, f"{REGISTERED}{known}")] = True
+    registered = REGISTERED.of(frame.state.heap, module.oid) or ()
+    REGISTERED.put(frame.state.heap, module.oid, (*registered, known))
     if isinstance(name, Const) and isinstance(name.value, str) and value is not None:
         held = value
         if isinstance(value, (Tensor, Opaque, Batches)):

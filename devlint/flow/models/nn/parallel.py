@@ -11,7 +11,7 @@ from devlint.device import Device, Kind
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.state import CHILDREN, DEVICE, STORY, WRAPPED
+from devlint.flow.domain.heap import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.observers.portability.gpu_selection import Choosing
@@ -82,37 +82,37 @@ def wrap(frame: Frame, call: Call, path: str) -> Value:
     text = path.rpartition(".")[2]
     if not isinstance(inner, Module):
         outer = Module(identity(), path, text=text, spread=True, wraps=inner)
-        frame.state.heap[(outer.oid, WRAPPED)] = site
+        WRAPPED.put(frame.state.heap, outer.oid, site)
         if isinstance(inner, Tensor):
             # what this is was not seen, and where it was moved was
-            frame.state.heap[(outer.oid, DEVICE)] = inner.device
-            frame.state.heap[(outer.oid, STORY)] = inner.story
+            DEVICE.put(frame.state.heap, outer.oid, inner.device)
+            STORY.put(frame.state.heap, outer.oid, inner.story)
         return outer
     spread = inner.spread or path != DISTRIBUTED or given
     outer = replace(inner, oid=identity(), spread=spread, text=text, cls=None, path=path, wraps=inner)
-    frame.state.heap[(outer.oid, DEVICE)] = frame.place_of(inner)
-    frame.state.heap[(outer.oid, STORY)] = frame.story_of(inner)
-    frame.state.heap[(outer.oid, CHILDREN)] = (inner,)
+    DEVICE.put(frame.state.heap, outer.oid, frame.place_of(inner))
+    STORY.put(frame.state.heap, outer.oid, frame.story_of(inner))
+    CHILDREN.put(frame.state.heap, outer.oid, (inner,))
     for module in (inner, outer):
-        frame.state.heap[(module.oid, WRAPPED)] = site
+        WRAPPED.put(frame.state.heap, module.oid, site)
     return outer
 
 
 def move(frame: Frame, module: Module, step: Step) -> None:
     """A module is moved which is, or is in, a wrapper."""
-    wrapped = frame.state.heap.get((module.oid, WRAPPED))
-    if isinstance(wrapped, Wrap) and not module.perhaps:
+    wrapped = WRAPPED.of(frame.state.heap, module.oid)
+    if wrapped is not None and not module.perhaps:
         frame.emit(replace(wrapped, moved_after=step))
 
 
 def attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
     """An attribute is set on a module, which may be a wrapper."""
-    wrapped = frame.state.heap.get((base.oid, WRAPPED))
-    if not isinstance(wrapped, Wrap) or base.path not in WRAPPERS or target.attr in _OWN or frame.interpreter.muted:
+    wrapped = WRAPPED.of(frame.state.heap, base.oid)
+    if wrapped is None or base.path not in WRAPPERS or target.attr in _OWN or frame.interpreter.muted:
         return
     if wrapped.attached is None:
         wrapped = replace(wrapped, attached=Step(target, f"`{target.attr}` is set on the wrapper here"))
-        frame.state.heap[(base.oid, WRAPPED)] = wrapped
+        WRAPPED.put(frame.state.heap, base.oid, wrapped)
         frame.emit(wrapped)
 
 
@@ -120,10 +120,10 @@ def read(frame: Frame, node: ast.Attribute, base: Module) -> None:
     """An attribute of a wrapper is read, which hands none on to the module inside."""
     if node.attr in OF_WRAPPERS or node.attr.startswith("_") or base.path not in WRAPPERS:
         return
-    wrapped = frame.state.heap.get((base.oid, WRAPPED))
+    wrapped = WRAPPED.of(frame.state.heap, base.oid)
     # under `n > 1` it was wrapped, and this is under `n == 1`
     settled = any(guard.subject in known.text for guard in base.perhaps for known in frame.state.facts)
-    if not isinstance(wrapped, Wrap) or settled or frame.tried or frame.shim or _adds(frame, node.attr):
+    if wrapped is None or settled or frame.tried or frame.shim or _adds(frame, node.attr):
         return
     made = Step(wrapped.node, "it is wrapped here")
     frame.emit(

@@ -10,7 +10,7 @@ from devlint.device import Device, Kind
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.state import CHANGED
+from devlint.flow.domain.heap import CHANGED, DEVICE, STORY
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -188,8 +188,8 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         return UNKNOWN
     if discarded and isinstance(receiver, Opaque) and not tensor.certain and target.plain:
         # called for its effect, so it is no tensor: what it is stays there
-        frame.state.heap[(receiver.key, "@device")] = target.device
-        frame.state.heap[(receiver.key, "@story")] = (Step(call.node, f"moved to {target.device} here"),)
+        DEVICE.put(frame.state.heap, receiver.key, target.device)
+        STORY.put(frame.state.heap, receiver.key, (Step(call.node, f"moved to {target.device} here"),))
         return receiver
     if (
         discarded

@@ -9,6 +9,7 @@ from devlint.device import UNKNOWN, Device, Kind
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.heap import DEVICE
 from devlint.flow.domain.values import Module, Opaque, Stateful, Value, names_device
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable, replace
@@ -54,7 +55,7 @@ class Optimizers(Component):
                     # made again after the move
                     del self._known[node]
             place = frame.place_of(module) if isinstance(module, Module) else UNKNOWN
-            unmoved = isinstance(module, Opaque) and (key, "@device") not in frame.state.heap
+            unmoved = isinstance(module, Opaque) and (key, DEVICE) not in frame.state.heap
             unmoved = unmoved and (path != _STATELESS or "momentum" in call.keywords)
             if place.kind is Kind.CPU or unmoved:
                 self._known.setdefault(call.node, _Known(path, key, place, scope_of(frame)))

@@ -9,6 +9,7 @@ from devlint.device import Device, Kind
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.heap import Field
 from devlint.flow.domain.values import Const, DeviceValue, Named, Stateful, Tensor, Value, as_tensor, named_place
 from devlint.flow.transfer.placement import blend, meet, stranded
 from devlint.immutable import replace
@@ -23,13 +24,14 @@ _OWN = frozenset({"torch.utils.data.random_split", "torch.utils.data.RandomSampl
 """What draws with a generator of the CPU where none is given."""
 DRAWERS = _OWN | {"torch.utils.data.SubsetRandomSampler"}
 """What draws numbers on the default device."""
-_KEY = (0, "@default")
-"""The heap field that holds the default device."""
+_PROCESS = 0
+"""What all code has in common, as an object."""
+_DEFAULT: Field[Value] = Field("default device", Value)
 
 
 def default(frame: Frame, call: Call, place: Device) -> None:
     """The default device is ``place`` from here on."""
-    frame.state.heap[_KEY] = DeviceValue(place, call.node)
+    _DEFAULT.put(frame.state.heap, _PROCESS, DeviceValue(place, call.node))
 
 
 def default_type(frame: Frame, call: Call) -> None:
@@ -42,7 +44,7 @@ def default_type(frame: Frame, call: Call) -> None:
 
 def left(frame: Frame) -> object:
     """The default device that the top level of a file leaves to its functions."""
-    return frame.state.heap.get(_KEY)
+    return _DEFAULT.of(frame.state.heap, _PROCESS)
 
 
 def on_host(frame: Frame) -> bool:
@@ -98,7 +100,7 @@ def note(frame: Frame, call: Call, path: str) -> None:
 
 
 def _held(frame: Frame) -> object:
-    return frame.state.heap.get(_KEY) or frame.interpreter.default_device
+    return _DEFAULT.of(frame.state.heap, _PROCESS) or frame.interpreter.default_device
 
 
 def _emit(frame: Frame, call: Call, path: str, place: Device) -> None:

@@ -12,7 +12,7 @@ from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.state import FED
+from devlint.flow.domain.heap import CONSUMER
 from devlint.flow.domain.values import Batches, Const, Opaque, Sequence, Tensor, Unknown, Value, as_tensor
 from devlint.flow.syntax import device_tests
 from devlint.immutable import replace
@@ -106,8 +106,8 @@ def _note(
 def _operand(frame: Frame, node: ast.AST, value: Value) -> Operand:
     """The site's view of a tensor: what a module took as its input is where the module is."""
     operand = frame.operand(node, value)
-    place = frame.state.heap.get((operand.device.symbol, FED))
-    return replace(operand, device=_elsewhere(place if isinstance(place, Device) else operand.device))
+    place = CONSUMER.of(frame.state.heap, operand.device.symbol)
+    return replace(operand, device=_elsewhere(operand.device if place is None else place))
 
 
 def _elsewhere(place: Device) -> Device:

@@ -11,7 +11,8 @@ from devlint.device import IMPLIED_CPU
 from devlint.flow.catalog import torch_table
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.state import CHILDREN, State
+from devlint.flow.domain.heap import CHILDREN, attributes
+from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Mapping, Module, Opaque, Sequence, Value
 from devlint.flow.program.module_classes import has_state, is_empty
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
@@ -103,7 +104,7 @@ class Submodules(Component):
         mine = [(key, kept) for key, kept in self._known.items() if key[0] == info.name]
         if not mine:
             return
-        held = [value for key, value in state.heap.items() if key[0] == self_oid and isinstance(value, Module)]
+        held = [value for _, value in attributes(state.heap, self_oid) if isinstance(value, Module)]
         registered = set(_below(held, state))
         cared_for = _cares(info)
         for key, kept in mine:
@@ -194,9 +195,8 @@ def _below(modules: list[Module], state: State, depth: int = 0) -> Iterator[int]
     """The identities of modules and of what they were made of."""
     for module in modules:
         yield module.oid
-        children = state.heap.get((module.oid, CHILDREN))
-        if isinstance(children, tuple) and depth < _DEEPEST:
-            yield from _below(list(children), state, depth + 1)
+        if depth < _DEEPEST:
+            yield from _below(list(CHILDREN.of(state.heap, module.oid) or ()), state, depth + 1)
 
 
 def _cares(info: ClassInfo) -> bool:
