@@ -1,8 +1,10 @@
 """Where a value lives, as far as it is known: a lattice of devices, and the conditions on which one hangs."""
 
 from devlint.device.conditions import (
+    ALWAYS,
     AVAILABLE,
     ITEMS,
+    NEVER,
     Condition,
     Conjunction,
     EachItem,
@@ -21,11 +23,13 @@ from devlint.device.wording import AN_ITEM
 
 __all__ = [
     "ACCELERATOR_TYPES",
+    "ALWAYS",
     "AN_ITEM",
     "AVAILABLE",
     "CPU",
     "IMPLIED_CPU",
     "ITEMS",
+    "NEVER",
     "UNKNOWN",
     "Condition",
     "Conjunction",

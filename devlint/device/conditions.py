@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import enum
 from typing import Any, ClassVar
-from weakref import WeakValueDictionary
+from weakref import ref
 
-_instances: WeakValueDictionary[tuple[object, ...], Condition] = WeakValueDictionary()
+_instances: dict[tuple[object, ...], _Reference] = {}
 
 
 class Topic(enum.Enum):
@@ -31,14 +31,29 @@ class Topic(enum.Enum):
     """Which version of torch this is, or what it has."""
 
 
+class _Reference(ref["Condition"]):
+    """Lets go of a condition that nobody else has; one of :mod:`weakref` would be made in Python."""
+
+    __slots__ = ("made_of",)
+    made_of: tuple[object, ...]
+
+
+def _forget(gone: ref[Condition]) -> None:
+    if isinstance(gone, _Reference) and _instances.get(gone.made_of) is gone:
+        del _instances[gone.made_of]
+
+
 class _HashConsed(type):
     """Makes one object of all instances of a class that are made of the same."""
 
     def __call__(cls, *parts: object) -> Any:
         made_of = (cls, *parts)
-        known = _instances.get(made_of)
+        reference = _instances.get(made_of)
+        known = None if reference is None else reference()
         if known is None:
-            known = _instances[made_of] = super().__call__(*parts)
+            known = super().__call__(*parts)
+            _instances[made_of] = reference = _Reference(known, _forget)
+            reference.made_of = made_of
         return known
 
 
@@ -239,3 +254,5 @@ class PathTaken(Condition):
 
 AVAILABLE = Available()
 ITEMS = Items()
+ALWAYS = Truth(True)
+NEVER = Truth(False)

@@ -11,7 +11,7 @@ from dataclasses import field
 
 from devlint import device
 from devlint.device import UNKNOWN as NOWHERE
-from devlint.device import Condition, Device, Truth
+from devlint.device import Condition, Device
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Step
@@ -129,11 +129,6 @@ class Flag(Value):
     def negated(self) -> Flag:
         """The opposite."""
         return replace(self, positive=not self.positive)
-
-    @property
-    def decided(self) -> bool | None:
-        """Whether it is surely true, or surely not."""
-        return self.condition.value is self.positive if isinstance(self.condition, Truth) else None
 
 
 @immutable(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from devlint import device
-from devlint.device import AVAILABLE, Conjunction, Kind, Topic, Truth, Wanted
+from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Topic, Truth, Wanted
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import (
@@ -98,8 +98,8 @@ def denied(node: ast.expr) -> tuple[ast.expr, bool]:
 
 def truth(frame: Frame, flag: Flag) -> bool | None:
     """Whether the condition is known to hold here."""
-    if flag.decided is not None:
-        return flag.decided
+    if isinstance(flag.condition, Truth):
+        return flag.condition.value is flag.positive
     known = frame.state.facts.get(flag.condition)
     if known is None and flag.parts:
         parts = [truth(frame, part) for part in flag.parts]
@@ -114,14 +114,16 @@ def _combined(frame: Frame, node: ast.BoolOp) -> Flag:
         # De Morgan: either of two holds unless neither does
         parts = [part.negated() for part in parts]
     whole = isinstance(node.op, ast.And)
-    if any(part.decided is False for part in parts):
+    different = {(part.condition, part.positive): part for part in parts}
+    if (NEVER, True) in different or (ALWAYS, False) in different:
         return Flag(Truth(not whole))
-    different = {(part.condition, part.positive): part for part in parts if part.decided is None}
+    different.pop((ALWAYS, True), None)
+    different.pop((NEVER, False), None)
     parts = list(different.values())
     if any((part.condition, not part.positive) in different for part in parts):
         return Flag(Truth(not whole))
     if len(parts) < 2:
-        only = parts[0] if parts else Flag(Truth(True))
+        only = parts[0] if parts else Flag(ALWAYS)
         return only if whole else only.negated()
     accelerated = -1 if every else 1 if any(map(accelerates, parts)) else 0
     conjunction: Conjunction = Conjunction(tuple(different))
@@ -218,7 +220,7 @@ def _known_comparison(frame: Frame, left: ast.expr, operator: ast.cmpop, right: 
         if isinstance(value, Const):
             return Flag(Truth(value.value is None))
         if surely_set(value):
-            return Flag(Truth(False))
+            return Flag(NEVER)
     if not isinstance(operator, (ast.Eq, ast.NotEq)):
         return None
     asked = device_conditions.asked(frame, left, right)
@@ -310,7 +312,7 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
     if isinstance(node, ast.Attribute) and node.attr in ("is_cuda", "is_available"):
         return Flag(predicates.of(frame, node), accelerated=1)
     if text in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
-        return Flag(Truth(False))
+        return Flag(NEVER)
     value = frame.lookup(text) if isinstance(node, ast.Name) else _held(frame, node)
     if isinstance(value, Flag):
         return value
@@ -426,5 +428,7 @@ def flag_of(frame: Frame, node: ast.expr) -> Flag | None:
     """The condition that an expression computes, where it is one worth remembering under the name it is given."""
     flag = condition(frame, node)
     opposite = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Name)
-    telling = flag.accelerated or flag.parts or flag.decided is not None or Topic.VERSION in flag.condition.topics
+    telling = (
+        flag.accelerated or flag.parts or isinstance(flag.condition, Truth) or Topic.VERSION in flag.condition.topics
+    )
     return flag if telling or opposite else None

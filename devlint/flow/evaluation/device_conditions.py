@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from devlint.device import AVAILABLE, CPU, Device, Kind, Truth, parse
+from devlint.device import ALWAYS, AVAILABLE, CPU, Device, Kind, Truth, parse
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import UNKNOWN, Const, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor, placement
@@ -54,7 +54,7 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
     place = _place(frame, node) if node is not None else None
     if place is None or place.kind is not Kind.CHOICE or node is None:
         return
-    left_over = {leaf for leaf in place.leaves() if (_is(leaf, kind) == Flag(Truth(True))) is holds}
+    left_over = {leaf for leaf in place.leaves() if (_is(leaf, kind) == Flag(ALWAYS)) is holds}
     sure = all(_is(leaf, kind) is not None for leaf in place.leaves())
     value = frame.state.env.get(node.id)
     if sure and len({leaf.kind for leaf in left_over}) == 1 and isinstance(value, Tensor):
@@ -176,9 +176,10 @@ def _is(place: Device, kind: str) -> Flag | None:
         return None
     if then.condition is other.condition:
         return then if then == other else None
-    if then.decided is None or other.decided is None:
+    if not isinstance(then.condition, Truth) or not isinstance(other.condition, Truth):
         return None
-    return Flag(place.guard, then.decided, accelerated if then.decided else -accelerated)
+    there = then.condition is ALWAYS
+    return Flag(place.guard, there, accelerated if there else -accelerated)
 
 
 def item(frame: Frame, node: ast.Subscript) -> Const | None:
