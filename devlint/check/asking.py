@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -12,8 +13,10 @@ import click
 from devlint.check.discover import Target
 from devlint.check.project import surroundings
 from devlint.check.where import NoSuchNameError, read, where
-from devlint.config.schema import Config, ConfigError
+from devlint.config.load import Resolver
+from devlint.config.schema import ConfigError
 from devlint.finding import Answer, named
+from devlint.rules.selection import validate
 from devlint.source.files import content
 from devlint.source.text import ParseFailure
 from devlint.streams import open_streams
@@ -74,7 +77,8 @@ def _answers(question: Question) -> list[Answer]:
         data = content(filename)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{filename}: {getattr(error, 'strerror', None) or error}") from error
-    project = surroundings(Target(filename, len(data), Config()))
+    config = Resolver(validate).at(os.path.dirname(os.path.abspath(filename)))
+    project = surroundings(Target(filename, len(data), config))
     try:
         if question.cell:
             from devlint.check.notebooks.where import where_in_notebook

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from devlint.check import models
 from devlint.check.content import LARGEST, seen, stamp_of
 from devlint.check.discover import Target, discover
 from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
@@ -143,16 +144,16 @@ def _check(
     from devlint.source.text import ParseFailure
     from devlint.source.tree import Source
 
-    active = frozenset(rule.code for rule in chosen)
+    active, catalog = frozenset(rule.code for rule in chosen), models.catalog(config)
     source = Source.parse(data, filename) if project is None else project.parse(data, filename)
     if isinstance(source, ParseFailure):
         return _parse_error(source, data, filename, active)
     try:
-        found = run(source, chosen, config.target_torch, project)
+        found = run(source, chosen, config.target_torch, project, catalog)
     except RecursionError:
         # An `elif` chain of 300 branches nests as deep; few files need it, so only they pay for a thread.
         try:
-            found = with_deep_stack(lambda: run(source, chosen, config.target_torch, project))
+            found = with_deep_stack(lambda: run(source, chosen, config.target_torch, project, catalog))
         except RecursionError:
             if _depth(source.tree) < TOO_DEEP:
                 raise
@@ -198,11 +199,15 @@ def check_targets(
     """
     if task is not None:
         targets = once(targets)
+    models.look_again()
     result, diffs = Result(), []
     by_path = {target.path: target for target in targets}
     known = [] if cache is None else _known(targets, cache)
     settled = {outcome.path for outcome in known}
     left = [target for target in targets if target.path not in settled]
+    for config in {id(target.config): target.config for target in left}.values():
+        # what is wrong with a file of rows is better known before the work
+        models.catalog(config)
     task = task or (check_target if cache is None else examine_target)
     for done, outcome in enumerate(chain(known, _outcomes(left, jobs, task)), 1):
         target = by_path[outcome.path]

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import ast
 import os
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
-from devlint.check import content
+from devlint.check import content, models
 from devlint.check.content import UNREADABLE, Seen, Stamp
 from devlint.check.definitions import Definitions
 from devlint.check.discover import Target
 from devlint.check.modules import Modules, Name, Trace
+from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.program.project import Definition, File
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import nodes
@@ -64,7 +66,7 @@ class ProjectFile(File):
     """A file that others import from, and what is consulted where its own classes inherit from others."""
 
     def __init__(self, project: Project, source: Source) -> None:
-        super().__init__(source.filename, source.tree, source.text)
+        super().__init__(source.filename, source.tree, source.text, project.catalog)
         self.source = source
         self._consulted = project.consulted_by(source.filename)
         self._project = project
@@ -80,6 +82,7 @@ class Project:
 
     def __init__(self) -> None:
         self.modules = Modules()
+        self.catalog = BUILT_IN
         self.given = ""
         self._texts: dict[str, str] = {}
         self._seen: dict[str, Seen] = {}
@@ -186,6 +189,22 @@ class Project:
         if stale:
             self._forget()
         return bool(stale)
+
+    def use(self, catalog: Catalog) -> None:
+        """The next file that is checked is read with this knowledge of libraries."""
+        if catalog is not self.catalog:
+            self.catalog = catalog
+            self._files.clear()
+            self._kept = 0
+
+    def locate(self, importer: str, path: str, trace: Trace) -> tuple[str, str] | None:
+        """The file that defines what a dotted name means, and its name there: `function`, `Class`, `Class.method`."""
+        found = self._resolve(importer, path, trace, 0)
+        if found is None and "." in path:
+            owner, _, name = path.rpartition(".")
+            found = self._resolve(importer, owner, trace, 0)
+            found = (found[0], f"{found[1]}.{name}") if found is not None and found[1] else None
+        return found if found is not None and found[1] else None
 
     def look_from(self, given: str) -> None:
         """The next file that is checked was found under the directory ``given``."""
@@ -312,7 +331,8 @@ def _from(folder: str, path: str) -> tuple[str, str]:
 class Surroundings:
     """The project as one file sees it, which remembers what was looked at for its sake."""
 
-    def __init__(self, project: Project, filename: str, given: str) -> None:
+    def __init__(self, project: Project, filename: str, given: str, catalog: Catalog = BUILT_IN) -> None:
+        self.catalog = catalog
         self.filename = os.path.abspath(filename)
         self._relative = not os.path.isabs(filename)
         self._project = project
@@ -343,6 +363,30 @@ class Surroundings:
         self._seen |= {name: self._project.seen(name) for name in new}
         if found is not None and isinstance(found.file, ProjectFile):
             self._visited[found.file.filename] = found.file
+        return found
+
+    def stated(self, filename: str) -> dict[str, str]:
+        """The rows that users have written for what a file defines: `helper`, `Class.method`, each with its key."""
+        return self._stated.get(filename, {})
+
+    def stated_as(self, importer: str, path: str) -> str:
+        """The row that users have written for what a dotted name means in the file ``importer``, empty if none."""
+        if not self._stated or not self.knows(importer, path.partition(".")[0]):
+            return ""
+        self._project.look_from(self._given)
+        filename, name = self._project.locate(importer, path, self._trace) or ("", "")
+        return self._stated.get(filename, {}).get(name, "")
+
+    @cached_property
+    def _stated(self) -> dict[str, dict[str, str]]:
+        """The rows that users have written for what the project defines, by its files."""
+        found: dict[str, dict[str, str]] = defaultdict(dict)
+        self._project.look_from(self._given)
+        for key in (key for layer in self.catalog.stated for key in (*layer.keys, *sorted(layer.owners))):
+            known = "*" not in key and self.knows(self.filename, key.partition(".")[0])
+            place = self._project.locate(self.filename, key, self._trace) if known else None
+            if place is not None:
+                found[place[0]].setdefault(place[1], key)
         return found
 
     def home(self, source: Source, node: ast.AST) -> Source:
@@ -382,7 +426,9 @@ def begin() -> None:
 def surroundings(target: Target) -> Surroundings:
     """The project around a file that is checked."""
     _process.tidy()
-    return Surroundings(_process, target.path, target.given)
+    catalog = models.catalog(target.config)
+    _process.use(catalog)
+    return Surroundings(_process, target.path, target.given, catalog)
 
 
 def _read(filename: str) -> tuple[str, Seen]:

@@ -53,12 +53,14 @@ def where(
 
 
 def _watched(source: Source, nodes: list[Watched], project: Surroundings | None) -> Watch:
+    from devlint.flow.catalog.libraries import BUILT_IN
     from devlint.flow.engine.queries import Watch
     from devlint.flow.engine.value_log import watched
 
-    if not nodes or "torch" not in source.text:
+    catalog = BUILT_IN if project is None else project.catalog
+    if not nodes or not ("torch" in source.text or catalog.mentioned(source.text)):
         return Watch(())
-    run = partial(watched, source.tree, source.text, nodes, project)
+    run = partial(watched, source.tree, source.text, nodes, project, catalog)
     try:
         return run()
     except RecursionError:

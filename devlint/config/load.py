@@ -62,6 +62,7 @@ def from_table(table: object, path: str, validate: Validator) -> Config:
             raise ConfigError(f"{path}: {key}: {error}") from error
     for key in {"baseline", "cache_dir"} & values.keys():
         values[key] = os.path.join(values["root"], values[key])
+    values["models"] = tuple(os.path.join(values["root"], name) for name in values.get("models", ()))
     if "audit" in values:
         values["budgets"] = values.pop("audit")
     layer = RuleLayer(values.pop("select", None), values.pop("ignore", ()), values.pop("extend_select", ()))

@@ -52,6 +52,7 @@ class Config:
     cache_dir: str | None = None
     no_cache: bool = False
     budgets: tuple[tuple[str, float], ...] = ()
+    models: tuple[str, ...] = ()
     root: str = ""
 
     @property

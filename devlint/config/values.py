@@ -46,6 +46,10 @@ def _file(value: object) -> str:
     return value
 
 
+def _files(value: object) -> tuple[str, ...]:
+    return tuple(_file(name) for name in _strings(value))
+
+
 def _directory(value: object) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("expected the name of a directory")
@@ -119,6 +123,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "fail-on": _fail_on,
     "force-exclude": _boolean,
     "ignore": _strings,
+    "models": _files,
     "no-cache": _boolean,
     "output-format": _choice(OUTPUT_FORMATS),
     "per-file-ignores": _per_file_ignores,

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.sites.base import Site
 from devlint.source.test_files import is_test_file
 
@@ -13,17 +14,20 @@ if TYPE_CHECKING:
     from devlint.flow.program.project import Project
 
 
-def analyze(tree: ast.Module, text: str, filename: str = "", project: Project | None = None) -> Iterator[Site]:
+def analyze(
+    tree: ast.Module, text: str, filename: str = "", project: Project | None = None, catalog: Catalog = BUILT_IN
+) -> Iterator[Site]:
     """The sites of a parsed file; nothing where it does not mention torch.
 
-    ``filename`` serves to tell tests from other code; ``project`` knows what the file imports from others.
+    ``filename`` serves to tell tests from other code; ``project`` knows what the file imports from others, ``catalog``
+    what is stated of libraries.
     """
-    if "torch" not in text:
+    if "torch" not in text and not catalog.mentioned(text):
         return
     from devlint.flow.engine import teardown
     from devlint.flow.engine.engine import Engine
     from devlint.flow.engine.foreign_files import ForeignFile
 
-    engine = Engine(tree, text, is_test_file(filename, text), project, foreign=ForeignFile)
+    engine = Engine(tree, text, is_test_file(filename, text), project, foreign=ForeignFile, catalog=catalog)
     yield from engine.run()
     teardown.release(engine)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
+from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.rules.base import Report, Rule
 from devlint.rules.blocks import in_format
 from devlint.rules.comments import loses_comments
@@ -25,11 +26,12 @@ def run(
     rules: Sequence[type[Rule]],
     target_torch: tuple[int, int] | None = None,
     project: Surroundings | None = None,
+    catalog: Catalog = BUILT_IN,
 ) -> list[Finding]:
     """The findings of ``rules`` in one file, in no particular order and each once."""
     from devlint.flow import analyze
 
-    sites = analyze(source.tree, source.text, source.filename, project)
+    sites = analyze(source.tree, source.text, source.filename, project, catalog)
     if project is None:
         return [finding for finding, _ in verdicts(source, rules, sites, target_torch)]
     home = partial(project.home, source)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from devlint.check import content, project
+from devlint.check import content, models, project
 from devlint.check.discover import Target, force_excluded
 from devlint.check.engine import FAILED, AnalysisError, check_code
 from devlint.check.fixes.mend import mend_code
@@ -69,7 +69,7 @@ def analyze(snapshot: Snapshot) -> Analysis:
         found=tuple(found),
         placed=tuple(opened.placed(found)),
         broken=opened.broken if isinstance(opened, OpenedNotebook) else (),
-        looked_at=frozenset() if around is None else _looked_at(around),
+        looked_at=frozenset(models.files(config)) | (frozenset() if around is None else _looked_at(around)),
     )
 
 
@@ -83,9 +83,16 @@ def _config(snapshot: Snapshot) -> tuple[Config, str]:
     folder = snapshot.folder or os.getcwd()
     directory = os.path.dirname(snapshot.filename) if os.path.isabs(snapshot.filename) else folder
     try:
-        return Resolver(validate).at(directory), ""
+        config = Resolver(validate).at(directory)
     except ConfigError as error:
         return Config(root=folder), str(error)
+    try:
+        content.edited({path: _encoded(text) for path, text in snapshot.unsaved.items()})
+        models.look_again()
+        models.catalog(config)
+        return config, ""
+    except ConfigError as error:
+        return replace(config, models=()), str(error)
 
 
 def _opened(snapshot: Snapshot, config: Config) -> tuple[Opened, bytes]:
@@ -112,7 +119,6 @@ def _encoded(text: str) -> bytes:
 def _surroundings(snapshot: Snapshot, config: Config) -> Surroundings | None:
     if not os.path.isabs(snapshot.filename):
         return None
-    content.edited({path: _encoded(text) for path, text in snapshot.unsaved.items()})
     return project.surroundings(Target(snapshot.filename, len(snapshot.parts), config, snapshot.folder))
 
 

@@ -114,7 +114,8 @@ class ManagedMove(Site):
 
     ``manager`` says what places it: "device map", "mapped pipeline", "8-bit", "prepared" (by accelerate), "offloaded",
     "sequentially offloaded", "offloaded later", "Lightning", or "Lightning's own" where the move goes to the trainer's
-    own device; ``by`` is where that was asked for.  ``part`` says that it is no module, but a batch, or a new tensor.
+    own device, or a name from a row of the catalog; ``by`` is where that was asked for.  ``part`` says that it is no
+    module, but a batch, or a new tensor.
     """
 
     spelled: str

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from devlint.check import models
 from devlint.check.cache import place
 from devlint.check.cache.disk import Disk
 from devlint.check.cache.identity import identity
@@ -130,7 +131,7 @@ class Cache:
 
     def _setting(self, target: Target) -> str:
         """All that a file's findings hang on besides files."""
-        return f"{_configured(target.config)}\n{target.given}\n{self._here}"
+        return f"{_configured(target.config)}\n{target.given}\n{self._here}\n{models.digest(target.config)}"
 
 
 @lru_cache(maxsize=64)

@@ -53,26 +53,33 @@ class Layer:
     """Rows of one origin: of a project, of a package, or of devlint itself."""
 
     def __init__(self) -> None:
-        self.exact: dict[str, Words] = {}
+        self.keys: list[str] = []
+        self.owners: set[str] = set()
+        """The classes of methods that have rows."""
+        self._exact: dict[str, Words] = {}
         self._patterns: dict[str, list[_Pattern]] = {}
 
     def add(self, document: dict[str, Any]) -> None:
         """Take the rows of a file; a :class:`RowError` says what is wrong with them."""
         for key, words in schema.tables(document):
             schema.check(key, words)
+            self.keys.append(key)
             if "*" in key or "[" in key:
                 self._patterns.setdefault(key.partition(".")[0], []).append(_Pattern(key, words))
-            elif key in self.exact:
+            elif key in self._exact:
                 raise RowError(f'["{key}"]: there are two rows of this name')
             else:
-                self.exact[key] = words
+                self._exact[key] = words
+                owner = key.rpartition(".")[0]
+                if owner.rpartition(".")[2].lstrip("_")[:1].isupper():
+                    self.owners.add(owner)
         for patterns in self._patterns.values():
             patterns.sort(key=lambda pattern: pattern.rank)
 
     def words(self, path: str, method: bool) -> Words:
         """What is said of a name: of two patterns that match, the one that says more of the name comes later."""
         patterns = self._patterns.get(path.partition(".")[0])
-        own = self.exact.get(path, {})
+        own = self._exact.get(path, {})
         found = [pattern.words for pattern in patterns if pattern.covers(path, method)] if patterns is not None else []
         if not found:
             return own
@@ -126,7 +133,8 @@ class Catalog:
             words = layer.words(path, method)
             if words:
                 return schema.row(path, words)
-        return None
+        owner = not method and any(path in layer.owners for layer in (*self.stated, _built_in()))
+        return Row(path, is_a="object") if owner else None
 
     def is_foreign(self, imported: Iterable[str]) -> bool:
         """Whether what is imported makes tensors, and none of torch's."""
@@ -134,19 +142,29 @@ class Catalog:
         torch = any(path.partition(".")[0] == "torch" for path in paths)
         return not torch and any(row.is_a == "framework" for row in self.packages(paths))
 
+    def mentioned(self, text: str) -> bool:
+        """Whether a text may speak of something for which a user has written a row."""
+        return any(key.partition(".")[0] in text for layer in self.stated for key in layer.keys)
+
+    def states(self, path: str) -> bool:
+        """Whether a user has written a row for a name."""
+        return any(layer.words(path, method=False) or path in layer.owners for layer in self.stated)
+
     def packages(self, paths: Iterable[str]) -> list[Row]:
         """What is stated of the packages that dotted names begin with."""
-        rows = map(self.row, {path.partition(".")[0] for path in paths})
+        rows = map(self.row, {path.partition(".")[0].partition(" ")[0] for path in paths})
         return [row for row in rows if row is not None]
 
     def canonical(self, path: str) -> str:
         """The name under which the rest of devlint knows what goes by ``path``."""
+        known = path
         for _ in range(_LONGEST_CHAIN):
-            row = self.row(path)
+            row = self.row(known)
             if row is None or not row.alias_of:
-                break
+                return known
             meant = row.alias_of
-            path = meant[:-1] + path.rpartition(".")[2] if meant.endswith(".*") else meant
+            known = meant[:-1] + known.rpartition(".")[2] if meant.endswith(".*") else meant
+        # names that stand for each other in a circle
         return path
 
 

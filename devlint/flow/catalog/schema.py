@@ -77,7 +77,7 @@ class Row:
 OBJECTS = ("module", "loader", "dataset", "tensor", "tensor-mapping", "host-array", "number", "device")
 """What a function can return, and what an object of a class can be."""
 _PLACES = ("cpu", "accelerator", "default", "inputs", "self", "unknown", *sorted(ACCELERATOR_TYPES))
-_RESULTS = ("self", "call", "foreign", "none", "unknown", *OBJECTS)
+_RESULTS = ("self", "call", "foreign", "unknown", *OBJECTS)
 
 VOCABULARY: dict[str, Word] = {
     "alias-of": Word(
@@ -99,7 +99,7 @@ VOCABULARY: dict[str, Word] = {
         "result",
         "What a call returns: `argument:NAME` (what it was given there, or at that position), `self` (what its method "
         "was called on), `call` (what calling the module returns), one of the things of `is`, `number`, `device`, "
-        "`none`, `unknown` (it need not be where the arguments are), or `foreign` (something of a library that has "
+        "`unknown` (it need not be where the arguments are), or `foreign` (something of a library that has "
         "devices of its own, which the arguments name).",
         _RESULTS,
     ),
@@ -228,8 +228,8 @@ def _fault(key: str, words: Words) -> str:
     known = [*named] if isinstance(named, list) else None
     for name in ("result", "place"):
         value = words.get(name)
-        asked = value.removeprefix(_ARGUMENT) if isinstance(value, str) else ""
-        if asked != value and known is not None and not asked.isdigit() and asked not in known:
+        asked = value.removeprefix(_ARGUMENT) if isinstance(value, str) and value.startswith(_ARGUMENT) else ""
+        if asked and known is not None and not asked.isdigit() and asked not in known:
             return f"{name}: {asked!r} is not among the parameters"
     return ""
 

@@ -214,6 +214,10 @@ class Interpreter(ABC):
         """What an imported name means that is called."""
 
     @abstractmethod
+    def parameters(self, path: str) -> tuple[str, ...]:
+        """The positional parameters of a function, a method or a class of the project."""
+
+    @abstractmethod
     def star(self, name: str) -> Value | None:
         """What is behind a name that the file binds nowhere, if a star brings it in."""
 

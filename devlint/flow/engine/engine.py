@@ -105,6 +105,8 @@ class Engine(Interpreter):
         self.imports = imports
         self.index.elsewhere = imports.class_behind
         self.index.trigger_calls(imports.worth_calling(self.text_of_file))
+        if self.catalog.stated:
+            self.index.trigger_calls(imports.stated_calls(self.text_of_file))
 
     @property
     def globals(self) -> dict[str, Value]:
@@ -159,6 +161,10 @@ class Engine(Interpreter):
     def behind_call(self, frame: Frame, named: Named) -> Value:
         """What an imported name means that is called."""
         return named if self.imports is None else self.imports.called(frame, named)
+
+    def parameters(self, path: str) -> tuple[str, ...]:
+        """The positional parameters of a function, a method or a class of the project."""
+        return () if self.imports is None else self.imports.parameters(path)
 
     def star(self, name: str) -> Value | None:
         """What is behind a name that the file binds nowhere, if a star brings it in."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from devlint.flow.catalog.libraries import Catalog
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State
@@ -16,17 +17,21 @@ from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import FunctionInfo
 
 
-def watched(tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None = None) -> Watch:
+def watched(
+    tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None, catalog: Catalog
+) -> Watch:
     """What the interpreter makes of some names of a file, each where it stands."""
-    log = _Watching(tree, text, nodes, project)
+    log = _Watching(tree, text, nodes, project, catalog)
     return log.look(nodes)
 
 
 class _Watching(Engine):
     """A machine that keeps what it is asked to watch."""
 
-    def __init__(self, tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None) -> None:
-        super().__init__(tree, text, project=project, foreign=ForeignFile)
+    def __init__(
+        self, tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None, catalog: Catalog
+    ) -> None:
+        super().__init__(tree, text, project=project, foreign=ForeignFile, catalog=catalog)
         self.seen = self.watch = Watch(nodes)
 
     def look(self, nodes: Collection[Watched]) -> Watch:

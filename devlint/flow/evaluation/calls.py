@@ -68,8 +68,10 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     """The result of calling a value."""
     if isinstance(called, Named):
         called = frame.interpreter.behind_call(frame, called)
+    if isinstance(called, (Function, Class)) and called.info.stated:
+        return _stated(frame, call, called)
     if isinstance(called, Named):
-        return named(frame, call, called.path)
+        return named(frame, call, frame.interpreter.catalog.canonical(called.path))
     if isinstance(called, Function):
         return frame.interpreter.enter(frame, called, call)
     if isinstance(called, Class):
@@ -94,6 +96,16 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     havoc.grown(frame, call)
     havoc.handed(frame, call)
     return _around_loader(call, placement.derive(frame, call))
+
+
+def _stated(frame: Frame, call: Call, called: Function | Class) -> Value:
+    """The result of a function, or a class, of the project for which a user has written a row."""
+    receiver = called.bound if isinstance(called, Function) else None
+    path = frame.interpreter.catalog.canonical(called.info.stated)
+    row = frame.interpreter.catalog.row(path)
+    if row is None or not row.speaks_of_calls:
+        return named(frame, call, path)
+    return rows.call(frame, call, path, row, receiver or UNKNOWN)
 
 
 def _around_loader(call: Call, result: Value) -> Value:

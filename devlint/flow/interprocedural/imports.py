@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 
 from devlint.device import Kind
@@ -21,7 +22,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.program.project import Definition, File, Project
 from devlint.flow.program.relevance import called_of
-from devlint.flow.program.symbols import ClassInfo, Index
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax.bindings import joint
 from devlint.flow.syntax.names import is_class
 from devlint.immutable import replace
@@ -42,20 +43,23 @@ class Imports:
         self._stars: dict[str, str] = {}
         self._roots: dict[str, bool] = {}
         self._classes: dict[str, ClassInfo | None] = {}
+        self._stated: dict[str, str] = {}
+        self._states = bool(interpreter.catalog.stated)
+        self._interpreter.index.stated = project.stated(filename)
 
     def value(self, named: Named, spelled: str) -> Value:
         """What is behind an imported name: itself where the project does not define it, or where it cannot be told.
 
         What is spelled like a class is itself, too, until it is called.
         """
-        return named if is_class(named.path) else self._value(named, spelled)
+        return named if is_class(named.path) and not self.stated(named.path) else self._value(named, spelled)
 
     def called(self, frame: Frame, named: Named) -> Value:
         """What is behind a name that is called.
 
         What a module is built of is placed with it: its constructor need not know the classes of other files.
         """
-        builds = frame.info is not None and frame.info.initialises
+        builds = frame.info is not None and frame.info.initialises and not self.stated(named.path)
         return named if builds or not is_class(named.path) else self._value(named, named.path)
 
     def _value(self, named: Named, spelled: str) -> Value:
@@ -64,14 +68,50 @@ class Imports:
         if held is None:
             # whoever comes here again on the way goes round in a circle
             self._values[path] = named
-            held = self._values[path] = self._found(path, spelled) or named
+            stated = self.stated(path)
+            held = self._values[path] = Named(stated) if stated else self._found(path, spelled) or named
         return held
+
+    def stated(self, path: str) -> str:
+        """The name under which a user has written a row for what a dotted name means, empty where nobody has."""
+        if not self._states:
+            return ""
+        if path not in self._stated:
+            own = self._interpreter.catalog.states(path)
+            self._stated[path] = path if own else self._project.stated_as(self._filename, path)
+        return self._stated[path]
+
+    def stated_calls(self, text: str) -> Iterator[str]:
+        """The functions, as this file spells them, for which users have written rows."""
+        index = self._interpreter.index
+        yield from index.stated
+        for name, path in index.imports.items():
+            if self.stated(path):
+                yield name
+            else:
+                yield from (f"{name}.{part}" for part in called_of(name, text) if self.stated(f"{path}.{part}"))
+
+    def parameters(self, path: str) -> tuple[str, ...]:
+        """The positional parameters of a function or a method of the project, or of the constructor of a class."""
+        found = self._find(path, base=True)
+        if found is None or not found.name:
+            owner, _, name = path.rpartition(".")
+            behind = self.class_behind(owner)
+            return () if behind is None else _positional(behind.method(name))
+        node = found.file.defining(found.name)
+        if isinstance(node, ast.ClassDef):
+            return _positional(found.file.index.class_(node).method("__init__"))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return _positional(found.file.index.function(node))
+        return ()
 
     def star(self, name: str) -> Value | None:
         """What is behind a name that the file binds nowhere, if one of its stars brings it in."""
         if name not in self._stars:
             self._stars[name] = self._brought(name)
         path = self._stars[name]
+        if path and (stated := self.stated(path)):
+            return Named(stated)
         value = self._value(Named(path), name) if path else None
         return None if isinstance(value, Named) and value.path == path else value
 
@@ -82,7 +122,7 @@ class Imports:
             if star is None or star.name:
                 return ""
             path = joint(module, name)
-            if self._project.find(self._filename, path) is not None:
+            if self.stated(path) or self._project.find(self._filename, path) is not None:
                 return path
         return ""
 
@@ -142,6 +182,15 @@ class Imports:
             known = place.known and place.kind is not Kind.CPU
             return replace(value, device=place, source=None) if known else None
         return scrubbed(value)
+
+
+def _positional(info: FunctionInfo | None) -> tuple[str, ...]:
+    """The names of the positional parameters, that of the object left out."""
+    if info is None:
+        return ()
+    arguments = info.node.args
+    named = tuple(parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args))
+    return named if info.owner is None or "staticmethod" in info.decorators else named[1:]
 
 
 class Family:

@@ -11,6 +11,7 @@ import re
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.program import release, relevance
 from devlint.flow.program.symbols import ELSEWHERE, ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax.bindings import Outline
@@ -48,8 +49,9 @@ def is_worth_reading(code: str, sayers: frozenset[str]) -> bool:
 class File:
     """A file of the project that others import from."""
 
-    def __init__(self, filename: str, tree: ast.Module, text: str) -> None:
+    def __init__(self, filename: str, tree: ast.Module, text: str, catalog: Catalog = BUILT_IN) -> None:
         self.filename = filename
+        self.catalog = catalog
         self.tree = tree
         self.text = text
         self._matters: dict[str, bool] = {}
@@ -59,7 +61,9 @@ class File:
     def index(self) -> ConsultedIndex:
         """Its definitions, under keys of their own."""
         if self._index is None:
-            self._index = ConsultedIndex(self.tree, self.text, f"{ELSEWHERE}{self.filename}:", self.class_behind)
+            self._index = ConsultedIndex(
+                self.tree, self.text, f"{ELSEWHERE}{self.filename}:", self.class_behind, self.catalog
+            )
             self._index.outline = self.outline
         return self._index
 
@@ -193,4 +197,12 @@ class Project(Protocol):
 
     def knows(self, importer: str, root: str) -> bool:
         """Whether a name that begins with ``root`` can mean something of the project in the file ``importer``."""
+        ...
+
+    def stated(self, filename: str) -> dict[str, str]:
+        """The rows that users have written for what a file defines: `helper`, `Class.method`, each with its key."""
+        ...
+
+    def stated_as(self, importer: str, path: str) -> str:
+        """The row that users have written for what a dotted name means in the file ``importer``, empty if none."""
         ...

@@ -23,7 +23,7 @@ from devlint.source.syntax import line_starts
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _INITIALISERS = frozenset("__init__ _init_weights reset_parameters init_weights __new__ _reset_parameters".split())
-_IMPORT = re.compile(r"^[ \t]*(?:from|import)\s+(\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"(?:^|;)[ \t]*(?:from|import)[ \t]+([\w., \t]+)", re.MULTILINE)
 _BY_STAR = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
 
 
@@ -114,6 +114,11 @@ class FunctionInfo(nodes.Holder):
         return frozenset(name for names_ in own for name in names_)
 
     @property
+    def stated(self) -> str:
+        """The name under which a user has written a row for it, empty where nobody has."""
+        return self.index.stated.get(self.name if self.owner is None else f"{self.owner.name}.{self.name}", "")
+
+    @property
     def private(self) -> bool:
         """Whether only the file itself is meant to call it."""
         return self.name.startswith("_") and not self.name.startswith("__")
@@ -140,6 +145,11 @@ class ClassInfo(nodes.Holder):
     def name(self) -> str:
         """The class's name."""
         return self.node.name
+
+    @property
+    def stated(self) -> str:
+        """The name under which a user has written a row for it, empty where nobody has."""
+        return self.index.stated.get(self.name, "")
 
     @property
     def key(self) -> str:
@@ -273,6 +283,8 @@ class Index:
     ) -> None:
         self.tree = tree
         self.catalog = catalog
+        self.stated: dict[str, str] = {}
+        """The rows that users have written for what the file defines, by the name here: `helper`, `Class.method`."""
         self.label = label
         self.elsewhere = elsewhere
         self.outside_known: dict[str, ClassInfo | None] = {}
@@ -309,7 +321,8 @@ class Index:
 
     def runs(self, what: str) -> bool:
         """Whether a package that is imported, wherever that is, runs "training" or "processes" by itself."""
-        return any(what in row.runs for row in self.catalog.packages(_IMPORT.findall(self._text)))
+        named = (name.strip() for names in _IMPORT.findall(self._text) for name in names.split(","))
+        return any(what in row.runs for row in self.catalog.packages(named))
 
     def _look_for_triggers(self) -> None:
         mentioned = itertools.chain(relevance.places(self._text), relevance.aliases(self.imports.items(), self._text))

@@ -25,6 +25,7 @@ class _Manager:
 
 
 _LEAVE_OUT = "leave the move out"
+_IN_VAIN = "the move does nothing, or undoes that"
 _MANAGERS = {
     "device map": _Manager(
         "is placed by its device map",
@@ -35,9 +36,7 @@ _MANAGERS = {
         "is placed by its device map", "the pipeline refuses to be moved", _LEAVE_OUT, Severity.ERROR
     ),
     "8-bit": _Manager("is quantized to 8 bits and placed", "most versions refuse to move it", _LEAVE_OUT),
-    "prepared": _Manager(
-        "is placed by accelerate", "the move does nothing, or undoes that", _LEAVE_OUT, part=Severity.INFO
-    ),
+    "prepared": _Manager("is placed by accelerate", _IN_VAIN, _LEAVE_OUT, part=Severity.INFO),
     "offloaded": _Manager(
         "is put on the device model by model",
         "the move puts all of it there at once",
@@ -71,8 +70,8 @@ class ManagedModelMoved(Rule):
     ## What it does
     Reports `.to(device)` and `.cuda()` on a model that was loaded with `device_map="auto"` (or another that spreads
     it) or in 8 bits; on what `accelerator.prepare` returned, as a hint for batches; in the steps and other hooks of a
-    `LightningModule`; and on a pipeline of diffusers before or after `enable_model_cpu_offload()` and
-    `enable_sequential_cpu_offload()`.
+    `LightningModule`; on a pipeline of diffusers before or after `enable_model_cpu_offload()` and
+    `enable_sequential_cpu_offload()`; and on what a [row](models.md) says that something else places.
 
     ## Why it matters
     Who places a model also installs what moves its inputs, shards it, or brings its parts when they are needed. A move
@@ -128,7 +127,7 @@ class ManagedModelMoved(Rule):
         """A report for each such move."""
         if not isinstance(site, ManagedMove):
             return
-        manager = _MANAGERS[site.manager]
+        manager = _MANAGERS.get(site.manager) or _Manager(f"is placed by {site.manager}", _IN_VAIN, _LEAVE_OUT)
         severity = manager.part if site.part and manager.part is not None else manager.severity
         yield Report(
             site.node,

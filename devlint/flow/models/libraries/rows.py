@@ -103,7 +103,7 @@ def _result(frame: Frame, call: Call, path: str, row: Row, receiver: Value) -> V
     if made == "":
         return placement.derive(frame, call, receiver)
     if made.startswith(_ARGUMENT):
-        return _returned(frame, call, path, row, _argument(call, row, made) or UNKNOWN, receiver)
+        return _returned(frame, call, path, row, _argument(frame, call, row, made) or UNKNOWN, receiver)
     if made == "self":
         return _returned(frame, call, path, row, receiver, receiver)
     if made == "call":
@@ -169,7 +169,7 @@ def _tensor(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Val
 
 
 def _mapping(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
-    return Batches((), place, path=path)
+    return Batches((), place, certain=True, path=path)
 
 
 def _module(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
@@ -218,10 +218,6 @@ def _object(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Val
     return Stateful(path, node=call.node)
 
 
-def _none(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
-    return Const(None)
-
-
 def _unknown(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
     return UNKNOWN
 
@@ -239,7 +235,6 @@ _MAKERS: dict[str, Callable[[Frame, Call, str, Row, Device], Value]] = {
     "transform": _transform,
     "object": _object,
     "framework": _unknown,
-    "none": _none,
     "unknown": _unknown,
 }
 
@@ -249,13 +244,15 @@ _MAKERS: dict[str, Callable[[Frame, Call, str, Row, Device], Value]] = {
 
 def _place(frame: Frame, call: Call, row: Row, receiver: Value) -> Device:
     """Where a row says that the result is."""
-    asked = call.argument(_position(row, row.device_argument), row.device_argument) if row.device_argument else None
+    asked = (
+        call.argument(_position(frame, row, row.device_argument), row.device_argument) if row.device_argument else None
+    )
     if asked is not None and not is_none(asked):
         frame.component(Choosing).use(frame, asked, call.node)
         return named_place(asked) or device.UNKNOWN
     stated = row.place
     if stated.startswith(_ARGUMENT):
-        given = _argument(call, row, stated)
+        given = _argument(frame, call, row, stated)
         return device.UNKNOWN if given is None else _place_of(frame, given)
     if stated == "self":
         return _place_of(frame, receiver)
@@ -291,17 +288,20 @@ def _tensors(values: Iterable[Value]) -> list[Value]:
     return found
 
 
-def _argument(call: Call, row: Row, stated: str) -> Value | None:
+def _argument(frame: Frame, call: Call, row: Row, stated: str) -> Value | None:
     """What is given for a parameter, which a row calls by its name or by its position."""
     name = stated.removeprefix(_ARGUMENT)
     if name.isdigit():
         position = int(name)
-        return call.argument(position, row.parameters[position] if position < len(row.parameters) else "")
-    return call.argument(_position(row, name), name)
+        named = row.parameters or frame.interpreter.parameters(row.path)
+        return call.argument(position, named[position] if position < len(named) else "")
+    return call.argument(_position(frame, row, name), name)
 
 
-def _position(row: Row, name: str) -> int:
-    return row.parameters.index(name) if name in row.parameters else -1
+def _position(frame: Frame, row: Row, name: str) -> int:
+    """The position of a parameter, -1 where it has none that is known."""
+    named = row.parameters or frame.interpreter.parameters(row.path)
+    return named.index(name) if name in named else -1
 
 
 # -- who places it -----------------------------------------------------------------------------------------------------
