@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import in_format
-from devlint.rules.comments import loses_comments
+from devlint.rules.code.blocks import in_format
+from devlint.rules.code.comments import loses_comments
 from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:

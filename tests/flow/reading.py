@@ -23,7 +23,7 @@ from _pytest.mark import ParameterSet
 
 from devlint.device import Device
 from devlint.flow import analyze
-from devlint.rules.placement.meeting import meetings
+from devlint.rules.placement.operands.meetings import meetings
 from devlint.sites.base import Operand, Site
 from devlint.sites.placement import LEADS, Attribute, Forward, Operation
 from devlint.sites.transfers import Transfer

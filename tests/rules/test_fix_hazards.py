@@ -12,7 +12,7 @@ import pytest
 from devlint.check.engine import check_source
 from devlint.check.fixes.mend import mend
 from devlint.config.schema import Config, RuleLayer
-from devlint.rules.edits import as_written
+from devlint.rules.code.edits import as_written
 from devlint.source.tree import Source
 
 torch = pytest.importorskip("torch", reason="the fixed code is run")

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from devlint.finding import Edit
-from devlint.rules.imports import importing
+from devlint.rules.code.imports import importing
 from devlint.source.tree import Source
 
 PLACES = {

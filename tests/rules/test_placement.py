@@ -22,10 +22,10 @@ from devlint.device import (
 )
 from devlint.finding import Applicability, Finding, Severity
 from devlint.immutable import replace
-from devlint.rules.placement.creation import takes_device
-from devlint.rules.placement.device_mismatch import DeviceMismatch
-from devlint.rules.placement.forward_factory import ForwardFactory
-from devlint.rules.placement.meeting import beside, meetings, shown
+from devlint.rules.placement.operands.creation import takes_device
+from devlint.rules.placement.operands.device_mismatch import DeviceMismatch
+from devlint.rules.placement.operands.forward_factory import ForwardFactory
+from devlint.rules.placement.operands.meetings import beside, meetings, shown
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Forward, Operation
 from devlint.source.tree import Source

@@ -12,8 +12,8 @@ from devlint import device
 from devlint.check.engine import check_source
 from devlint.device import AVAILABLE, CPU, Device
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules import at_hand, edits
 from devlint.rules.base import Report, Rule
+from devlint.rules.code import device_candidates, edits
 from devlint.rules.portability.hardcoded_cuda_call import HardcodedCudaCall
 from devlint.rules.portability.hardcoded_cuda_device import HardcodedCudaDevice
 from devlint.rules.portability.load_without_map_location import LoadWithoutMapLocation
@@ -156,15 +156,15 @@ def test_a_part_of_a_tensor_is_not_moved_to_where_the_tensor_is(text: str, devic
     source = source_of(f"{text}\n")
     cuda_literals = [node for node in ast.walk(source.tree) if isinstance(node, ast.Constant) and node.value == "cuda"]
     node = cuda_literals[0] if cuda_literals else call_in(source, "cuda")
-    assert at_hand.device_instead_of_cuda(source, node, Scope(devices=devices)) == told
+    assert device_candidates.device_instead_of_cuda(source, node, Scope(devices=devices)) == told
 
 
 @pytest.mark.parametrize("name", ["rank", "global_rank", "gpu_id", "device_ids", "device_id", "args.local_rank"])
 def test_a_number_is_no_device_to_name(name: str) -> None:
     source = source_of("")
-    assert not at_hand.device_at_hand(source, source.tree, Scope(devices=(name,)))
+    assert not device_candidates.device_at_hand(source, source.tree, Scope(devices=(name,)))
     for good in ("device", "args.device", "self._device", "DEVICE", "dev", "cuda_device", "device1"):
-        assert at_hand.device_at_hand(source, source.tree, Scope(devices=(name, good))) == good
+        assert device_candidates.device_at_hand(source, source.tree, Scope(devices=(name, good))) == good
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_number_is_no_device_to_name(name: str) -> None:
 def test_a_word_that_torch_does_not_know_is_no_device_to_name(test: str, told: str) -> None:
     # seen in YOLOX: `self.device` is "gpu" or "cpu"
     source = source_of(f"import torch\n\ndef f(x: torch.Tensor, device):\n    {test}\n    return x\n")
-    assert at_hand.device_instead_of_cuda(source, call_in(source, "cuda"), Scope(devices=("device",))) == told
+    assert device_candidates.device_instead_of_cuda(source, call_in(source, "cuda"), Scope(devices=("device",))) == told
 
 
 def test_call_says_what_is_wrong_and_how_bad() -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from devlint import torch_api
 from devlint.finding import Applicability, Edit, Fix
-from devlint.rules import edits
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import statement_of
-from devlint.rules.imports import importing
+from devlint.rules.code import edits
+from devlint.rules.code.blocks import statement_of
+from devlint.rules.code.imports import importing
 from devlint.sites.devices import Mention
 from devlint.source.syntax import says_none
 from devlint.torch_api import rows

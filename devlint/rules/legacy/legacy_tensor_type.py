@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules import edits
-from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import idle_statement, removal
-from devlint.rules.imports import importing
+from devlint.rules.code import edits
+from devlint.rules.code.blocks import idle_statement, removal
+from devlint.rules.code.device_candidates import device_at_hand
+from devlint.rules.code.imports import importing
 from devlint.rules.legacy import deprecation
 from devlint.sites.base import Site
 from devlint.sites.devices import Mention

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import short
+from devlint.rules.code.edits import short
 from devlint.sites.base import Site, Step
 from devlint.sites.loaders import SampleWork, Worker
 

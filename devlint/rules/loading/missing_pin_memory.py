@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule, SourceText
-from devlint.rules.blocks import way_to
-from devlint.rules.edits import around, code, parsed, with_keyword
+from devlint.rules.code.blocks import way_to
+from devlint.rules.code.edits import around, code, parsed, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely
 from devlint.sites import proof
 from devlint.sites.base import Site, Step

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from devlint.device import Device, Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import code, parsed, without_keyword
+from devlint.rules.code.edits import code, parsed, without_keyword
 from devlint.sites import proof
 from devlint.sites.base import Site, Step
 from devlint.sites.loaders import Load

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import code, parsed, with_keyword, without_keyword
-from devlint.rules.imports import importing
+from devlint.rules.code.edits import code, parsed, with_keyword, without_keyword
+from devlint.rules.code.imports import importing
 from devlint.sites.base import Site
 from devlint.sites.loaders import Draw
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import in_test
+from devlint.rules.code.edits import in_test
 from devlint.rules.transfers.pinned import reads_pinned
 from devlint.sites import proof
 from devlint.sites.base import Site, Step

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 
 from devlint.finding import Severity
-from devlint.rules import edits
 from devlint.rules.base import Report, Rule, SourceText
-from devlint.rules.blocks import function_at, statement_of
+from devlint.rules.code import edits
+from devlint.rules.code.blocks import function_at, statement_of
 from devlint.sites import proof
 from devlint.sites.base import Site
 from devlint.sites.distributed import Wrap

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import function_at
+from devlint.rules.code.blocks import function_at
 from devlint.sites import proof
 from devlint.sites.base import Site, Step
 from devlint.sites.distributed import Group, Unforwarded, Wrap

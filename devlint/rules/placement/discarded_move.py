@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules import edits
 from devlint.rules.base import Report, Rule
+from devlint.rules.code import edits
 from devlint.sites import proof
 from devlint.sites.base import Site
 from devlint.sites.proof import Traces

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
-from devlint.rules import edits
 from devlint.rules.base import Report, Rule
+from devlint.rules.code import edits
 from devlint.sites.base import Site
 from devlint.sites.devices import DeviceArgument
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from devlint.finding import Severity
-from devlint.rules import edits
 from devlint.rules.base import Report, Rule
-from devlint.rules.placement.meeting import shown
+from devlint.rules.code import edits
+from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.base import Site
 from devlint.sites.placement import ManagedMove
 

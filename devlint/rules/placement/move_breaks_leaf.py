@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules import edits
-from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule
-from devlint.rules.placement.meeting import shown
+from devlint.rules.code import edits
+from devlint.rules.code.device_candidates import device_at_hand
+from devlint.rules.placement.operands.meetings import shown
 from devlint.sites import proof
 from devlint.sites.base import Site
 from devlint.sites.placement import LeafMove

@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 from devlint.device import Kind
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import function_at, statement_of
-from devlint.rules.placement.meeting import shown
+from devlint.rules.code.blocks import function_at, statement_of
+from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.base import Site, Step
 from devlint.sites.devices import Override
 from devlint.sites.placement import Attribute

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules import edits
-from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import Report, Rule, SourceText
-from devlint.rules.blocks import function_at, stores, way_to
+from devlint.rules.code import edits
+from devlint.rules.code.blocks import function_at, stores, way_to
+from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.sites.base import Site
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk

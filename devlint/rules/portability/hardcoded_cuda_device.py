@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules import edits
-from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import way
+from devlint.rules.code import edits
+from devlint.rules.code.blocks import way
+from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.sites.base import Site
 from devlint.sites.devices import Literal
 

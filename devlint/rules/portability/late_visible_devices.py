@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.finding import Severity
-from devlint.rules import edits
 from devlint.rules.base import Report, Rule
+from devlint.rules.code import edits
 from devlint.sites.base import Site
 from devlint.sites.devices import Visible
 

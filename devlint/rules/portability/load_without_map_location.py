@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules import edits
-from devlint.rules.at_hand import device_at_hand
 from devlint.rules.base import Report, Rule, SourceText
+from devlint.rules.code import edits
+from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.portability.restoring import names_of, only_restored, replaces_moved, sampled
 from devlint.sites.base import Site
 from devlint.sites.devices import ApiCall

@@ -8,9 +8,9 @@ from enum import Enum
 
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import Way, statement_of, way_to
-from devlint.rules.edits import around
-from devlint.rules.origins import made_of
+from devlint.rules.code.blocks import Way, statement_of, way_to
+from devlint.rules.code.edits import around
+from devlint.rules.code.origins import made_of
 from devlint.source.syntax import walk
 
 _NUMBER = re.compile(

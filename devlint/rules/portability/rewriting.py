@@ -7,10 +7,10 @@ import re
 
 from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import function_at, statement_of
-from devlint.rules.imports import importing
+from devlint.rules.code.blocks import function_at, statement_of
+from devlint.rules.code.control_flow import conditions
+from devlint.rules.code.imports import importing
 from devlint.rules.portability.seeding import is_seeded, left_out
-from devlint.rules.standing import conditions
 from devlint.sites.devices import Mention
 from devlint.torch_api.rows import Api, Kind
 

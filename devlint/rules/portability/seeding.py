@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from devlint.finding import Edit
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import blocks_of, removal, statement_of, way_to
+from devlint.rules.code.blocks import blocks_of, removal, statement_of, way_to
 from devlint.source.syntax import walk
 
 _SEEDS = ("manual_seed", "random.manual_seed", "cuda.manual_seed", "cuda.manual_seed_all")

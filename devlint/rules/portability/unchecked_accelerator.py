@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Edit, Fix, Severity
-from devlint.rules import edits
 from devlint.rules.base import Report, Rule
-from devlint.rules.imports import importing
+from devlint.rules.code import edits
+from devlint.rules.code.imports import importing
 from devlint.sites.base import Site
 from devlint.sites.devices import Current
 

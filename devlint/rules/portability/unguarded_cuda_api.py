@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from devlint import torch_api
 from devlint.finding import Severity
-from devlint.rules import edits
 from devlint.rules.base import Report, Rule
+from devlint.rules.code import edits
 from devlint.sites.base import Site
 from devlint.sites.devices import Mention
 from devlint.torch_api import rows

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules import edits
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import idle_statement, removal
+from devlint.rules.code import edits
+from devlint.rules.code.blocks import idle_statement, removal
 from devlint.sites import proof
 from devlint.sites.base import Site
 from devlint.sites.devices import ApiCall

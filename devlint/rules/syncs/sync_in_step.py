@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import in_test, short
+from devlint.rules.code.edits import in_test, short
 from devlint.sites import proof
 from devlint.sites.base import Site
 from devlint.sites.costs import Sync

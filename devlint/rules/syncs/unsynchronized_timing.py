@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import simple_statement_at
-from devlint.rules.imports import importing
+from devlint.rules.code.blocks import simple_statement_at
+from devlint.rules.code.imports import importing
 from devlint.sites.base import Site
 from devlint.sites.costs import Timing
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import code, parsed, short, without_keyword
+from devlint.rules.code.edits import code, parsed, short, without_keyword
 from devlint.sites import proof
 from devlint.sites.base import Site
 from devlint.sites.proof import Traces

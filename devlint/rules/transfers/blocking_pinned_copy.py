@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule, SourceText
-from devlint.rules.edits import in_test, short
+from devlint.rules.code.edits import in_test, short
 from devlint.rules.transfers.creating import reads_the_host
 from devlint.rules.transfers.pinned import (
     can_be_released,

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import earlier_in_block, way_to
-from devlint.rules.edits import around, in_test, short
+from devlint.rules.code.blocks import earlier_in_block, way_to
+from devlint.rules.code.edits import around, in_test, short
 from devlint.rules.transfers.creating import LEGACY, creating, creating_at, made_beside, reads_the_host
 from devlint.sites import proof
 from devlint.sites.base import Creation, Site, Step

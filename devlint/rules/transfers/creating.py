@@ -7,11 +7,11 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from devlint.finding import Applicability, Edit, Fix
-from devlint.rules.at_hand import device_instead_of_cuda
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import function_at, idle_statement, removal, stores, way_to
-from devlint.rules.edits import code, parsed, with_keyword
-from devlint.rules.standing import stands_at
+from devlint.rules.code.blocks import function_at, idle_statement, removal, stores, way_to
+from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.device_candidates import device_instead_of_cuda
+from devlint.rules.code.edits import code, parsed, with_keyword
 from devlint.rules.transfers.chains import without_last
 from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer

@@ -6,7 +6,7 @@ import ast
 
 from devlint.finding import Applicability, Edit, Fix, Span
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import function_at
+from devlint.rules.code.blocks import function_at
 from devlint.rules.transfers.creating import leave_out, told
 from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from devlint.device import Kind
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import in_test, short
+from devlint.rules.code.edits import in_test, short
 from devlint.rules.transfers.hoisting import created_before, hoisting, out_of_the_loop
 from devlint.sites import proof
 from devlint.sites.base import Site, Step

@@ -9,7 +9,7 @@ from functools import lru_cache
 from devlint.device import Device, Kind
 from devlint.finding import Edit
 from devlint.rules.base import Rule
-from devlint.rules.edits import around, code, parsed, with_keyword
+from devlint.rules.code.edits import around, code, parsed, with_keyword
 from devlint.sites.transfers import Transfer
 
 _READERS = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")

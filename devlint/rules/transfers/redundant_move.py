@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import function_at, idle_statement, removal
-from devlint.rules.edits import short
+from devlint.rules.code.blocks import function_at, idle_statement, removal
+from devlint.rules.code.edits import short
 from devlint.rules.transfers.chains import without_last
 from devlint.sites import proof
 from devlint.sites.base import Site

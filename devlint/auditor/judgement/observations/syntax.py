@@ -7,7 +7,7 @@ import ast
 from devlint.auditor.judgement.locator import Location
 from devlint.flow.catalog.methods import MOVERS
 from devlint.flow.syntax.names import dotted
-from devlint.rules.blocks import statement_of
+from devlint.rules.code.blocks import statement_of
 
 COPIERS = MOVERS | {"copy_"}
 """The methods that copy a tensor to somewhere."""

@@ -7,7 +7,7 @@ import os.path
 import re
 from typing import TYPE_CHECKING
 
-from devlint.rules.blocks import function_at, statement_of
+from devlint.rules.code.blocks import function_at, statement_of
 from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:

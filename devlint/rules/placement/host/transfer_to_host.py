@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import function_at, way_to
+from devlint.rules.code.blocks import function_at, way_to
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
 from devlint.source.syntax import walk

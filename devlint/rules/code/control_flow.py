@@ -8,7 +8,7 @@ import functools
 from collections.abc import Iterator
 
 from devlint.rules.base import SourceText
-from devlint.rules.blocks import Way, function_at, way, way_to
+from devlint.rules.code.blocks import Way, function_at, way, way_to
 from devlint.source.syntax import says_none, walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.placement.hosting import absence, fetched
-from devlint.rules.placement.meeting import shown
+from devlint.rules.placement.host.transfer_to_host import absence, fetched
+from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.base import Site
 from devlint.sites.placement import HostRead
 

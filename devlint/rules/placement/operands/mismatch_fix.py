@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from devlint.device import Kind
 from devlint.finding import Applicability, Edit, Fix
 from devlint.rules.base import Rule
-from devlint.rules.blocks import function_at
-from devlint.rules.edits import code, parsed, with_keyword
-from devlint.rules.placement.creation import takes_device
-from devlint.rules.placement.meeting import GENERATOR, MODULE, Meeting
-from devlint.rules.standing import stands_at
+from devlint.rules.code.blocks import function_at
+from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.edits import code, parsed, with_keyword
+from devlint.rules.placement.operands.creation import takes_device
+from devlint.rules.placement.operands.meetings import GENERATOR, MODULE, Meeting
 from devlint.sites.base import Operand
 from devlint.sites.placement import Forward, Operation
 

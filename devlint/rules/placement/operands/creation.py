@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Role
-from devlint.rules.placement.meeting import MODULE, Meeting, shown
+from devlint.rules.placement.operands.meetings import MODULE, Meeting, shown
 
 _WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from devlint.device import Role
 from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.blocks import function_at
-from devlint.rules.edits import as_written, code, parsed, with_keyword
-from devlint.rules.placement.creation import advice, can_be_told, placeable
-from devlint.rules.placement.meeting import MODULE, Meeting, beside, meetings, shown
-from devlint.rules.standing import stands_at
+from devlint.rules.code.blocks import function_at
+from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.edits import as_written, code, parsed, with_keyword
+from devlint.rules.placement.operands.creation import advice, can_be_told, placeable
+from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, meetings, shown
 from devlint.sites.base import Operand, Site, Step
 from devlint.sites.placement import Forward, Operation
 

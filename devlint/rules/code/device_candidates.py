@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from devlint.rules.blocks import blocks_of, statement_of, stores, way
-from devlint.rules.edits import around
-from devlint.rules.origins import held_devices, left_to_default, made_of, numbers_of_cuda, sent_to_cuda, words
+from devlint.rules.code.blocks import blocks_of, statement_of, stores, way
+from devlint.rules.code.edits import around
+from devlint.rules.code.origins import held_devices, left_to_default, made_of, numbers_of_cuda, sent_to_cuda, words
 from devlint.source.syntax import walk
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.edits import as_written, receiver
-from devlint.rules.placement.creation import takes_device
-from devlint.rules.placement.meeting import ASKED, GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
-from devlint.rules.placement.mismatch_fix import fix
+from devlint.rules.code.edits import as_written, receiver
+from devlint.rules.placement.operands.creation import takes_device
+from devlint.rules.placement.operands.meetings import ASKED, GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
+from devlint.rules.placement.operands.mismatch_fix import fix
 from devlint.sites import proof
 from devlint.sites.base import Operand, Site, Step
 from devlint.sites.placement import Forward, Operation

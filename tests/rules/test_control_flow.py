@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from devlint.rules.standing import conditions, stands_at
+from devlint.rules.code.control_flow import conditions, stands_at
 from devlint.source.tree import Source
 
 

@@ -1,0 +1,1 @@
+"""Operands on different devices: where they meet, what strayed, and the fix."""
