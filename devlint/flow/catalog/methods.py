@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 MOVERS = frozenset({"to", "cuda", "cpu", "xpu", "hpu", "npu", "mps", "type_as"})
 """The methods that put their receiver somewhere."""
 OF_MODULES = MOVERS - {"type_as"}
@@ -14,3 +16,11 @@ FETCHES = frozenset({"cpu", "tolist", "item"})
 """The methods that bring the values of a tensor to the host, wherever it is."""
 TO_HOST = FETCHES | {"numpy"}
 """The same with the one that takes the values from the host alone."""
+_DTYPE = re.compile(
+    r"(?:^|[._])dtype|^torch\.(?:b?float|double|half|u?int|long|short|bool|complex|q?u?int)\d*|memory_format|_format$"
+)
+
+
+def is_dtype(text: str) -> bool:
+    """Whether a dotted name is that of a type of numbers, or of a layout in memory."""
+    return bool(_DTYPE.search(text))

@@ -1,24 +1,37 @@
 """Events of the interpreter: what happens while a file is read, and the observers who hear of it.
 
-An observer overrides the handlers of the events that it wants to hear; what nobody hears costs one look at an empty
-list.  Observers make sites or collect for :meth:`Observer.sites`; none of them changes what the interpreter knows.
+An observer overrides the handlers of the events that it wants to hear; what nobody hears costs one look into a dict.
+Observers make sites or collect for :meth:`Component.sites`; none of them answers, or changes what the interpreter
+knows.  Who hears of the same event hears of it in the order in which the interpreter's ``observers`` stand.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
+from typing import ClassVar, cast
 
+from devlint.device import Device
+from devlint.flow.catalog.schema import Row
+from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Value
-from devlint.sites.base import Site
+from devlint.flow.domain.values import Flag, Module, Value
+
+Meeting = tuple[ast.AST, Value, str, Device]
+"""A tensor in an operation: its node, its value, the parameter it is passed to, where it is."""
+Pair = tuple[Meeting, Meeting]
 
 
 class Observer(Component):
-    """A detector.  It hears of what is only tried out, or run for a caller, if it says so: ``wants_inlined``."""
+    """A detector: hears of what a file says when it is read as Python would run it, each definition on its own.
 
-    wants_inlined = False
+    With ``wants_inlined`` it hears, too, of what a function does for a caller, and with ``wants_quiet`` of what is only
+    tried out, to find a fixpoint or to find something out; with both of everything.
+    """
+
+    wants_inlined: ClassVar[bool] = False
+    wants_quiet: ClassVar[bool] = False
 
     def __init__(self, interpreter: Interpreter) -> None:
         pass
@@ -26,44 +39,94 @@ class Observer(Component):
     def on_branch(self, frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
         """The two paths of a branch are about to meet again; ``before`` is the state in front of it."""
 
-    def on_choice(self, frame: Frame, node: ast.IfExp, then: Value, other: Value) -> None:
-        """A conditional expression has two values."""
+    def on_choice(self, frame: Frame, node: ast.IfExp, flag: Flag, then: Value, other: Value) -> None:
+        """A conditional expression has two values; ``flag`` is its condition."""
 
-    def sites(self) -> Iterator[Site]:
-        """What is to be told once the file has been read to its end."""
-        return iter(())
+    def on_row(self, frame: Frame, node: ast.Tuple | ast.List, items: list[tuple[ast.expr, Value]]) -> None:
+        """Values stand side by side in a tuple, or in a list into which others are unpacked."""
+
+    def on_item(self, frame: Frame, target: ast.Subscript, base: Value, index: Value, value: Value) -> None:
+        """An item of ``base``, which is no tensor, is given a value."""
+
+    def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
+        """Something of a library is called; ``path`` is its name."""
+
+    def on_unfollowed_call(self, frame: Frame, call: Call, path: str, row: Row | None) -> None:
+        """Code is called that cannot be followed; ``path`` is its name, if it has one, ``row`` what is stated of it."""
+
+    def on_module_call(self, frame: Frame, call: Call, module: Module, place: Device) -> None:
+        """A module with parameters or buffers is called, which is at ``place``."""
+
+    def on_meet(self, frame: Frame, node: ast.AST, operator: str, met: list[Meeting], apart: list[Pair]) -> None:
+        """Tensors meet in an operation; ``apart`` are those of them that are in different places."""
 
 
-HANDLERS = tuple(name for name in vars(Observer) if name.startswith("on_"))
+def heard(frame: Frame, event: str) -> list[Observer]:
+    """Who hears of an event in a frame."""
+    interpreter = frame.interpreter
+    mode = (2 if frame.inlined else 0) + (1 if interpreter.muted else 0)
+    found = interpreter.audience[mode].get(event)
+    if found is None:
+        kinds = _hearing(interpreter.observers, event, bool(interpreter.muted), frame.inlined)
+        found = interpreter.audience[mode][event] = [interpreter.component(kind) for kind in kinds]
+    return cast("list[Observer]", found)
 
 
-class Events(Component):
-    """Who hears of what in one file: for each handler the observers that override it, in their order of priority."""
-
-    def __init__(self, interpreter: Interpreter) -> None:
-        self._all: dict[str, list[Observer]] = {name: [] for name in HANDLERS}
-        self._alone: dict[str, list[Observer]] = {name: [] for name in HANDLERS}
-
-    def subscribe(self, observer: Observer) -> None:
-        """Let an observer hear of the events that it handles."""
-        for name in HANDLERS:
-            if getattr(type(observer), name) is not getattr(Observer, name):
-                self._alone[name].append(observer)
-                if observer.wants_inlined:
-                    self._all[name].append(observer)
-
-    def heard(self, frame: Frame, name: str) -> list[Observer]:
-        """Who hears of an event in a frame."""
-        return (self._all if frame.inlined or frame.interpreter.muted else self._alone)[name]
+@cache
+def _hearing(kinds: tuple[type[Component], ...], event: str, quiet: bool, inlined: bool) -> list[type[Component]]:
+    """Those of some kinds of observers that handle an event and want to hear of it."""
+    found: list[type[Component]] = []
+    for kind in kinds:
+        if not issubclass(kind, Observer) or getattr(kind, event) is getattr(Observer, event):
+            continue
+        if (kind.wants_quiet or not quiet) and (kind.wants_inlined or not inlined):
+            found.append(kind)
+    return found
 
 
 def branch(frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
     """Tell of the two paths of a branch."""
-    for observer in frame.component(Events).heard(frame, "on_branch"):
+    for observer in heard(frame, "on_branch"):
         observer.on_branch(frame, node, before, then, other)
 
 
-def choice(frame: Frame, node: ast.IfExp, then: Value, other: Value) -> None:
+def choice(frame: Frame, node: ast.IfExp, flag: Flag, then: Value, other: Value) -> None:
     """Tell of the two values of a conditional expression."""
-    for observer in frame.component(Events).heard(frame, "on_choice"):
-        observer.on_choice(frame, node, then, other)
+    for observer in heard(frame, "on_choice"):
+        observer.on_choice(frame, node, flag, then, other)
+
+
+def row(frame: Frame, node: ast.Tuple | ast.List, items: list[tuple[ast.expr, Value]]) -> None:
+    """Tell of values that stand side by side."""
+    for observer in heard(frame, "on_row"):
+        observer.on_row(frame, node, items)
+
+
+def item(frame: Frame, target: ast.Subscript, base: Value, index: Value, value: Value) -> None:
+    """Tell of an item that is given a value."""
+    for observer in heard(frame, "on_item"):
+        observer.on_item(frame, target, base, index, value)
+
+
+def library_call(frame: Frame, call: Call, path: str) -> None:
+    """Tell of a call of something of a library."""
+    for observer in heard(frame, "on_library_call"):
+        observer.on_library_call(frame, call, path)
+
+
+def unfollowed_call(frame: Frame, call: Call, path: str = "", row: Row | None = None) -> None:
+    """Tell of a call of code that cannot be followed."""
+    for observer in heard(frame, "on_unfollowed_call"):
+        observer.on_unfollowed_call(frame, call, path, row)
+
+
+def module_call(frame: Frame, call: Call, module: Module, place: Device) -> None:
+    """Tell of the call of a module."""
+    for observer in heard(frame, "on_module_call"):
+        observer.on_module_call(frame, call, module, place)
+
+
+def meet(frame: Frame, node: ast.AST, operator: str, met: list[Meeting], apart: list[Pair]) -> None:
+    """Tell of tensors that meet."""
+    for observer in heard(frame, "on_meet"):
+        observer.on_meet(frame, node, operator, met, apart)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, TypeVar, cast
@@ -56,6 +57,10 @@ class Component:
     def __init__(self, interpreter: Interpreter) -> None:
         raise NotImplementedError
 
+    def sites(self) -> Iterator[Site]:
+        """What is to be told once the file has been read to its end."""
+        return iter(())
+
 
 Part = TypeVar("Part", bound=Component)
 
@@ -107,6 +112,10 @@ class Interpreter(ABC):
         """What :func:`condition_cache.keep` knows of tests."""
         self.bound: set[str] = set()
         """The keys of what names were bound to; of any other, no heap can have anything yet."""
+        self.observers: tuple[type[Component], ...] = ()
+        """Who hears of the events in the file, the first one first."""
+        self.audience: tuple[dict[str, list[Component]], ...] = ({}, {}, {}, {})
+        """What :func:`events.heard` knows of who hears of an event."""
         self._components: dict[type[Component], Component] = {}
         self._loops: dict[ast.AST, LoopText] = {}
         self._spelled: dict[ast.AST, str] = {}

@@ -36,6 +36,7 @@ from devlint.flow.domain.values import (
     with_module,
 )
 from devlint.flow.engine.class_heaps import survives
+from devlint.flow.engine.library import MODELS, OBSERVERS
 from devlint.flow.evaluation import conditions, expressions, statements
 from devlint.flow.interprocedural import arguments, exits, foreign_calls, instantiation
 from devlint.flow.interprocedural.deferred_claims import Callers, is_despite, outcome
@@ -43,13 +44,10 @@ from devlint.flow.interprocedural.guarded_callers import Confined
 from devlint.flow.interprocedural.imports import Family, Foreign, Imports
 from devlint.flow.interprocedural.probing import Overheard
 from devlint.flow.interprocedural.step_callers import Steps
-from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.nn.process_groups import Groups
 from devlint.flow.models.torch import rng
 from devlint.flow.models.torch.distributions import is_kept
 from devlint.flow.models.torch.distributions import is_one as is_distribution
-from devlint.flow.models.torch.optim import Optimizers
 from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.placement import constructor_tensors
 from devlint.flow.observers.placement.unregistered_modules import Submodules
@@ -87,6 +85,7 @@ class Engine(Interpreter):
         catalog: Catalog = BUILT_IN,
     ) -> None:
         super().__init__(Index(tree, text, catalog=catalog) if index is None else index, tree, text, test, host)
+        self.observers = OBSERVERS
         self.imports: Imports | None = None
         self._class_heaps: dict[ClassInfo, Heap] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
@@ -131,12 +130,10 @@ class Engine(Interpreter):
             self._run_alone(function, closure)
         for site in (*self._sites, *self.component(Callers).sites()):
             yield self.component(Confined).told(id(site), self.component(Steps).told(site))
-        yield from self.component(Loaders).sites(self.component(Samples))
-        yield from self.component(Samples).sites(self.index)
-        yield from self.component(Groups).sites()
+        for kind in (*MODELS, *self.observers):
+            yield from self.component(kind).sites()
         yield from self.component(Attributes).sites()
         yield from self.component(Submodules).sites()
-        yield from self.component(Optimizers).sites()
         yield from self.component(Selections).sites()
         yield from self.component(Choosing).sites()
         yield from overrides.sites(self.index)

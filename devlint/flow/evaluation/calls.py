@@ -9,6 +9,7 @@ from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
 from devlint.flow.catalog import methods
 from devlint.flow.catalog.libraries import canonical
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
@@ -34,7 +35,6 @@ from devlint.flow.domain.values import (
     as_tensor,
 )
 from devlint.flow.evaluation import conditions
-from devlint.flow.interprocedural.step_callers import Steps
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import managed, rows
 from devlint.flow.models.nn import modules
@@ -90,7 +90,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
         placed = modules.placed_stranger(frame, called)
         if placed is not None:
             return modules.forward(frame, call, placed)
-    frame.component(Steps).named(frame, call.node.func)
+    events.unfollowed_call(frame, call)
     frame.component(Escapes).data(call.values())
     frame.component(Queue).unseen(frame, call.node)
     havoc.grown(frame, call)
@@ -121,6 +121,7 @@ def _around_loader(call: Call, result: Value) -> Value:
 def named(frame: Frame, call: Call, path: str) -> Value:
     """The result of calling something imported or built in."""
     first = call.positional[0] if call.positional else UNKNOWN
+    events.library_call(frame, call, path)
     if path.startswith("os."):
         gpu_selection.set_by_call(frame, call, path)
     if path in _PASS_THROUGH:

@@ -31,7 +31,7 @@ from devlint.flow.evaluation.predicates import predicate
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
-from devlint.flow.syntax import names
+from devlint.flow.syntax import device_tests, names
 from devlint.immutable import replace
 from devlint.source.syntax import says_none
 
@@ -394,15 +394,10 @@ def _refine_tensor(frame: Frame, test: ast.Call) -> None:
     value = frame.lookup(test.args[0].id)
     if isinstance(value, Opaque) and (instance or path == "torch.is_tensor"):
         frame.state.env[test.args[0].id] = replace(value, hint="tensor")
-    elif (isinstance(value, Unknown) or (isinstance(value, Opaque) and value.derived)) and asks_for_array(test):
+    elif (isinstance(value, Unknown) or (isinstance(value, Opaque) and value.derived)) and device_tests.asks_for_array(
+        test
+    ):
         frame.state.env[test.args[0].id] = Stateful(ARRAY)
-
-
-def asks_for_array(test: ast.expr) -> bool:
-    """Whether a condition tells arrays of NumPy from tensors."""
-    if not isinstance(test, ast.Call) or names.dotted(test.func) != "isinstance" or len(test.args) != 2:
-        return False
-    return names.dotted(test.args[1]).endswith("ndarray")
 
 
 def _tensor_class(node: ast.expr) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from devlint import device
 from devlint.device import PathTaken, Topic
 from devlint.flow.catalog.libraries import canonical
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import either, made_since
@@ -36,10 +37,11 @@ from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
 from devlint.flow.models.nn.process_groups import Groups
 from devlint.flow.observers.costs import device_queue, host_syncs
-from devlint.flow.observers.hints import mixed_operands
 from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
 from devlint.flow.observers.portability.gpu_selection import Choosing
+from devlint.flow.syntax.device_tests import asks_for_array
 from devlint.flow.transfer import arithmetic, containers, placement
+from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import subscript
 from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of
 from devlint.immutable import replace
@@ -294,7 +296,8 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     if isinstance(node.orelse, ast.Constant) and not isinstance(node.body, ast.Constant):
         _fallback(frame, node.orelse)
     then, other = device_conditions.left_alone(node.test, before, then, other)
-    mixed_operands.either(frame, node, then, other)
+    _escape(frame, node, then, other)
+    events.choice(frame, node, flag, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     frame.component(Choosing).select(frame, node, flag, first, second)
     conditions.rejoined(named, before, then_state, other_state)
@@ -311,16 +314,24 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     return alike or join(first, second, flag.condition)
 
 
+def _escape(frame: Frame, node: ast.IfExp, then: Value, other: Value) -> None:
+    """What is a new tensor on one path, and on the other something unknown in its place, cannot be followed further."""
+    if frame.after_init and asks_for_array(node.test):
+        for value, beside in ((then, other), (other, then)):
+            if isinstance(beside, Unknown) or (isinstance(beside, Opaque) and beside.derived):
+                frame.component(Escapes).tensors((value,))
+
+
 def _sequence(frame: Frame, node: ast.Tuple | ast.List) -> Value:
     if any(isinstance(element, ast.Starred) for element in node.elts):
         held = [(element, evaluate(frame, element)) for element in node.elts]
-        mixed_operands.row(
+        events.row(
             frame, node, [(part, iterate(value) if isinstance(part, ast.Starred) else value) for part, value in held]
         )
         return containers.made(frame, Sequence(None, UNKNOWN, isinstance(node, ast.List)))
     items = tuple(evaluate(frame, element) for element in node.elts)
     if isinstance(node, ast.Tuple) and len(items) > 1:
-        mixed_operands.row(frame, node, list(zip(node.elts, items, strict=True)))
+        events.row(frame, node, list(zip(node.elts, items, strict=True)))
     return containers.made(frame, Sequence(items, containers.common(items), isinstance(node, ast.List)))
 
 

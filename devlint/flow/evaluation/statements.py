@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 
 from devlint.device import LoopRound, PathTaken
+from devlint.flow.core import events
 from devlint.flow.core.call import Loop
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import widening
@@ -19,7 +20,6 @@ from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch import contexts
 from devlint.flow.observers.costs import host_syncs, retained_graphs
-from devlint.flow.observers.hints import mixed_operands, opposite_moves, unmoved_inputs
 from devlint.flow.observers.portability import api_mentions
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import containers, loop_invariance
@@ -215,9 +215,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     frame.branches -= 1
     frame.chances -= chance
     other = frame.state
-    mixed_operands.branches(frame, node, before, then, other)
-    opposite_moves.branches(frame, node, before, then, other)
-    unmoved_inputs.branches(frame, node, then, other)
+    events.branch(frame, node, before, then, other)
     conditions.rejoined(named, before, then, other)
     device_conditions.settle(node.test, before, then, other)
     flag = device_conditions.decides(flag)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.catalog.schema import Row
+from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.immutable import replace
 from devlint.sites.base import Site
 from devlint.sites.transfers import Transfer
 
 
-class Steps(Component):
+class Steps(Observer):
     """Who calls whom in a loop of steps, and which copies that makes part of each step."""
 
     shared = True
@@ -33,9 +36,10 @@ class Steps(Component):
         if always and any(outer.step and not outer.encloses for outer in frame.loops):
             self._called.add(info)
 
-    def named(self, frame: Frame, called: ast.expr) -> None:
+    def on_unfollowed_call(self, frame: Frame, call: Call, path: str, row: Row | None) -> None:
         """A name is called of which it is not known what it means by then: perhaps what the file defines under it."""
-        if frame.loops and isinstance(called, ast.Name):
+        called = call.node.func
+        if not path and frame.loops and isinstance(called, ast.Name):
             for info in self._named.get(called.id, ()):
                 self.called(frame, info)
 

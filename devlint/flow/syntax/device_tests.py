@@ -99,3 +99,10 @@ def _before(node: ast.stmt | ast.expr, read: ast.expr) -> bool:
 def _within(node: ast.expr, read: ast.expr) -> bool:
     begin, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
     return begin <= (read.lineno, read.col_offset) and (read.end_lineno or 0, read.end_col_offset or 0) <= end
+
+
+def asks_for_array(test: ast.expr) -> bool:
+    """Whether a condition tells arrays of NumPy from tensors."""
+    if not isinstance(test, ast.Call) or names.dotted(test.func) != "isinstance" or len(test.args) != 2:
+        return False
+    return names.dotted(test.args[1]).endswith("ndarray")

@@ -8,6 +8,7 @@ import functools
 from devlint import device
 from devlint.device import ITEMS, Role
 from devlint.flow.catalog.creation import DATA, LEGACY, SIZED
+from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE
 from devlint.flow.domain.heap import item as item_name
@@ -29,7 +30,6 @@ from devlint.flow.domain.values import (
     surely_tensor,
 )
 from devlint.flow.observers.costs import creations
-from devlint.flow.observers.hints import mixed_operands
 from devlint.flow.observers.portability import gpu_selection
 from devlint.flow.syntax import names
 from devlint.flow.transfer import composition, containers
@@ -267,6 +267,7 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         )
         return
     index = frame.evaluate(target.slice)
+    events.item(frame, target, base, index, value)
     if base == _ENVIRONMENT:
         gpu_selection.set_item(frame, target, index)
     name = target.value.id if isinstance(target.value, ast.Name) else ""
@@ -278,7 +279,6 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         else:
             containers.change(frame, base, target.value, _filled(base, value))
     elif isinstance(base, Sequence):
-        mixed_operands.filled(frame, target, base.item, value)
         containers.change(frame, base, target.value, _replaced(frame.state.filled(base), index, value))
     elif isinstance(base, Module) and frame.place_of(base).accelerates() is not False:
         # a part is exchanged: where the whole is cannot be told any more

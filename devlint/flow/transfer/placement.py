@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
@@ -22,7 +23,6 @@ from devlint.flow.domain.values import (
     placement,
     surely_tensor,
 )
-from devlint.flow.observers.hints import same_shape
 from devlint.flow.observers.placement.unregistered_tensors import Attributes, lives_with_inputs
 from devlint.flow.program.type_hints import sent_later
 from devlint.flow.syntax import names
@@ -131,24 +131,26 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterabl
     met = [(where, value, role, frame.state.settled(as_tensor(value).device)) for where, value, role in tensors]
     if len(met) < 2:
         return False
-    clash = found = False
-    for position, (where, value, _, place) in enumerate(met):
-        for other_where, other, _, other_place in met[position + 1 :]:
+    clash = False
+    apart: list[events.Pair] = []
+    for position, one in enumerate(met):
+        where, value, _, place = one
+        for two in met[position + 1 :]:
+            other_where, other, _, other_place = two
             if place.differs(other_place) is not True:
                 continue
             if _is_unsaid(frame, node, place, other) or _is_unsaid(frame, node, other_place, value):
                 continue
             clash = clash or _sure(value, place, other, other_place)
-            found = True
+            apart.append((one, two))
             _use_attributes(frame, (where, value), (other_where, other))
-    if found:
+    events.meet(frame, node, operator, met, apart)
+    if apart:
         operands = tuple(frame.operand(where, value, role) for where, value, role, _ in met)
         if frame.after_init and operator in _ARITHMETIC:
             operands = tuple(map(_reckoned, operands, (value for _, value, *_ in met)))
         sent = _sent(frame, node, [place for *_, place in met])
         frame.emit(Operation(node, scope_of(frame), operator, kind, operands, sent))
-    else:
-        same_shape.met(frame, node, operator, met)
     return clash and not frame.state.bare
 
 

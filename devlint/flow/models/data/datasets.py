@@ -23,7 +23,7 @@ from devlint.flow.domain.values import (
     Value,
     placement,
 )
-from devlint.flow.program.symbols import ClassInfo, Index
+from devlint.flow.program.symbols import ClassInfo
 from devlint.sites.base import Scope, Step
 from devlint.sites.loaders import SampleWork, Worker
 
@@ -57,6 +57,7 @@ class Samples(Component):
     """The code of a file that makes samples and batches, and the loaders that run it."""
 
     def __init__(self, interpreter: Interpreter) -> None:
+        self._index = interpreter.index
         self._text = interpreter.own_text
         self._wanted = "Dataset" in interpreter.own_text or "DataLoader" in interpreter.own_text
         self._placed: dict[ast.AST, _Placed] = {}
@@ -146,12 +147,12 @@ class Samples(Component):
         ]
         return named[0] if len(named) == 1 else ""
 
-    def sites(self, index: Index) -> Iterator[SampleWork]:
+    def sites(self) -> Iterator[SampleWork]:
         """A site for each placement in code that makes samples."""
         if not self._placed:
             return
         roles: dict[ast.AST, tuple[str, list[_Maker]]] = {}
-        for info in index.classes.values():
+        for info in self._index.classes.values():
             names = (*_METHODS, "__iter__") if _streams(info) else _METHODS
             for name in names if info.is_dataset else ():
                 method = info.methods.get(name)

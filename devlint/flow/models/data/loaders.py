@@ -64,6 +64,7 @@ class Loaders(Component):
     shared = True
 
     def __init__(self, interpreter: Interpreter) -> None:
+        self._samples = interpreter.component(Samples)
         self._escapes = interpreter.component(Escapes)
         self.sharing = Sharing(interpreter.own_text, self._escapes)
         self._by_oid: dict[int, _Known] = {}
@@ -139,12 +140,12 @@ class Loaders(Component):
             elif isinstance(value, Sequence) and not all(isinstance(item, Loader) for item in value.items or ()):
                 self.manage(value.items or ())
 
-    def sites(self, samples: Samples) -> Iterator[Load]:
+    def sites(self) -> Iterator[Load]:
         """A site for each loader whose batches are the code's own business."""
         for oid, known in self._by_oid.items():
             if known.managed:
                 continue
-            place, put = samples.put(known.node, "collate_fn" in known.call.keywords) or (known.batches, None)
+            place, put = self._samples.put(known.node, "collate_fn" in known.call.keywords) or (known.batches, None)
             yield Load(
                 known.node,
                 known.scope,

@@ -8,6 +8,7 @@ from devlint import device
 from devlint.device import AVAILABLE, Device, Kind
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.schema import Row
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE, STORY
@@ -39,7 +40,6 @@ from devlint.flow.models.nn import modules
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.observers.costs import device_queue, host_syncs
 from devlint.flow.observers.costs.device_queue import Queue
-from devlint.flow.observers.hints import mixed_operands
 from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_literals
 from devlint.flow.observers.portability.gpu_selection import Choosing
@@ -63,7 +63,7 @@ def call(frame: Frame, call: Call, path: str, row: Row, receiver: Value = UNKNOW
         havoc.handed(frame, call)
     if row.made == "foreign":
         return UNKNOWN
-    mixed_operands.together(frame, call, path, "*" in row.rejects_cpu)
+    events.unfollowed_call(frame, call, path, row)
     device_literals.literal_devices(frame, call)
     if row.must_be_cpu:
         host_reads.stated(frame, call, path, row)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.catalog import methods, torch_table
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
@@ -34,7 +35,6 @@ from devlint.flow.models.nn import forward_inputs, parallel, summaries
 from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.observers.costs.device_queue import Queue
-from devlint.flow.observers.hints import mixed_operands, unmoved_inputs
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability import device_literals
 from devlint.flow.program.identity import identity
@@ -173,7 +173,7 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
 
 def stranger(frame: Frame, call: Call, path: str) -> Value:
     """A call of something imported from elsewhere."""
-    mixed_operands.together(frame, call, path)
+    events.unfollowed_call(frame, call, path)
     if path.endswith(".from_pretrained"):
         device_literals.literal_devices(frame, call)
         return managed.loaded(frame, call, path)
@@ -215,7 +215,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         unread = [call.argument_node(*mask) for mask in _CAUSAL_MASKS.get(module.path, ())]
         tensors_in = [met for met in tensors_in if met[0] not in unread]
         clash = _check(frame, call, module, place, forward_inputs.due(frame, call, module, place, tensors_in))
-        unmoved_inputs.given(frame, call, module, place)
+        events.module_call(frame, call, module, place)
     elif module.path == "torch.nn.CTCLoss":
         # it moves its targets and lengths itself
         pass

@@ -34,7 +34,6 @@ from devlint.flow.models.torch import autograd, distributions, factories, rng, t
 from devlint.flow.models.torch.optim import Optimizers
 from devlint.flow.observers.costs import device_queue, host_syncs
 from devlint.flow.observers.costs.device_queue import Queue
-from devlint.flow.observers.hints import mixed_operands
 from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_literals, device_misuse
 from devlint.flow.observers.portability.gpu_selection import Choosing
@@ -84,7 +83,6 @@ def torch_function(frame: Frame, call: Call, path: str) -> Value:
         return Tensor(device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here"),))
     if path.startswith("torch.optim."):
         return frame.component(Optimizers).make(frame, call, path)
-    mixed_operands.collective(frame, call, path)
     if path.startswith(("torch.nn.utils.", "torch.utils.data.")):
         frame.component(Escapes).data(call.values())
     device_misuse.note_module_call(frame, call, path)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.catalog.methods import is_dtype
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
@@ -47,14 +47,6 @@ from devlint.sites.transfers import Transfer
 
 _OF_CUDA = frozenset({"device", "non_blocking", "memory_format"})
 """What torch's own ``.cuda()`` can be told by name."""
-_DTYPE = re.compile(
-    r"(?:^|[._])dtype|^torch\.(?:b?float|double|half|u?int|long|short|bool|complex|q?u?int)\d*|memory_format|_format$"
-)
-
-
-def is_dtype(text: str) -> bool:
-    """Whether a dotted name is that of a type of numbers, or of a layout in memory."""
-    return bool(_DTYPE.search(text))
 
 
 @immutable(frozen=True, slots=True)

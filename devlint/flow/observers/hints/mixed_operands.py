@@ -11,15 +11,16 @@ import ast
 from devlint import device
 from devlint.device import Kind, Role
 from devlint.flow.catalog.methods import MOVERS, TO_HOST
+from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
-from devlint.flow.evaluation.conditions import asks_for_array
+from devlint.flow.domain.values import Flag, Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
 from devlint.flow.program import type_hints
 from devlint.flow.syntax import names
-from devlint.flow.transfer.escapes import Escapes
+from devlint.flow.syntax.device_tests import asks_for_array
 from devlint.immutable import replace
 from devlint.sites.base import Operand
 from devlint.sites.placement import Operation
@@ -38,35 +39,76 @@ _OF_NETWORKS = frozenset({"parameters", "named_parameters", "state_dict", "named
 _NO_TENSOR = frozenset({"number", "device", "module", "host"})
 
 
-def branches(frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
-    """The two sides of an ``if`` are about to be joined: a name may be new on the one, the caller's on the other."""
-    if then.dead or other.dead or frame.inlined or frame.interpreter.muted:
-        return
-    for name, value in then.env.items():
-        beside = other.env.get(name)
-        if value is beside or beside is None:
-            continue
-        known = before.env.get(name)
-        if is_fresh(value) and value is not known:
-            _alternative(frame, node.test, name, value, beside)
-        elif is_fresh(beside) and beside is not known:
-            _alternative(frame, node.test, name, beside, value)
+class MixedOperands(Observer):
+    """Tensors of the default device beside those of the caller."""
 
+    def on_branch(self, frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
+        """A name may be new on the one path, the caller's on the other."""
+        if then.dead or other.dead:
+            return
+        for name, value in then.env.items():
+            beside = other.env.get(name)
+            if value is beside or beside is None:
+                continue
+            known = before.env.get(name)
+            if is_fresh(value) and value is not known:
+                _alternative(frame, node.test, name, value, beside)
+            elif is_fresh(beside) and beside is not known:
+                _alternative(frame, node.test, name, beside, value)
 
-def either(frame: Frame, node: ast.IfExp, first: Value, second: Value) -> None:
-    """The two sides of ``a if condition else b``."""
-    if not frame.inlined and not frame.interpreter.muted:
-        for fresh, beside, place in ((first, second, node.orelse), (second, first, node.body)):
+    def on_choice(self, frame: Frame, node: ast.IfExp, flag: Flag, then: Value, other: Value) -> None:
+        """The same, of the two values of an expression."""
+        for fresh, beside, place in ((then, other, node.orelse), (other, then, node.body)):
             if is_fresh(fresh):
                 _alternative(frame, place, frame.interpreter.text(place), fresh, beside, asks_for_array(node.test))
 
+    def on_item(self, frame: Frame, target: ast.Subscript, base: Value, index: Value, value: Value) -> None:
+        """An item of a list takes the place of a new tensor: those that are not replaced stay on the CPU."""
+        held = base.item if isinstance(base, Sequence) else None
+        if isinstance(held, Tensor) and held.many is not False and any(leaf.implied for leaf in held.device.leaves()):
+            _alternative(frame, target, frame.interpreter.text(target), held, value)
 
-def filled(frame: Frame, target: ast.Subscript, held: Value, value: Value) -> None:
-    """An item of a list takes the place of a new tensor: those that are not replaced stay on the CPU."""
-    if frame.inlined or frame.interpreter.muted or not isinstance(held, Tensor) or held.many is False:
-        return
-    if any(leaf.implied for leaf in held.device.leaves()):
-        _alternative(frame, target, frame.interpreter.text(target), held, value)
+    def on_row(self, frame: Frame, node: ast.Tuple | ast.List, items: list[tuple[ast.expr, Value]]) -> None:
+        """One row of a list holds tensors of the default device beside one that the function made on a device."""
+        if frame.info is None:
+            return
+        fresh = [(part, as_tensor(value)) for part, value in items if is_fresh(value) and as_tensor(value).many]
+        beside = next(((part, value) for part, value in items if _made_there(value)), None)
+        if not fresh or beside is None or not _joined_by_column(frame.info.nodes, node):
+            return
+        for part, tensor in fresh:
+            operands = (frame.operand(tensor.factory_node or part, tensor), frame.operand(*beside))
+            frame.emit(Operation(node, scope_of(frame), "row", "row", operands))
+
+    def on_unfollowed_call(self, frame: Frame, call: Call, path: str, row: Row | None) -> None:
+        """A tensor of the default device and one of the caller go into a library that works on tensors."""
+        if not path.rpartition(".")[2].islower():
+            # a class may only keep them
+            return
+        given = call.given()
+        beside = _network(frame, given)
+        known = path.startswith(_LIBRARY) or (row is not None and "*" in row.rejects_cpu)
+        if beside is None and known and (frame.after_init or bool(frame.info and frame.info.device_aware)):
+            beside = next(
+                (met for met in given if surely_tensor(met[1]) and _lives_with_caller(as_tensor(met[1]))), None
+            )
+        for node, value in given if beside is not None else ():
+            for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
+                if beside is not None and is_fresh(held) and as_tensor(held).many:
+                    operands = (frame.operand(as_tensor(held).factory_node or node, held), frame.operand(*beside))
+                    frame.emit(Operation(call.node, scope_of(frame), path, "together", operands))
+
+    def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
+        """A tensor of the default device is given to a collective, which NCCL carries out between accelerators only."""
+        module, _, name = path.rpartition(".")
+        if module != "torch.distributed" or name not in _COLLECTIVES or frame.interpreter.index.mentions("gloo"):
+            return
+        for node, value in zip(call.nodes, call.positional, strict=False):
+            made = value if isinstance(value, Tensor) else None
+            if made is None or made.factory_node is None or not any(leaf.implied for leaf in made.device.leaves()):
+                continue
+            group = Operand(call.node, path, device.symbol("NCCL", "NCCL"), many=True, certain=True)
+            frame.emit(Operation(call.node, scope_of(frame), path, "collective", (frame.operand(node, made), group)))
 
 
 def is_fresh(value: Value | None) -> bool:
@@ -88,10 +130,7 @@ def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: 
     network = tensor and frame.after_init and lost
     if made.factory_node is None or _moves_after(frame, node, name):
         return
-    if network:
-        # what is this on the one path and unknown on the other cannot be followed further
-        frame.component(Escapes).tensors((fresh,))
-    elif not _is_callers(frame, beside, made):
+    if not network and not _is_callers(frame, beside, made):
         return
     if made.factory in _CONVERSIONS and not frame.after_init:
         # what converts its arguments may well be meant for the host
@@ -143,29 +182,6 @@ def _takes_tensors(frame: Frame, beside: Opaque) -> bool:
     )
 
 
-def together(frame: Frame, call: Call, path: str, stated: bool = False) -> None:
-    """A tensor of the default device and one of the caller go into a function of a library that works on tensors.
-
-    ``stated`` says that it is known to take none of the CPU beside others.
-    """
-    if frame.inlined or frame.interpreter.muted or not path.rpartition(".")[2].islower():
-        # a class may only keep them
-        return
-    given = call.given()
-    beside = _network(frame, given)
-    if (
-        beside is None
-        and (stated or path.startswith(_LIBRARY))
-        and (frame.after_init or bool(frame.info and frame.info.device_aware))
-    ):
-        beside = next((met for met in given if surely_tensor(met[1]) and _lives_with_caller(as_tensor(met[1]))), None)
-    for node, value in given if beside is not None else ():
-        for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
-            if beside is not None and is_fresh(held) and as_tensor(held).many:
-                operands = (frame.operand(as_tensor(held).factory_node or node, held), frame.operand(*beside))
-                frame.emit(Operation(call.node, scope_of(frame), path, "together", operands))
-
-
 def _network(frame: Frame, given: list[tuple[ast.expr, Value]]) -> tuple[ast.expr, Value] | None:
     """The argument of a function that is a network, or a copy of one: whose parameters the function asks for."""
     inside = frame.info.attributes if frame.info is not None else ()
@@ -179,19 +195,6 @@ def _network(frame: Frame, given: list[tuple[ast.expr, Value]]) -> tuple[ast.exp
             if asked.attr in _OF_NETWORKS and isinstance(asked.value, ast.Name) and asked.value.id == node.id:
                 return node, value
     return None
-
-
-def row(frame: Frame, node: ast.Tuple | ast.List, held: list[tuple[ast.expr, Value]]) -> None:
-    """One row of a list holds tensors of the default device beside one that the function made on a device."""
-    if frame.inlined or frame.interpreter.muted or frame.info is None:
-        return
-    fresh = [(part, as_tensor(value)) for part, value in held if is_fresh(value) and as_tensor(value).many]
-    beside = next(((part, value) for part, value in held if _made_there(value)), None)
-    if not fresh or beside is None or not _joined_by_column(frame.info.nodes, node):
-        return
-    for part, tensor in fresh:
-        operands = (frame.operand(tensor.factory_node or part, tensor), frame.operand(*beside))
-        frame.emit(Operation(node, scope_of(frame), "row", "row", operands))
 
 
 def _made_there(value: Value) -> bool:
@@ -216,18 +219,3 @@ def _joined_by_column(inside: list[ast.AST], row: ast.AST) -> bool:
     rows = [node for node in added if names.dotted(node.func) == f"{kept}.append"]
     copied = any(isinstance(part, ast.Attribute) and part.attr in TO_HOST for node in rows for part in ast.walk(node))
     return bool(kept) and columns and not copied
-
-
-def collective(frame: Frame, call: Call, path: str) -> None:
-    """A tensor of the default device is given to a collective, which NCCL carries out between accelerators only."""
-    module, _, name = path.rpartition(".")
-    if module != "torch.distributed" or name not in _COLLECTIVES:
-        return
-    if frame.inlined or frame.interpreter.index.mentions("gloo"):
-        return
-    for node, value in zip(call.nodes, call.positional, strict=False):
-        made = value if isinstance(value, Tensor) else None
-        if made is None or made.factory_node is None or not any(leaf.implied for leaf in made.device.leaves()):
-            continue
-        group = Operand(call.node, path, device.symbol("NCCL", "NCCL"), many=True, certain=True)
-        frame.emit(Operation(call.node, scope_of(frame), path, "collective", (frame.operand(node, made), group)))

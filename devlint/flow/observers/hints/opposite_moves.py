@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from devlint import device
 from devlint.device import Device
 from devlint.flow.catalog.methods import MOVERS
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
@@ -21,23 +22,26 @@ _Pair = tuple[bool, bool]
 """Of two names: which one a path has moved."""
 
 
-def branches(frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
-    """The two sides of an ``if`` are about to be joined, in a loop over batches of several parts."""
-    loop = frame.loops[-1].node if frame.loops and node.orelse else None
-    if frame.inlined or frame.interpreter.muted or then.dead or other.dead or not isinstance(loop, ast.For):
-        return
-    parts = [part.id for part in nodes.walk(loop.target) if isinstance(part, ast.Name)]
-    moved = [name for name in parts if _moves(before, then, name) or _moves(before, other, name)]
-    for pair in itertools.permutations(moved, 2):
-        if _paths(before, then, pair) != {(True, False)} or (False, True) not in _paths(before, other, pair):
-            continue
-        first, second = pair
-        if all(_goes_on(loop, node, name) for name in pair):
-            place = next(_moved(node.body, first), node.test)
-            gone = replace(frame.operand(place, then.env[first]), text=first)
-            left = replace(frame.operand(place, then.env[second]), text=second)
-            frame.emit(Operation(place, scope_of(frame), "if", "parted", (left, gone)))
+class OppositeMoves(Observer):
+    """Branches in a loop over batches of several parts."""
+
+    def on_branch(self, frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
+        """One path moves the first part and leaves the second, the other does it the other way round."""
+        loop = frame.loops[-1].node if frame.loops and node.orelse else None
+        if then.dead or other.dead or not isinstance(loop, ast.For):
             return
+        parts = [part.id for part in nodes.walk(loop.target) if isinstance(part, ast.Name)]
+        moved = [name for name in parts if _moves(before, then, name) or _moves(before, other, name)]
+        for pair in itertools.permutations(moved, 2):
+            if _paths(before, then, pair) != {(True, False)} or (False, True) not in _paths(before, other, pair):
+                continue
+            first, second = pair
+            if all(_goes_on(loop, node, name) for name in pair):
+                place = next(_moved(node.body, first), node.test)
+                gone = replace(frame.operand(place, then.env[first]), text=first)
+                left = replace(frame.operand(place, then.env[second]), text=second)
+                frame.emit(Operation(place, scope_of(frame), "if", "parted", (left, gone)))
+                return
 
 
 def _moves(before: State, after: State, name: str) -> bool:

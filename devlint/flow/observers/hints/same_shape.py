@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
-from devlint.device import Device, Kind
+from devlint.device import Kind
+from devlint.flow.core.events import Meeting, Observer, Pair
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Tensor, Value, as_tensor
@@ -14,18 +14,21 @@ from devlint.flow.syntax import names, nodes
 from devlint.sites.placement import Operation
 
 
-def met(frame: Frame, node: ast.AST, operator: str, tensors: Sequence[tuple[ast.AST, Value, str, Device]]) -> None:
-    """A lead where tensors meet in a module, one in the shape of another of which it is not known where it is."""
-    if frame.interpreter.muted or frame.inlined or not frame.after_init:
-        return
-    for made, fresh, _, place in tensors:
-        call = fresh.factory_node if isinstance(fresh, Tensor) and fresh.many and fresh.attribute is None else None
-        if call is None or place.kind is not Kind.CPU or not place.implied:
-            continue
-        for where, other, _, elsewhere in tensors:
-            if elsewhere.kind is Kind.UNKNOWN and is_tensor(other) and in_shape_of(call, where):
-                operands = (frame.operand(made, fresh), frame.operand(where, other))
-                frame.emit(Operation(node, scope_of(frame), operator, "shaped", operands))
+class SameShape(Observer):
+    """Tensors that meet in a module, one made in the shape of another of which it is not known where it is."""
+
+    def on_meet(self, frame: Frame, node: ast.AST, operator: str, met: list[Meeting], apart: list[Pair]) -> None:
+        """None of them is known to be elsewhere."""
+        if apart or not frame.after_init:
+            return
+        for made, fresh, _, place in met:
+            call = fresh.factory_node if isinstance(fresh, Tensor) and fresh.many and fresh.attribute is None else None
+            if call is None or place.kind is not Kind.CPU or not place.implied:
+                continue
+            for where, other, _, elsewhere in met:
+                if elsewhere.kind is Kind.UNKNOWN and is_tensor(other) and in_shape_of(call, where):
+                    operands = (frame.operand(made, fresh), frame.operand(where, other))
+                    frame.emit(Operation(node, scope_of(frame), operator, "shaped", operands))
 
 
 def is_tensor(value: Value) -> bool:

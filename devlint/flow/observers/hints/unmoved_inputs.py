@@ -9,13 +9,13 @@ import ast
 from collections.abc import Iterator
 
 from devlint.device import Device, Role
-from devlint.flow.catalog.methods import MOVERS
+from devlint.flow.catalog.methods import MOVERS, is_dtype
 from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Module, Opaque, Tensor, Unknown, Value
-from devlint.flow.models.torch.moves import is_dtype
 from devlint.flow.syntax import names
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Operation
@@ -26,27 +26,30 @@ _LONGEST_CHAIN = 4
 _NO_TENSOR = frozenset({"number", "device", "module", "host"})
 
 
-def branches(frame: Frame, node: ast.If, then: State, other: State) -> None:
-    """The two sides of an ``if`` are about to be joined: one moves what it names, the other reads it off an object.
+class MovesOfOnePath(Observer):
+    """Branches of which one path moves what it gives a name, and the other reads it off an object as it is.
 
     Where both are converted further down, that is the place to move both.
     """
-    if frame.inlined or frame.interpreter.muted or then.dead or other.dead or not node.orelse:
-        return
-    first, second = _assigned(node.body), _assigned(node.orelse)
-    for name in first.keys() & second.keys():
-        for moved, left, state, rest in (
-            (first[name], second[name], then, other),
-            (second[name], first[name], other, then),
-        ):
-            value, beside = state.env.get(name), rest.env.get(name)
-            if not _chosen(value) or not _moves(moved) or not _read_off(left, beside) or not isinstance(value, Tensor):
-                continue
-            converted = _converted(frame, node, name)
-            if converted is not None:
-                stray = Operand(left, frame.interpreter.text(left))
-                gone = frame.operand(moved, value)
-                frame.emit(Operation(converted, scope_of(frame), name, "half", (stray, gone)))
+
+    def on_branch(self, frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
+        """One path may move what it names."""
+        if then.dead or other.dead or not node.orelse:
+            return
+        first, second = _assigned(node.body), _assigned(node.orelse)
+        for name in first.keys() & second.keys():
+            for moved, left, state, rest in (
+                (first[name], second[name], then, other),
+                (second[name], first[name], other, then),
+            ):
+                value, beside = state.env.get(name), rest.env.get(name)
+                if not isinstance(value, Tensor) or not _chosen(value):
+                    continue
+                converted = _converted(frame, node, name) if _moves(moved) and _read_off(left, beside) else None
+                if converted is not None:
+                    stray = Operand(left, frame.interpreter.text(left))
+                    gone = frame.operand(moved, value)
+                    frame.emit(Operation(converted, scope_of(frame), name, "half", (stray, gone)))
 
 
 def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
@@ -60,9 +63,9 @@ def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
     }
 
 
-def _chosen(value: Value | None) -> bool:
-    """Whether it is a tensor on a device that the code chose, which is not the CPU for sure."""
-    return isinstance(value, Tensor) and value.device.known and _is_choice(value.device)
+def _chosen(value: Tensor) -> bool:
+    """Whether it is on a device that the code chose, which is not the CPU for sure."""
+    return value.device.known and _is_choice(value.device)
 
 
 def _is_choice(place: Device) -> bool:
@@ -96,22 +99,27 @@ def _converted(frame: Frame, branch: ast.If, name: str) -> ast.Call | None:
     return min(found, key=lambda call: call.lineno, default=None)
 
 
-def given(frame: Frame, call: Call, module: Module, place: Device) -> None:
-    """A model that the code put on a device gets what a stranger made, as it is; elsewhere its inputs are moved."""
-    interpreter = frame.interpreter
-    story = frame.story_of(module)
-    if interpreter.muted or frame.silent or not place.known or not _is_choice(place) or not story:
-        return
-    for node, value in call.given():
-        name = _root(node)
-        if name is None or not isinstance(value, (Opaque, Unknown)) or not _unplaced(value):
-            continue
-        origin = _origin(frame, name)
-        if origin is not None and _others_moved(frame, call.node):
-            steps = (Step(origin, f"`{name}` is made here, and nowhere put on a device"),)
-            stray = Operand(node, interpreter.text(node), story=steps)
-            model = Operand(call.node.func, interpreter.text(call.node.func), place, story=story)
-            frame.emit(Operation(call.node, scope_of(frame), module.text, "unplaced", (stray, model)))
+class UnmovedInputs(Observer):
+    """Inputs of models that nobody moves."""
+
+    wants_inlined = True
+
+    def on_module_call(self, frame: Frame, call: Call, module: Module, place: Device) -> None:
+        """A model that the code put on a device gets what a stranger made, as it is; elsewhere its inputs are moved."""
+        interpreter = frame.interpreter
+        story = frame.story_of(module)
+        if frame.silent or not place.known or not _is_choice(place) or not story:
+            return
+        for node, value in call.given():
+            name = _root(node)
+            if name is None or not isinstance(value, (Opaque, Unknown)) or not _unplaced(value):
+                continue
+            origin = _origin(frame, name)
+            if origin is not None and _others_moved(frame, call.node):
+                steps = (Step(origin, f"`{name}` is made here, and nowhere put on a device"),)
+                stray = Operand(node, interpreter.text(node), story=steps)
+                model = Operand(call.node.func, interpreter.text(call.node.func), place, story=story)
+                frame.emit(Operation(call.node, scope_of(frame), module.text, "unplaced", (stray, model)))
 
 
 def _unplaced(value: Opaque | Unknown) -> bool:

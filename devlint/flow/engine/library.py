@@ -1,0 +1,29 @@
+"""Who takes part in reading a file, beside the interpreter: the models of libraries and the observers of its events."""
+
+from __future__ import annotations
+
+from devlint.flow.core.interpreter import Component
+from devlint.flow.interprocedural.step_callers import Steps
+from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.loaders import Loaders
+from devlint.flow.models.nn.process_groups import Groups
+from devlint.flow.models.torch.optim import Optimizers
+from devlint.flow.observers.hints.mixed_operands import MixedOperands
+from devlint.flow.observers.hints.opposite_moves import OppositeMoves
+from devlint.flow.observers.hints.same_shape import SameShape
+from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
+
+MODELS: tuple[type[Component], ...] = (Loaders, Samples, Groups, Optimizers)
+"""The models that have something to tell at the end of a file."""
+OBSERVERS: tuple[type[Component], ...] = (
+    Steps,
+    MixedOperands,
+    OppositeMoves,
+    MovesOfOnePath,
+    UnmovedInputs,
+    SameShape,
+)
+"""In the order in which they hear of an event, and in which they tell what they have collected.
+
+Where two sites of one kind have the same place, the first of the gravest is what a rule reports.
+"""
