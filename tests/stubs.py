@@ -48,7 +48,7 @@ RULES: tuple[type[Rule], ...] = (Mismatch, Dropped, Hint, Strict, ParseError, Un
 
 
 def run(
-    source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, int] | None = None, project: object = None
+    source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, int] | None = None, *others: object
 ) -> list[Finding]:
     """Take the place of `devlint.rules.verdicts.run`."""
     found = []

@@ -65,7 +65,7 @@ def test_a_file_that_does_not_parse_is_reported_under_any_selection() -> None:
 
 def test_target_torch_reaches_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("devlint.rules.verdicts.run", lambda source, rules, target, project: seen.append(target) or [])
+    monkeypatch.setattr("devlint.rules.verdicts.run", lambda source, rules, target, *others: seen.append(target) or [])
     check_source("x", "x.py", Config(target_torch=(2, 4)))
     assert seen == [(2, 4)]
 
@@ -99,7 +99,7 @@ def test_deep_code_is_analysed_all_the_same(code: str, monkeypatch: pytest.Monke
 
     depths = []
     monkeypatch.setattr(
-        "devlint.rules.verdicts.run", lambda source, rules, target, project: depths.append(depth(source.tree)) or []
+        "devlint.rules.verdicts.run", lambda source, rules, target, *others: depths.append(depth(source.tree)) or []
     )
     limit = sys.getrecursionlimit()
     assert check_source(code) == []
