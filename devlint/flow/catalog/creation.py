@@ -10,6 +10,9 @@ DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor", "Tensor"})
 LEGACY = frozenset(
     {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"}
 )
+CUDA_TYPES = tuple("BFloat16 Bool Byte Char ComplexDouble ComplexFloat Double Float Half Int Long Short".split())
+CUDA_MODULES = ("cuda", "cuda.sparse")
+"""Where torch keeps constructors of those types that make tensors of CUDA."""
 
 
 def is_legacy(path: str) -> bool:

@@ -136,6 +136,10 @@ class Catalog:
         owner = not method and any(path in layer.owners for layer in (*self.stated, _built_in()))
         return Row(path, is_a="object") if owner else None
 
+    def is_stated(self, path: str) -> bool:
+        """Whether a user's row speaks of a name."""
+        return any(layer.words(path, method=False) for layer in self.stated)
+
     def is_foreign(self, imported: Iterable[str]) -> bool:
         """Whether what is imported makes tensors, and none of torch's."""
         paths = tuple(imported)

@@ -17,6 +17,8 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Flag, Module, Value
+from devlint.sites.base import Step
+from devlint.sites.transfers import Transfer
 
 Meeting = tuple[ast.AST, Value, str, Device]
 """A tensor in an operation: its node, its value, the parameter it is passed to, where it is."""
@@ -59,6 +61,21 @@ class Observer(Component):
 
     def on_meet(self, frame: Frame, node: ast.AST, operator: str, met: list[Meeting], apart: list[Pair]) -> None:
         """Tensors meet in an operation; ``apart`` are those of them that are in different places."""
+
+    def on_return(self, frame: Frame, node: ast.Return, value: Value) -> None:
+        """A function returns a value."""
+
+    def on_rounds(self, frame: Frame, node: ast.For | ast.AsyncFor, item: Value) -> None:
+        """A loop is about to begin, each round of which gets such an item."""
+
+    def on_device_index(self, frame: Frame, node: ast.AST, index: Value) -> None:
+        """A device is named by a number that is computed."""
+
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+        """Something is moved, or only asked to have another type; this is before it is anywhere else."""
+
+    def on_relocation(self, frame: Frame, module: Module, place: Device, step: Step) -> None:
+        """A module goes to another device."""
 
 
 def heard(frame: Frame, event: str) -> list[Observer]:
@@ -130,3 +147,33 @@ def meet(frame: Frame, node: ast.AST, operator: str, met: list[Meeting], apart: 
     """Tell of tensors that meet."""
     for observer in heard(frame, "on_meet"):
         observer.on_meet(frame, node, operator, met, apart)
+
+
+def returned(frame: Frame, node: ast.Return, value: Value) -> None:
+    """Tell of a value that a function returns."""
+    for observer in heard(frame, "on_return"):
+        observer.on_return(frame, node, value)
+
+
+def rounds(frame: Frame, node: ast.For | ast.AsyncFor, item: Value) -> None:
+    """Tell of a loop and the item that each of its rounds gets."""
+    for observer in heard(frame, "on_rounds"):
+        observer.on_rounds(frame, node, item)
+
+
+def device_index(frame: Frame, node: ast.AST, index: Value) -> None:
+    """Tell of a number that is computed to name a device."""
+    for observer in heard(frame, "on_device_index"):
+        observer.on_device_index(frame, node, index)
+
+
+def move(frame: Frame, transfer: Transfer, receiver: Value) -> None:
+    """Tell of a move."""
+    for observer in heard(frame, "on_move"):
+        observer.on_move(frame, transfer, receiver)
+
+
+def relocation(frame: Frame, module: Module, place: Device, step: Step) -> None:
+    """Tell of a module that goes to another device."""
+    for observer in heard(frame, "on_relocation"):
+        observer.on_relocation(frame, module, place, step)

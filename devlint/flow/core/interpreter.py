@@ -179,6 +179,14 @@ class Interpreter(ABC):
         """The value of an expression in a frame, with the sites that it makes."""
 
     @abstractmethod
+    def attribute(self, frame: Frame, node: ast.Attribute, base: Value) -> Value:
+        """The value of an attribute of a value."""
+
+    @abstractmethod
+    def told_condition(self, frame: Frame, node: ast.expr) -> Flag | None:
+        """The condition that an expression computes, where it is one worth remembering."""
+
+    @abstractmethod
     def condition(self, frame: Frame, node: ast.expr) -> Flag:
         """The condition that a test expresses."""
 

@@ -36,8 +36,9 @@ from devlint.flow.domain.values import (
     with_module,
 )
 from devlint.flow.engine.class_heaps import survives
-from devlint.flow.engine.library import MODELS, OBSERVERS
+from devlint.flow.engine.library import OBSERVERS
 from devlint.flow.evaluation import conditions, expressions, statements
+from devlint.flow.evaluation.attributes import attribute
 from devlint.flow.interprocedural import arguments, exits, foreign_calls, instantiation
 from devlint.flow.interprocedural.deferred_claims import Callers, is_despite, outcome
 from devlint.flow.interprocedural.guarded_callers import Confined
@@ -45,7 +46,6 @@ from devlint.flow.interprocedural.imports import Family, Foreign, Imports
 from devlint.flow.interprocedural.probing import Overheard
 from devlint.flow.interprocedural.step_callers import Steps
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.torch import rng
 from devlint.flow.models.torch.distributions import is_kept
 from devlint.flow.models.torch.distributions import is_one as is_distribution
 from devlint.flow.observers.costs.device_queue import Queue
@@ -59,6 +59,7 @@ from devlint.flow.program.def_use import inherits_deeply
 from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
+from devlint.flow.transfer import defaults
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Site
@@ -118,7 +119,7 @@ class Engine(Interpreter):
         # without CUDA a script that needs such a library does not come past its imports
         frame.state.accelerated = self.index.dedicated
         statements.run_body(frame, self.tree.body)
-        self.finish(rng.left(frame))
+        self.finish(defaults.left(frame))
         self._global_devices = self.global_devices()
         for info in list(self.index.classes.values()):
             self._run_class(info)
@@ -130,7 +131,7 @@ class Engine(Interpreter):
             self._run_alone(function, closure)
         for site in (*self._sites, *self.component(Callers).sites()):
             yield self.component(Confined).told(id(site), self.component(Steps).told(site))
-        for kind in (*MODELS, *self.observers):
+        for kind in self.observers:
             yield from self.component(kind).sites()
         yield from self.component(Attributes).sites()
         yield from self.component(Submodules).sites()
@@ -183,6 +184,14 @@ class Engine(Interpreter):
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame."""
         return expressions.evaluate(frame, node)
+
+    def attribute(self, frame: Frame, node: ast.Attribute, base: Value) -> Value:
+        """The value of an attribute of a value."""
+        return attribute(frame, node, base)
+
+    def told_condition(self, frame: Frame, node: ast.expr) -> Flag | None:
+        """The condition that an expression computes, where it is one worth remembering."""
+        return conditions.flag_of(frame, node)
 
     def condition(self, frame: Frame, node: ast.expr) -> Flag:
         """The condition that a test expresses."""

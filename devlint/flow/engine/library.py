@@ -4,18 +4,43 @@ from __future__ import annotations
 
 from devlint.flow.core.interpreter import Component
 from devlint.flow.interprocedural.step_callers import Steps
+from devlint.flow.models.data import draws
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
+from devlint.flow.models.libraries import builtins, rows, unknown
+from devlint.flow.models.libraries.managed import ManagedMoves
+from devlint.flow.models.nn import modules
+from devlint.flow.models.nn.parallel import Wrappers
 from devlint.flow.models.nn.process_groups import Groups
+from devlint.flow.models.torch import (
+    api_calls,
+    autograd,
+    devices,
+    distributions,
+    factories,
+    functions,
+    rng,
+    tensor_methods,
+)
 from devlint.flow.models.torch.optim import Optimizers
+from devlint.flow.observers.costs import device_queue
 from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
 
-MODELS: tuple[type[Component], ...] = (Loaders, Samples, Groups, Optimizers)
-"""The models that have something to tell at the end of a file."""
+REGISTERING = (
+    *(api_calls, autograd, builtins, device_queue, devices, distributions, draws, factories, functions, modules),
+    *(rng, rows, tensor_methods, unknown),
+)
+"""The modules that register models when they are imported, beside those of the observers."""
 OBSERVERS: tuple[type[Component], ...] = (
+    Loaders,
+    Samples,
+    Groups,
+    Optimizers,
+    ManagedMoves,
+    Wrappers,
     Steps,
     MixedOperands,
     OppositeMoves,

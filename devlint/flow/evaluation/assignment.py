@@ -8,6 +8,7 @@ import re
 from devlint import device
 from devlint.device import Kind
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import CLASSES
 from devlint.flow.domain.heap import ANY, REGISTERED
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -26,8 +27,6 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
-from devlint.flow.models.nn import parallel
-from devlint.flow.models.torch import distributions
 from devlint.flow.observers.placement.unregistered_modules import Submodules
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability import device_literals
@@ -144,8 +143,9 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         frame.component(Submodules).given(frame, target.attr, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
         frame.component(Escapes).data((value,))
-    if isinstance(base, Module) and base.wraps is not None:
-        parallel.attach(frame, base, target)
+    wrapper = CLASSES.model(base.path) if isinstance(base, Module) and base.wraps is not None else None
+    if wrapper is not None:
+        wrapper.assigned(frame, target, base)
     composition.exchange(frame, target.value, base, _as_part(target, base, value))
     frame.state.heap[(key, target.attr)] = value
 
@@ -180,8 +180,9 @@ def _kept_by_module(frame: Frame, target: ast.Attribute, value: Value, node: ast
     """What a module keeps as an attribute."""
     if isinstance(value, Tensor):
         return _kept_tensor(frame, target, value, node)
-    is_one = isinstance(value, Stateful) and distributions.is_one(value)
-    return _kept_distribution(frame, target, value, node) if is_one and isinstance(value, Stateful) else value
+    model = CLASSES.model(value.path) if isinstance(value, Stateful) and value.tensors else None
+    keeps = model is not None and model.keeps_tensors and isinstance(value, Stateful)
+    return _kept_distribution(frame, target, value, node) if keeps and isinstance(value, Stateful) else value
 
 
 def _kept_distribution(frame: Frame, target: ast.Attribute, value: Stateful, node: ast.AST) -> Stateful:

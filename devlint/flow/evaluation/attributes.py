@@ -9,6 +9,7 @@ from devlint.device import Device, Kind, Role
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import CLASSES
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -25,8 +26,6 @@ from devlint.flow.domain.values import (
     as_tensor,
 )
 from devlint.flow.evaluation import device_conditions
-from devlint.flow.models.nn import parallel
-from devlint.flow.models.torch import distributions
 from devlint.flow.observers.portability import api_mentions
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program import type_hints
@@ -61,7 +60,8 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     if isinstance(base, Opaque):
         return _opaque_attribute(frame, node, base)
     if isinstance(base, Stateful):
-        return distributions.attribute(base, attr) if distributions.is_one(base) else UNKNOWN
+        model = CLASSES.model(base.path)
+        return (model.attribute(frame, node, base) if model is not None else None) or UNKNOWN
     if isinstance(base, Sequence) and attr in ("values", "indices"):
         return base.item
     if isinstance(base, DeviceValue):
@@ -95,7 +95,9 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
     if isinstance(held, Value):
         return frame.state.seen(held)
     if isinstance(base, Module) and base.wraps is not None:
-        parallel.read(frame, node, base)
+        wrapper = CLASSES.model(base.path)
+        if wrapper is not None:
+            wrapper.attribute(frame, node, base)
         if attr == "module":
             return _opaque(frame, node, f"{base.oid}.module", "module")
     if base.cls is not None:

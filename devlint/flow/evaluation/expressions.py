@@ -11,6 +11,7 @@ from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import either, made_since
 from devlint.flow.domain.join import join
 from devlint.flow.domain.state import merge
@@ -35,7 +36,6 @@ from devlint.flow.domain.values import (
 from devlint.flow.evaluation import calls, condition_cache, conditions, device_conditions
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
-from devlint.flow.models.nn.process_groups import Groups
 from devlint.flow.observers.costs import device_queue, host_syncs
 from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
 from devlint.flow.observers.portability.gpu_selection import Choosing
@@ -108,7 +108,7 @@ def _name(frame: Frame, node: ast.Name) -> Value:
         if isinstance(value, Function):
             frame.interpreter.spoken_of(frame, node, value.info)
         return value
-    if node.id in calls.BUILTINS:
+    if node.id in MODELS.members("builtins"):
         return Named(f"builtins.{node.id}")
     return by_star(frame, node.id) if frame.interpreter.index.star_modules else UNKNOWN
 
@@ -132,7 +132,7 @@ def _call(frame: Frame, node: ast.Call) -> Value:
         target = node.func
         if frame.interpreter.watch is not None and isinstance(receiver, (Module, Instance)):
             frame.interpreter.watch.note(frame, target, attribute(frame, target, receiver))
-        return calls.method(frame, call, receiver, target, lambda: attribute(frame, target, receiver))
+        return calls.method(frame, call, receiver, target)
     return calls.function(frame, call, function or UNKNOWN)
 
 
@@ -417,7 +417,7 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
             host_syncs.shown(frame, value, value.value, held)
             if isinstance(held, Opaque) and len(node.values) == 2 and _is_prefix(node.values[0]):
                 # f"cuda:{rank}" is one device for one rank
-                frame.component(Groups).ranked(frame, node, held)
+                events.device_index(frame, node, held)
                 return DeviceValue(device.symbol(f"cuda:{held.key}", f"cuda:{{{held.text}}}"), node)
     return UNKNOWN
 

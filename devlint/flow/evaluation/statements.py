@@ -16,8 +16,6 @@ from devlint.flow.domain.values import UNKNOWN, Class, Const, Function, Named, S
 from devlint.flow.evaluation import condition_cache, conditions, device_conditions
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
-from devlint.flow.models.data.datasets import Samples
-from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch import contexts
 from devlint.flow.observers.costs import host_syncs, retained_graphs
 from devlint.flow.observers.portability import api_mentions
@@ -95,9 +93,9 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
 def _return(frame: Frame, node: ast.Return) -> None:
     value = evaluate(frame, node.value) if node.value is not None else Const(None)
     frame.returns.append(value)
+    events.returned(frame, node, value)
     if not frame.inlined:
         frame.component(Escapes).data((value,))
-        frame.component(Samples).returned(frame, node, value)
         if frame.info is None or not frame.info.private:
             frame.component(Escapes).tensors((value,))
     frame.exits.append(frame.state.copy())
@@ -309,7 +307,7 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     single = frame.interpreter.loop_text(node).single
     if single and listed:
         item = listed[0]
-    frame.component(Loaders).sharing.loop(frame, node, item)
+    events.rounds(frame, node, item)
 
     def begin() -> None:
         for value in item.items or () if isinstance(item, Sequence) else (item,):

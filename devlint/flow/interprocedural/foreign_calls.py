@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame, Interpreter
+from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.export import arrived, scrubbed
 from devlint.flow.domain.heap import STORY
 from devlint.flow.domain.values import (
@@ -20,7 +21,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.interprocedural import callee_claims
 from devlint.flow.interprocedural.probing import Overheard
-from devlint.flow.models.nn.modules import stranger
+from devlint.flow.models.libraries import unknown
 from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
@@ -38,7 +39,8 @@ def enter(there: Interpreter, frame: Frame, function: Function, call: Call) -> V
     idle = call.node in frame.discarded and not any(isinstance(value, _TOUCHED) for value in call.values())
     if idle or not there.is_worth(info) or there.refuses(frame, info):
         here.component(Escapes).data(call.values())
-        return stranger(frame, call, f".{info.name}")
+        path = f".{info.name}"
+        return (MODELS.model(path) or unknown.result)(frame, call, path)
     for value in call.values():
         if isinstance(value, Stateful):
             here.component(Escapes).sampler(value)

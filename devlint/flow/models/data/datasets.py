@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 from devlint.device import Device, Kind, Role
 from devlint.flow.core.call import Call
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame, Interpreter
+from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.values import (
+    UNKNOWN,
     Const,
     Function,
     Instance,
@@ -20,12 +23,16 @@ from devlint.flow.domain.values import (
     Sequence,
     Stateful,
     Tensor,
+    Unknown,
     Value,
+    as_tensor,
     placement,
 )
+from devlint.flow.models.data import draws
 from devlint.flow.program.symbols import ClassInfo
 from devlint.sites.base import Scope, Step
 from devlint.sites.loaders import SampleWork, Worker
+from devlint.sites.transfers import Transfer
 
 _METHODS = ("__getitem__", "__getitems__")
 _TRANSFORMS = frozenset({"transform", "target_transform", "transforms", "pre_transform", "batch_transform"})
@@ -53,8 +60,11 @@ class _Maker:
     """What the data set was made of, where it is of a class of the file."""
 
 
-class Samples(Component):
+class Samples(Observer):
     """The code of a file that makes samples and batches, and the loaders that run it."""
+
+    wants_inlined = True
+    wants_quiet = True
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._index = interpreter.index
@@ -79,9 +89,13 @@ class Samples(Component):
         if inside:
             self._placed.setdefault(node, _Placed(node, scope_of(frame), place, tuple(inside)))
 
-    def returned(self, frame: Frame, node: ast.Return, value: Value) -> None:
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+        """Something is moved, perhaps to an accelerator."""
+        self.placed(frame, transfer.node, transfer.target)
+
+    def on_return(self, frame: Frame, node: ast.Return, value: Value) -> None:
         """A function returns something, perhaps a sample or a batch."""
-        if self._wanted and frame.info is not None:
+        if self._wanted and frame.info is not None and not frame.inlined:
             self._returned.setdefault(frame.info.node, {})[node] = _placed_in(value)
 
     def put(self, loader: ast.AST, collates: bool) -> tuple[Device, Step] | None:
@@ -220,3 +234,27 @@ def in_memory(dataset: Value | None) -> bool:
         return isinstance(dataset, Const)
     method = dataset.cls.method("__getitem__")
     return method is not None and not any(isinstance(node, ast.Call) for node in method.nodes)
+
+
+def _tensor_dataset(frame: Frame, call: Call, path: str) -> Value:
+    return Stateful(path, tuple(as_tensor(value) for value in call.positional))
+
+
+def _subset(frame: Frame, call: Call, path: str) -> Value:
+    first = call.positional[0] if call.positional else UNKNOWN
+    return first if isinstance(first, (Stateful, Instance)) else UNKNOWN
+
+
+def _split(frame: Frame, call: Call, path: str) -> Value:
+    draws.note(frame, call, path)
+    first = _subset(frame, call, path)
+    return first if isinstance(first, Unknown) else Sequence(None, first)
+
+
+MODELS.register(
+    {
+        "torch.utils.data.TensorDataset": _tensor_dataset,
+        "torch.utils.data.Subset": _subset,
+        "torch.utils.data.random_split": _split,
+    }
+)

@@ -10,28 +10,34 @@ from typing import TypeVar
 from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow.core.call import Call
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame, Interpreter
+from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.values import (
     PARTIAL,
+    UNKNOWN,
     Batches,
     Const,
     Function,
     Instance,
     Loader,
+    Module,
     Sequence,
     Stateful,
     Tensor,
+    Unknown,
     Value,
     tensor_away,
 )
+from devlint.flow.models.data import draws
 from devlint.flow.models.data.datasets import Samples
-from devlint.flow.models.data.samplers import Sharing
-from devlint.flow.models.torch import rng
+from devlint.flow.models.data.samplers import SAMPLER, Sharing
 from devlint.flow.program.identity import identity
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
+from devlint.flow.transfer.defaults import on_host
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Scope, Step
@@ -58,14 +64,26 @@ _MANAGERS = frozenset({"prepare", "prepare_data_loader", "setup_dataloaders", "f
 """Methods of training frameworks that take a loader and place its batches themselves."""
 
 
-class Loaders(Component):
+def wrapped(call: Call, result: Value) -> Value:
+    """The result of an unknown call, which may be a loader again where it is given one and nothing like it."""
+    first = call.positional[0] if call.positional else UNKNOWN
+    if not isinstance(first, Loader) or not isinstance(result, Unknown):
+        return result
+    if any(isinstance(value, (Loader, Module)) for value in call.values()[1:]):
+        return UNKNOWN
+    return replace(first, batches=device.UNKNOWN, certain=False, wrapped=True)
+
+
+class Loaders(Observer):
     """The loaders of a file, followed from their construction to the transfers of their batches."""
 
     shared = True
+    wants_inlined = True
+    wants_quiet = True
 
     def __init__(self, interpreter: Interpreter) -> None:
-        self._samples = interpreter.component(Samples)
         self._escapes = interpreter.component(Escapes)
+        self._samples = interpreter.component(Samples)
         self.sharing = Sharing(interpreter.own_text, self._escapes)
         self._by_oid: dict[int, _Known] = {}
         self._by_node: dict[ast.AST, int] = {}
@@ -79,7 +97,7 @@ class Loaders(Component):
         if oid is None:
             oid = self._by_node[call.node] = identity()
             # numbers and arrays of samples become tensors on the default device
-            custom = _custom(frame, call) or not (tensors or rng.on_host(frame))
+            custom = _custom(frame, call) or not (tensors or on_host(frame))
             managed = _is_managed(frame)
             known = _Known(call.node, scope_of(frame), name, call, batches, custom, managed=managed)
             known.anywhere = not batches.known and not _probably_on_host(dataset)
@@ -91,8 +109,15 @@ class Loaders(Component):
             return Loader((oid,), device.UNKNOWN)
         return Loader((oid,), batches, tensors, parts=() if batches.known else _sample_places(dataset))
 
-    def moving(self, transfer: Transfer, value: Value) -> None:
-        """A transfer of (a part of) a batch."""
+    def on_rounds(self, frame: Frame, node: ast.For | ast.AsyncFor, item: Value) -> None:
+        """A loop may go through the batches of a loader, and train with them."""
+        self.sharing.loop(frame, node, item)
+
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+        """A transfer, perhaps of (a part of) a batch."""
+        if transfer.target is None:
+            return
+        value = receiver
         oids = value.loaders if isinstance(value, Batches) else value.batch if isinstance(value, Tensor) else ()
         for known in self._known(oids):
             # only the last round of a loop knows what does not change in it
@@ -239,3 +264,16 @@ def _places(node: ast.AST) -> bool:
     if node.func.attr == "to" and node.args:
         return is_device_name(names.dotted(node.args[0]).rpartition(".")[2])
     return node.func.attr == "cuda"
+
+
+def _loader(frame: Frame, call: Call, path: str) -> Value:
+    draws.note(frame, call, path)
+    return frame.component(Loaders).make(frame, call, path)
+
+
+def _sampler(frame: Frame, call: Call, path: str) -> Value:
+    draws.note(frame, call, path)
+    return frame.component(Loaders).sharing.sampler(call, path)
+
+
+MODELS.register({"torch.utils.data.DataLoader": _loader, SAMPLER: _sampler})

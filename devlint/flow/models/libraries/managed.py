@@ -7,21 +7,27 @@ import re
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import CLASSES, EFFECTS, MODELS, ObjectModel
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import DEVICE, STORY, Field
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
+from devlint.flow.models.libraries.unknown import unfollowed
+from devlint.flow.observers.portability import device_literals
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.sites.base import Step
 from devlint.sites.placement import ManagedMove
+from devlint.sites.transfers import Transfer
 
-ACCELERATOR = "accelerate.Accelerator"
+_ACCELERATOR = "accelerate.Accelerator"
 """The class whose ``prepare`` places what it is given."""
-OFFLOADS = frozenset({"enable_model_cpu_offload", "enable_sequential_cpu_offload"})
+_OFFLOADS = frozenset({"enable_model_cpu_offload", "enable_sequential_cpu_offload"})
 """Methods of diffusers' pipelines that put their models on the device only while these run."""
-QUANTIZATION = "transformers.BitsAndBytesConfig"
-RELEASES = frozenset({"reset_device_map", "remove_all_hooks", "remove_hook_from_module"})
+_QUANTIZATION = "transformers.BitsAndBytesConfig"
+_RELEASES = frozenset({"reset_device_map", "remove_all_hooks", "remove_hook_from_module"})
 """Methods, and a function, after which the code places things again."""
 _SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
 _LIGHTNING = "pytorch_lightning.LightningModule"
@@ -38,8 +44,11 @@ _RELEASED = Field("released", Device)
 """The same of what may be moved again."""
 
 
-def loaded(frame: Frame, call: Call, path: str) -> Value:
+def _loaded(frame: Frame, call: Call, path: str) -> Value:
     """``X.from_pretrained(...)``: whether what it loads is placed for good."""
+    unfollowed(frame, call)
+    events.unfollowed_call(frame, call, path)
+    device_literals.literal_devices(frame, call)
     spread = call.keywords.get("device_map")
     if _true(call.keywords.get("load_in_8bit")) or _eight_bits(call.keywords.get("quantization_config")):
         return thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))
@@ -49,19 +58,15 @@ def loaded(frame: Frame, call: Call, path: str) -> Value:
     return UNKNOWN
 
 
-def accelerator(frame: Frame, call: Call) -> Value:
+def _accelerator(frame: Frame, call: Call, path: str) -> Value:
     """``Accelerator(...)``."""
+    unfollowed(frame, call)
     if "device_placement" in call.keywords or call.open or call.positional:
         return UNKNOWN
-    return thing(frame, call, Managed(ACCELERATOR, Step(call.node, "made here")))
+    return thing(frame, call, Managed(_ACCELERATOR, Step(call.node, "made here")))
 
 
-def is_accelerator(value: Value) -> bool:
-    """Whether a value is an ``Accelerator`` that places what it prepares."""
-    return isinstance(value, Opaque) and value.managed is not None and value.managed.kind == ACCELERATOR
-
-
-def prepared(frame: Frame, call: Call) -> Value:
+def _prepared(frame: Frame, call: Call) -> Value:
     """``accelerator.prepare(...)``: the same things, placed."""
     if call.starred or call.open or call.keywords:
         return UNKNOWN
@@ -70,7 +75,7 @@ def prepared(frame: Frame, call: Call) -> Value:
     return things[0] if len(things) == 1 else Sequence(things, UNKNOWN)
 
 
-def offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
+def _offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
     """``pipeline.enable_model_cpu_offload()``: a move before it was for nothing, a move after it undoes it."""
     by = Step(call.node, "set up to be offloaded here")
     if isinstance(receiver, Opaque):
@@ -93,31 +98,37 @@ def offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> N
         frame.emit(ManagedMove(step.node, scope_of(frame), move.attr, operand, place, "offloaded later", by))
 
 
-def release(frame: Frame, receiver: Value) -> None:
+def _release(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
     """``pipeline.reset_device_map()``: from here on, it may be moved."""
     if isinstance(receiver, Opaque):
         _RELEASED.put(frame.state.heap, receiver.key, device.CPU)
         frame.state.heap.pop((receiver.key, _OFFLOADED), None)
 
 
-def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute, target: Device | None, plain: bool) -> None:
-    """A site where something is moved that is placed by a library."""
-    if target is None or target.kind is Kind.CPU or frame.interpreter.muted or frame.inlined:
-        return
-    managed = _manager(frame, receiver) or _hook(frame, receiver, target)
-    if managed is None or (managed.kind == "prepared" and not plain) or _asks(frame, call.node):
-        return
-    operand = frame.operand(node.value, receiver)
-    frame.emit(
-        ManagedMove(call.node, scope_of(frame), node.attr, operand, target, managed.kind, managed.by, managed.part)
-    )
+class ManagedMoves(Observer):
+    """Moves of what is placed by a library."""
+
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+        """A site, where moving it does nothing, or undoes what the library does."""
+        target, call = transfer.target, transfer.node
+        if target is None or target.kind is Kind.CPU:
+            return
+        managed = _manager(frame, receiver) or _hook(frame, receiver, target)
+        if managed is None or (managed.kind == "prepared" and not transfer.plain) or _asks(frame, call):
+            return
+        operand = frame.operand(transfer.value.node, receiver)
+        frame.emit(
+            ManagedMove(
+                call, scope_of(frame), transfer.spelled, operand, target, managed.kind, managed.by, managed.part
+            )
+        )
 
 
-def _asks(frame: Frame, call: ast.Call) -> bool:
+def _asks(frame: Frame, call: ast.AST) -> bool:
     """Whether a condition around the move asks how the model was loaded."""
     return any(
         isinstance(node, (ast.If, ast.IfExp))
-        and node.lineno <= call.lineno <= (node.end_lineno or 0)
+        and node.lineno <= getattr(call, "lineno", 0) <= (node.end_lineno or 0)
         and _LOADED_HOW.search(ast.unparse(node.test))
         for node in frame.inside
     )
@@ -136,7 +147,7 @@ def _manager(frame: Frame, receiver: Value) -> Managed | None:
     if not isinstance(receiver, Opaque) or (receiver.key, _RELEASED) in frame.state.heap:
         return None
     if receiver.managed is not None:
-        return None if receiver.managed.kind == ACCELERATOR else receiver.managed
+        return None if receiver.managed.kind == _ACCELERATOR else receiver.managed
     offloaded = _OFFLOADED.of(frame.state.heap, receiver.key) == device.CPU
     return MANAGED.of(frame.state.heap, receiver.key) if offloaded else None
 
@@ -175,7 +186,7 @@ def _argument(info: FunctionInfo, value: Value) -> ast.arg | None:
 
 def _eight_bits(value: Value | None) -> bool:
     """Whether a configuration asks for 8 bits."""
-    node = value.node if isinstance(value, Stateful) and value.path == QUANTIZATION else None
+    node = value.node if isinstance(value, Stateful) and value.path == _QUANTIZATION else None
     keywords = node.keywords if isinstance(node, ast.Call) else []
     return any(
         keyword.arg == "load_in_8bit" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
@@ -185,3 +196,18 @@ def _eight_bits(value: Value | None) -> bool:
 
 def _true(value: Value | None) -> bool:
     return isinstance(value, Const) and value.value is True
+
+
+def _quantization(frame: Frame, call: Call, path: str) -> Value:
+    unfollowed(frame, call)
+    return Stateful(path, node=call.node)
+
+
+class _Accelerator(ObjectModel):
+    def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value | None:
+        return _prepared(frame, call) if node.attr == "prepare" else None
+
+
+MODELS.register({".from_pretrained": _loaded, _ACCELERATOR: _accelerator, _QUANTIZATION: _quantization})
+CLASSES.register({_ACCELERATOR: _Accelerator()})
+EFFECTS.update({**dict.fromkeys(_OFFLOADS, _offload), **dict.fromkeys(_RELEASES, _release)})

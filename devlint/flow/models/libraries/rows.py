@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable
 
 from devlint import device
@@ -11,13 +12,16 @@ from devlint.flow.catalog.schema import Row
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import CLASSES, MODELS, STATED_NAME, ObjectModel
 from devlint.flow.domain.heap import DEVICE, STORY
 from devlint.flow.domain.values import (
     ARRAY,
     UNKNOWN,
     Batches,
+    Class,
     Const,
     DeviceValue,
+    Function,
     Loader,
     Managed,
     Mapping,
@@ -34,18 +38,17 @@ from devlint.flow.domain.values import (
     surely_tensor,
 )
 from devlint.flow.models.data.datasets import Samples
-from devlint.flow.models.data.loaders import Loaders
+from devlint.flow.models.data.loaders import Loaders, wrapped
 from devlint.flow.models.libraries import managed
+from devlint.flow.models.libraries.unknown import unfollowed
 from devlint.flow.models.nn import modules
 from devlint.flow.models.torch import moves, tensor_methods
-from devlint.flow.observers.costs import device_queue, host_syncs
-from devlint.flow.observers.costs.device_queue import Queue
+from devlint.flow.observers.costs import host_syncs
 from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_literals
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program.identity import identity
-from devlint.flow.transfer import containers, havoc, placement
-from devlint.flow.transfer.escapes import Escapes
+from devlint.flow.transfer import containers, placement
 from devlint.immutable import replace
 from devlint.sites.base import Step
 
@@ -54,13 +57,10 @@ _MOVER = Row("", result="self", place="argument:device", parameters=("device",))
 """What the methods do that a class names under `moves`."""
 
 
-def call(frame: Frame, call: Call, path: str, row: Row, receiver: Value = UNKNOWN) -> Value:
+def _call(frame: Frame, call: Call, path: str, row: Row, receiver: Value = UNKNOWN) -> Value:
     """The result of a call of what goes by ``path``, as its row says."""
     if not row.made.startswith(_ARGUMENT):
-        frame.component(Escapes).data(call.values())
-        if not device_queue.harmless(call):
-            frame.component(Queue).unseen(frame, call.node)
-        havoc.handed(frame, call)
+        unfollowed(frame, call)
     if row.made == "foreign":
         return UNKNOWN
     events.unfollowed_call(frame, call, path, row)
@@ -73,7 +73,7 @@ def call(frame: Frame, call: Call, path: str, row: Row, receiver: Value = UNKNOW
     return _manage(frame, call, row, result) if row.managed_by else result
 
 
-def method(frame: Frame, receiver: Value, name: str) -> tuple[str, Row] | None:
+def _of_method(frame: Frame, receiver: Value, name: str) -> tuple[str, Row] | None:
     """What a row says of a method of an object, and under which name."""
     if not isinstance(receiver, (Module, Stateful, Batches)) or not receiver.path:
         return None
@@ -322,3 +322,28 @@ def _manage(frame: Frame, call: Call, row: Row, result: Value) -> Value:
             STORY.put(frame.state.heap, thing.key, result.story)
         return thing
     return result
+
+
+def _named(frame: Frame, call: Call, path: str) -> Value:
+    row = frame.interpreter.catalog.row(path)
+    return UNKNOWN if row is None else wrapped(call, _call(frame, call, path, row))
+
+
+class _Stated(ObjectModel):
+    def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
+        """A function, or a class, of the project for which a user has written a row."""
+        if not isinstance(value, (Function, Class)):
+            return None
+        catalog, receiver = frame.interpreter.catalog, value.bound if isinstance(value, Function) else None
+        path = catalog.canonical(value.info.stated)
+        row = catalog.row(path)
+        told = row is not None and row.speaks_of_calls
+        return _call(frame, call, path, row, receiver or UNKNOWN) if told and row is not None else None
+
+    def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value | None:
+        stated = _of_method(frame, value, node.attr)
+        return None if stated is None else _call(frame, call, *stated, value)
+
+
+MODELS.register({STATED_NAME: _named})
+CLASSES.register({STATED_NAME: _Stated()})

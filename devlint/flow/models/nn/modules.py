@@ -12,6 +12,7 @@ from devlint.flow.catalog import methods, torch_table
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import KINDS, MODELS, ObjectModel
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import ANY, CHANGED, CHILDREN, CONSUMER, DEVICE, REGISTERED, STORY
 from devlint.flow.domain.values import (
@@ -24,16 +25,15 @@ from devlint.flow.domain.values import (
     Named,
     Opaque,
     Sequence,
-    Stateful,
     Tensor,
     Value,
     as_tensor,
     named_place,
 )
-from devlint.flow.models.libraries import managed
-from devlint.flow.models.nn import forward_inputs, parallel, summaries
+from devlint.flow.models.nn import forward_inputs, summaries
 from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import moves, tensor_methods
+from devlint.flow.models.torch.functions import function
 from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability import device_literals
@@ -74,8 +74,6 @@ _RECURRENT = frozenset({"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"})
 
 def construct(frame: Frame, call: Call, path: str) -> Value:
     """A new module of ``torch.nn``."""
-    if path in WRAPPERS:
-        return parallel.wrap(frame, call, path)
     if path in CONTAINERS:
         return _contain(frame, call, Module(identity(), path, text=path.rpartition(".")[2]))
     known = torch_table.module(path)
@@ -169,20 +167,6 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
     module = Module(identity(), text=called.text, has_state=True)
     frame.put(module, place, next(iter(STORY.of(frame.state.heap, called.key) or ()), None))
     return module
-
-
-def stranger(frame: Frame, call: Call, path: str) -> Value:
-    """A call of something imported from elsewhere."""
-    events.unfollowed_call(frame, call, path)
-    if path.endswith(".from_pretrained"):
-        device_literals.literal_devices(frame, call)
-        return managed.loaded(frame, call, path)
-    if path == managed.ACCELERATOR:
-        return managed.accelerator(frame, call)
-    if path == managed.QUANTIZATION:
-        return Stateful(path, node=call.node)
-    device_literals.literal_devices(frame, call)
-    return derive(frame, call)
 
 
 def forward(frame: Frame, call: Call, module: Module) -> Value:
@@ -302,12 +286,12 @@ def _inputs(call: Call) -> list[tuple[ast.AST, Value]]:
     return found
 
 
-def method(frame: Frame, call: Call, module: Module, node: ast.Attribute, attribute: Callable[[], Value]) -> Value:
+def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:
     """The result of ``module.name(...)``."""
     name = node.attr
     if name in methods.OF_MODULES:
         return moves.move_module(frame, call, module, node)
-    value = attribute()
+    value = frame.interpreter.attribute(frame, node, module)
     if isinstance(value, (Module, Function)):
         if isinstance(value, Module):
             return forward(frame, call, value)
@@ -392,3 +376,39 @@ def _register(frame: Frame, call: Call, module: Module) -> Value:
             composition.exchange(frame, call.node.func, module, held)
         frame.state.heap[(module.oid, name.value)] = held
     return Const(None)
+
+
+def _unwrapped(frame: Frame, call: Call, path: str) -> Value:
+    """What returns a module as it is, compiled perhaps."""
+    first = call.positional[0] if call.positional else UNKNOWN
+    return first if isinstance(first, Module) else function(frame, call, path)
+
+
+def _compiled(frame: Frame, call: Call, path: str) -> Value:
+    first = call.positional[0] if call.positional else UNKNOWN
+    return first if isinstance(first, (Module, Opaque, Batches)) else UNKNOWN
+
+
+class _Module(ObjectModel):
+    def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
+        return forward(frame, call, value) if isinstance(value, Module) else None
+
+    def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value | None:
+        return method(frame, call, value, node) if isinstance(value, Module) else None
+
+
+class _Tensor(tensor_methods.TensorModel):
+    def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
+        """What was moved, and is called, is a module."""
+        moved = isinstance(value, Tensor) and all(leaf.role is not Role.INPUT for leaf in value.device.leaves())
+        if not isinstance(value, Tensor) or not moved or value.certain or not value.story:
+            return None
+        module = Module(identity(), text=frame.interpreter.text(call.node.func))
+        frame.put(module, value.device, value.story[0])
+        return forward(frame, call, module)
+
+
+KINDS[Module] = _Module()
+KINDS[Tensor] = _Tensor()
+MODELS.register(dict.fromkeys((*torch_table.module_names(), *CONTAINERS), construct))
+MODELS.register({"torch.compile": _compiled, "torch.jit.script": _unwrapped, "torch.compiler.disable": _unwrapped})

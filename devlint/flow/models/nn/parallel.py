@@ -9,7 +9,9 @@ import sys
 from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value
@@ -58,7 +60,7 @@ CHOSEN = re.compile(r"set_device(?:_index)?\(|CUDA_VISIBLE_DEVICES|cuda\.device\
 """How a process says which device is its own."""
 
 
-def wrap(frame: Frame, call: Call, path: str) -> Value:
+def _wrap(frame: Frame, call: Call, path: str) -> Value:
     """The module that a wrapper for several devices makes of another."""
     inner = call.argument(0, "module")
     ids = call.argument(1, "device_ids")
@@ -98,14 +100,17 @@ def wrap(frame: Frame, call: Call, path: str) -> Value:
     return outer
 
 
-def move(frame: Frame, module: Module, step: Step) -> None:
-    """A module is moved which is, or is in, a wrapper."""
-    wrapped = WRAPPED.of(frame.state.heap, module.oid)
-    if wrapped is not None and not module.perhaps:
-        frame.emit(replace(wrapped, moved_after=step))
+class Wrappers(Observer):
+    """Modules that are moved after they were wrapped."""
+
+    def on_relocation(self, frame: Frame, module: Module, place: Device, step: Step) -> None:
+        """A module is moved which is, or is in, a wrapper."""
+        wrapped = WRAPPED.of(frame.state.heap, module.oid)
+        if wrapped is not None and not module.perhaps:
+            frame.emit(replace(wrapped, moved_after=step))
 
 
-def attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
+def _attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
     """An attribute is set on a module, which may be a wrapper."""
     wrapped = WRAPPED.of(frame.state.heap, base.oid)
     if wrapped is None or base.path not in WRAPPERS or target.attr in _OWN or frame.interpreter.muted:
@@ -116,7 +121,7 @@ def attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
         frame.emit(wrapped)
 
 
-def read(frame: Frame, node: ast.Attribute, base: Module) -> None:
+def _read(frame: Frame, node: ast.Attribute, base: Module) -> None:
     """An attribute of a wrapper is read, which hands none on to the module inside."""
     if node.attr in OF_WRAPPERS or node.attr.startswith("_") or base.path not in WRAPPERS:
         return
@@ -209,3 +214,17 @@ def _wrappers_used(frame: Frame) -> tuple[str, ...]:
                 found[DISTRIBUTED] = None
     text.wrappers = tuple(found)
     return text.wrappers
+
+
+class _Wrapper(ObjectModel):
+    def attribute(self, frame: Frame, node: ast.Attribute, value: Value) -> None:
+        if isinstance(value, Module):
+            _read(frame, node, value)
+
+    def assigned(self, frame: Frame, target: ast.Attribute, value: Value) -> None:
+        if isinstance(value, Module):
+            _attach(frame, value, target)
+
+
+MODELS.register(dict.fromkeys(WRAPPERS, _wrap))
+CLASSES.register(dict.fromkeys(WRAPPERS, _Wrapper()))

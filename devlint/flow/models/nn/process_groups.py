@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from devlint.flow.core.call import Call
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame, Interpreter
+from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Const, Value
 from devlint.flow.models.nn.parallel import CHOSEN, RANK
+from devlint.flow.models.torch.functions import function
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Scope, Step
@@ -30,7 +33,7 @@ _OBJECTS = frozenset(
     )
 )
 _CHOOSE = frozenset({"torch.cuda.set_device", "torch.accelerator.set_device_index"})
-CALLS: frozenset[str] = _OBJECTS | _CHOOSE | {_INIT, _BARRIER}
+_CALLS: frozenset[str] = _OBJECTS | _CHOOSE | {_INIT, _BARRIER}
 """The functions that are looked at: those of ``torch.distributed`` and those that choose a process's device."""
 _SET_UP = re.compile(r"(?<!cuda\.)\b((?:get|set|set_?up|init|initialize|select|choose|prepare)_devices?)\(")
 """The name of a function which may well make the device that it returns the current one."""
@@ -58,8 +61,11 @@ class _Order:
     chosen: bool = False
 
 
-class Groups(Component):
+class Groups(Observer):
     """The process groups of a file."""
+
+    wants_inlined = True
+    wants_quiet = True
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._text = interpreter.own_text
@@ -121,8 +127,8 @@ class Groups(Component):
         size = call.argument(3, "world_size")
         return size == Const(1) or (size is None and not call.open and _ALONE.search(self._text) is not None)
 
-    def ranked(self, frame: Frame, node: ast.AST, index: Value) -> None:
-        """A device is named whose index differs from process to process."""
+    def on_device_index(self, frame: Frame, node: ast.AST, index: Value) -> None:
+        """A device is named by a number that is computed, which may differ from process to process."""
         if RANK.search(getattr(index, "text", "")):
             self._ranked.setdefault(frame.info, node)
 
@@ -160,3 +166,11 @@ def _apart(frame: Frame, first: ast.AST, second: ast.AST) -> bool:
 
 def _holds(statement: ast.stmt, node: ast.AST) -> bool:
     return statement.lineno <= getattr(node, "lineno", 0) <= (statement.end_lineno or 0)
+
+
+def _called(frame: Frame, call: Call, path: str) -> Value:
+    frame.component(Groups).note(frame, call, path)
+    return function(frame, call, path)
+
+
+MODELS.register(dict.fromkeys(_CALLS, _called))

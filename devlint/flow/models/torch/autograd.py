@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.values import Opaque, Sequence, Tensor, Value
-from devlint.flow.transfer.placement import meet
+from devlint.flow.core.registry import MODELS
+from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Tensor, Value
+from devlint.flow.transfer.placement import blend, is_tensor, meet
 
 
 def handed(frame: Frame, call: Call, name: str, tensors: tuple[ast.AST, Value], position: int, keyword: str) -> None:
@@ -27,3 +28,22 @@ def _each(node: ast.AST, value: Value) -> Iterator[tuple[ast.AST, Value]]:
         yield node, value
     elif isinstance(node, (ast.List, ast.Tuple)) and not any(isinstance(part, ast.Starred) for part in node.elts):
         yield from zip(node.elts, value.items or (), strict=False)
+
+
+def _gradients(frame: Frame, call: Call, path: str) -> Value:
+    """A tuple with a gradient for each input, where that is."""
+    node, outputs = call.argument_node(0, "outputs"), call.argument(0, "outputs")
+    if node is not None and outputs is not None:
+        handed(frame, call, path, (node, outputs), 2, "grad_outputs")
+    inputs = call.argument(1, "inputs")
+    several = inputs.items if isinstance(inputs, Sequence) else (inputs or UNKNOWN,)
+    if not several or "allow_unused" in call.keywords or "materialize_grads" in call.keywords:
+        return UNKNOWN  # which of them there are is not known
+    return Sequence(tuple(blend(value) if is_tensor(value) else UNKNOWN for value in several), UNKNOWN)
+
+
+def _variable(frame: Frame, call: Call, path: str) -> Value:
+    return call.positional[0] if call.positional else UNKNOWN
+
+
+MODELS.register({"torch.autograd.grad": _gradients, "torch.autograd.Variable": _variable})

@@ -8,6 +8,7 @@ from devlint import device
 from devlint.device import Device
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.domain.values import (
     UNKNOWN,
     Const,
@@ -64,7 +65,7 @@ def is_kept(value: Value) -> bool:
     return isinstance(value, Stateful) and as_tensor(value.tensors[0]).attribute is not None
 
 
-def function(frame: Frame, call: Call, path: str) -> Value:
+def _called(frame: Frame, call: Call, path: str) -> Value:
     """A call of something in ``torch.distributions``."""
     if path in _DIVERGENCE:
         return _divergence(frame, call)
@@ -101,7 +102,7 @@ def _is_number(value: Value) -> bool:
     return number or (isinstance(value, Opaque) and value.hint == "number")
 
 
-def method(frame: Frame, call: Call, receiver: Stateful, node: ast.Attribute) -> Value:
+def _method(frame: Frame, call: Call, receiver: Stateful, node: ast.Attribute) -> Value:
     """The result of a distribution's method."""
     frame.component(Queue).unseen(frame, call.node)
     held = as_tensor(receiver.tensors[0])
@@ -113,10 +114,10 @@ def method(frame: Frame, call: Call, receiver: Stateful, node: ast.Attribute) ->
         return drawn if node.attr == "rsample" else replace(drawn, grad="")
     if node.attr in _OF_VALUES:
         return _met(frame, call, node, receiver, held)
-    return receiver if node.attr == "expand" else attribute(receiver, node.attr)
+    return receiver if node.attr == "expand" else _told(receiver, node.attr)
 
 
-def attribute(receiver: Stateful, name: str) -> Value:
+def _told(receiver: Stateful, name: str) -> Value:
     """What a distribution tells of itself, by an attribute or a method."""
     return derived(replace(as_tensor(receiver.tensors[0]), many=None)) if name in _OWN else UNKNOWN
 
@@ -150,3 +151,17 @@ def _divergence(frame: Frame, call: Call) -> Value:
     clash = meet(frame, call.node, "kl_divergence", "operands", held)
     result = replace(blend(*(value for _, value, _ in held)), many=None, rank=None)
     return stranded(result) if clash else result
+
+
+class _Distribution(ObjectModel):
+    keeps_tensors = True
+
+    def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value:
+        return _method(frame, call, value, node) if isinstance(value, Stateful) else UNKNOWN
+
+    def attribute(self, frame: Frame, node: ast.Attribute, value: Value) -> Value:
+        return _told(value, node.attr) if isinstance(value, Stateful) else UNKNOWN
+
+
+MODELS.register({ROOT: _called})
+CLASSES.register({ROOT: _Distribution()})

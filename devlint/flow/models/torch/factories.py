@@ -7,9 +7,10 @@ import ast
 from devlint import device
 from devlint.device import Device, Kind, Role, TypePredicate
 from devlint.flow.catalog import torch_table
-from devlint.flow.catalog.creation import DATA, FLAT, LEGACY, SIZED
+from devlint.flow.catalog.creation import CUDA_MODULES, CUDA_TYPES, DATA, FLAT, LEGACY, SIZED
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.values import (
     Batches,
     Const,
@@ -223,3 +224,42 @@ def _size_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
     if call.open or call.starred:
         return True, None
     return True, len(given) if len(given) > 1 or isinstance(first, Const) else None
+
+
+def _parameter(frame: Frame, call: Call, path: str) -> Value:
+    data = call.argument(0, "data")
+    tensor = as_tensor(data) if data is not None else Tensor(device.IMPLIED_CPU, many=True)
+    return replace(
+        tensor,
+        many=tensor.many if tensor.many is not None else None,
+        certain=True,
+        buffer=True,
+        factory="",
+        factory_node=None,
+        grad="parameter",
+    )
+
+
+def _mask(frame: Frame, call: Call, path: str) -> Value:
+    made = make(frame, call, path, torch_table.function("torch.zeros"))
+    return replace(made, many=True, rank=2)
+
+
+def _legacy(frame: Frame, call: Call, path: str) -> Value:
+    device_misuse.note_legacy(frame, call)
+    return make(frame, call, path, None)
+
+
+def _of_cuda(frame: Frame, call: Call, path: str) -> Value:
+    return Tensor(device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here"),))
+
+
+MODELS.register(
+    {
+        "torch.nn.Parameter": _parameter,
+        "torch.nn.Buffer": _parameter,
+        "torch.nn.Transformer.generate_square_subsequent_mask": _mask,
+        **dict.fromkeys((f"torch.{name}" for name in LEGACY), _legacy),
+        **dict.fromkeys((f"torch.{module}.{name}Tensor" for module in CUDA_MODULES for name in CUDA_TYPES), _of_cuda),
+    }
+)

@@ -7,6 +7,7 @@ import ast
 from devlint import device
 from devlint.device import Device, Kind
 from devlint.flow.catalog.methods import is_dtype
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
@@ -27,11 +28,7 @@ from devlint.flow.domain.values import (
     placement,
     surely_tensor,
 )
-from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.libraries import managed
-from devlint.flow.models.nn import parallel
-from devlint.flow.models.torch.optim import Optimizers
 from devlint.flow.observers.costs import creations, repeated_copies
 from devlint.flow.observers.placement import leaf_moves
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
@@ -133,69 +130,76 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     _literal(frame, call, target)
     tensor = as_tensor(receiver)
     device_misuse.note_move(frame, call, tensor if isinstance(receiver, Opaque) else receiver, name)
-    discarded = call.node in frame.discarded
-    collated = isinstance(receiver, Batches) and receiver.part and frame.component(Loaders).collates(receiver.loaders)
-    if discarded and collated:
+    if isinstance(receiver, Batches) and call.node in frame.discarded and _is_collated(frame, receiver):
         # what torch itself puts into a batch, and has a .to, is a tensor
         tensor = replace(tensor, certain=True)
-    kind = "tensor" if tensor.certain else ""
-    operand = frame.operand(node.value, tensor if discarded and collated else receiver)
-    foreign = isinstance(receiver, Instance) and _defines(receiver, name)
-    scope = scope_of(frame)
-    made = creations.creation(frame, call.node, node.value, tensor)
-    site = Transfer(
-        call.node,
-        scope,
-        name,
-        kind,
-        operand,
-        target.device,
-        target.node,
-        target.plain,
-        discarded,
-        target.non_blocking,
-        foreign,
-        *_memory(frame, receiver),
-        target.device is not None and repeated_copies.invariant(frame, scope, call.node, operand, target.node, made),
-        loop_invariance.read_early(frame, call.node) if _arrives_late(target) else None,
-        made,
-        repeated_copies.every_call(frame, call.node, node.value, tensor, target.device),
-    )
+        site = _transfer(frame, call, node, receiver, tensor, frame.operand(node.value, tensor), target)
+    else:
+        site = _transfer(frame, call, node, receiver, tensor, frame.operand(node.value, receiver), target)
     frame.emit(site)
-    managed.move(frame, call, receiver, node, target.device, target.plain)
+    events.move(frame, site, receiver)
     if tensor.grad in leaf_moves.LEAVES and not (target.device is None and _to_default_type(call)):
         leaf_moves.note(frame, call, node, tensor, target.device)
     if target.device is None:
         # another layout of the memory is another memory
         copied = "memory_format" in call.keywords and isinstance(receiver, (Batches, Tensor))
         return memory.separate(replace(tensor, certain=True)) if copied else receiver
-    frame.component(Samples).placed(frame, call.node, target.device)
-    if isinstance(receiver, Opaque) and not tensor.certain:
-        text = frame.interpreter.text(node.value)
-        step = Step(call.node, f"`{text}` is moved to {target.device} here")
-        frame.component(Optimizers).move(frame, receiver, target.device, step)
-    frame.component(Loaders).moving(site, receiver)
     _note_attribute(frame, node, receiver, tensor, call, target.device)
-    if isinstance(receiver, Instance):
+    return _result(frame, call, node, receiver, tensor, site)
+
+
+def _is_collated(frame: Frame, batch: Batches) -> bool:
+    """Whether torch itself makes the batches of which this is a part."""
+    return batch.part and frame.component(Loaders).collates(batch.loaders)
+
+
+def _transfer(
+    frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tensor: Tensor, operand: Operand, target: Target
+) -> Transfer:
+    """The site of a move of anything but a module."""
+    scope = scope_of(frame)
+    made = creations.creation(frame, call.node, node.value, tensor)
+    pinned, by = _memory(frame, receiver)
+    placed = target.device is not None
+    return Transfer(
+        call.node,
+        scope,
+        spelled=node.attr,
+        kind="tensor" if tensor.certain else "",
+        value=operand,
+        target=target.device,
+        target_node=target.node,
+        plain=target.plain,
+        discarded=call.node in frame.discarded,
+        non_blocking=target.non_blocking,
+        foreign=isinstance(receiver, Instance) and receiver.cls.method(node.attr) is not None,
+        pinned=pinned,
+        pinned_by=by,
+        invariant=placed and repeated_copies.invariant(frame, scope, call.node, operand, target.node, made),
+        unwaited=loop_invariance.read_early(frame, call.node) if _arrives_late(target) else None,
+        creation=made,
+        kept=repeated_copies.every_call(frame, call.node, node.value, tensor, target.device),
+    )
+
+
+def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tensor: Tensor, site: Transfer) -> Value:
+    """What a move to a device returns, and leaves behind."""
+    place = site.target
+    if place is None or isinstance(receiver, Instance):
         return UNKNOWN
-    if discarded and isinstance(receiver, Opaque) and not tensor.certain and target.plain:
+    if site.discarded and isinstance(receiver, Opaque) and not tensor.certain and site.plain:
         # called for its effect, so it is no tensor: what it is stays there
-        DEVICE.put(frame.state.heap, receiver.key, target.device)
-        STORY.put(frame.state.heap, receiver.key, (Step(call.node, f"moved to {target.device} here"),))
+        DEVICE.put(frame.state.heap, receiver.key, place)
+        STORY.put(frame.state.heap, receiver.key, (Step(call.node, f"moved to {place} here"),))
         return receiver
-    if (
-        discarded
-        and tensor.certain
-        and isinstance(node.value, ast.Name)
-        and target.device.same(tensor.device) is not True
-    ):
+    if site.discarded and tensor.certain and isinstance(node.value, ast.Name) and place.same(tensor.device) is not True:
         # the dropped result is reported, and what follows from it is not
         frame.state.env[node.value.id] = replace(stranded(tensor), device=device.UNKNOWN)
     if isinstance(receiver, Batches):
-        return replace(receiver, device=target.device, parts=())
+        return replace(receiver, device=place, parts=())
     if isinstance(receiver, (Unknown, Opaque)) and not tensor.certain:
-        return _moved_stranger(frame, call, node.value, target.device)
-    return _moved(frame, call, tensor, target.device)
+        return _moved_stranger(frame, call, node.value, place)
+    return _moved(frame, call, tensor, place)
 
 
 def _to_default_type(call: Call) -> bool:
@@ -242,10 +246,6 @@ def _moved_stranger(frame: Frame, call: Call, moved: ast.expr, place: Device) ->
     return Tensor(place, certain=False, story=(story,))
 
 
-def _defines(receiver: Value, name: str) -> bool:
-    return isinstance(receiver, Instance) and receiver.cls.method(name) is not None
-
-
 def _on_module(frame: Frame, tensor: Tensor) -> bool:
     """Whether a module's method moves a tensor that stayed on the CPU, where the module may have gone."""
     return frame.after_init and tensor.device.kind is Kind.CPU
@@ -281,24 +281,21 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     device_misuse.note_move(frame, call, module, node.attr)
     place = device.UNKNOWN if (module.oid, CHANGED) in frame.state.heap else frame.place_of(module)
     operand = Operand(node.value, frame.interpreter.text(node.value), place, None, True, frame.story_of(module))
-    discarded = call.node in frame.discarded
-    frame.emit(
-        Transfer(
-            call.node,
-            scope_of(frame),
-            node.attr,
-            "module",
-            operand,
-            target.device,
-            target.node,
-            target.plain,
-            discarded,
-            target.non_blocking,
-            empty=empty,
-        )
+    site = Transfer(
+        call.node,
+        scope_of(frame),
+        spelled=node.attr,
+        kind="module",
+        value=operand,
+        target=target.device,
+        target_node=target.node,
+        plain=target.plain,
+        discarded=call.node in frame.discarded,
+        non_blocking=target.non_blocking,
+        empty=empty,
     )
-    frame.component(Samples).placed(frame, call.node, target.device)
-    managed.move(frame, call, module, node, target.device, target.plain)
+    frame.emit(site)
+    events.move(frame, site, module)
     if target.device is not None and target.device.same(place) is not True:
         text = frame.interpreter.text(node.value)
         relocate(frame, module, target.device, Step(call.node, f"`{text}` is moved to {target.device} here"))
@@ -307,9 +304,8 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
 
 def relocate(frame: Frame, module: Module, place: Device, step: Step) -> None:
     """A module goes elsewhere, with what is known to hang on where it is."""
-    frame.component(Optimizers).move(frame, module, place, step)
+    events.relocation(frame, module, place, step)
     composition.move(frame, frame.place_of(module))
-    parallel.move(frame, module, step)
     frame.put(module, place, step)
 
 

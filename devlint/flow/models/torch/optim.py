@@ -5,17 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from devlint.device import UNKNOWN, Device, Kind
+from devlint import device
+from devlint.device import Device, Kind
 from devlint.flow.core.call import Call
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame, Interpreter
+from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import DEVICE
-from devlint.flow.domain.values import Module, Opaque, Stateful, Value, names_device
+from devlint.flow.domain.values import UNKNOWN, Module, Opaque, Stateful, Value, names_device
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Scope, Step
 from devlint.sites.distributed import Optimize
+from devlint.sites.transfers import Transfer
 
+_ROOT = "torch.optim."
 _EAGER = frozenset({"torch.optim.Adagrad"})
 """Optimizers that allocate their state when they are made."""
 _STATELESS = "torch.optim.SGD"
@@ -36,10 +41,12 @@ class _Known:
     stepped: Device | None = None
 
 
-class Optimizers(Component):
+class Optimizers(Observer):
     """The optimizers of a file whose module was made on the CPU, or which nobody has moved yet."""
 
     shared = True
+    wants_inlined = True
+    wants_quiet = True
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._known: dict[ast.AST, _Known] = {}
@@ -54,16 +61,16 @@ class Optimizers(Component):
                 if known.module == key and known.moved is not None and node is not call.node:
                     # made again after the move
                     del self._known[node]
-            place = frame.place_of(module) if isinstance(module, Module) else UNKNOWN
+            place = frame.place_of(module) if isinstance(module, Module) else device.UNKNOWN
             unmoved = isinstance(module, Opaque) and (key, DEVICE) not in frame.state.heap
             unmoved = unmoved and (path != _STATELESS or "momentum" in call.keywords)
             if place.kind is Kind.CPU or unmoved:
                 self._known.setdefault(call.node, _Known(path, key, place, scope_of(frame)))
         return Stateful(path, node=call.node)
 
-    def method(self, frame: Frame, receiver: Value, call: Call, name: str) -> None:
-        """A method call, perhaps ``optimizer.load_state_dict(...)``."""
-        node = receiver.node if isinstance(receiver, Stateful) and name == "load_state_dict" else None
+    def restore(self, frame: Frame, optimizer: Stateful, call: Call) -> None:
+        """``optimizer.load_state_dict(...)``."""
+        node = optimizer.node
         known = self._known.get(node) if node is not None else None
         if known is None or known.moved is not None or node is None:
             return
@@ -72,8 +79,17 @@ class Optimizers(Component):
         if here and not _takes_along(frame, call.node.func):
             self._known[node] = replace(known, loaded=Step(call.node, "its state is loaded here"))
 
-    def move(self, frame: Frame, module: Module | Opaque, target: Device, step: Step) -> None:
-        """A module, or what has parameters, goes to another device."""
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+        """What has parameters, and is otherwise unknown, goes to another device."""
+        if transfer.target is not None and isinstance(receiver, Opaque) and receiver.hint != "tensor":
+            step = Step(transfer.node, f"`{transfer.value.text}` is moved to {transfer.target} here")
+            self._moved(frame, receiver, transfer.target, step)
+
+    def on_relocation(self, frame: Frame, module: Module, place: Device, step: Step) -> None:
+        """A module goes to another device."""
+        self._moved(frame, module, place, step)
+
+    def _moved(self, frame: Frame, module: Module | Opaque, target: Device, step: Step) -> None:
         key = module.oid if isinstance(module, Module) else module.key
         for node, known in self._known.items():
             if known.module != key or known.moved is not None:
@@ -119,3 +135,18 @@ def _module(frame: Frame, source: ast.expr | None) -> Module | Opaque | None:
             return None
         found[value.oid if isinstance(value, Module) else value.key] = value
     return next(iter(found.values())) if len(found) == 1 else None
+
+
+class _Optimizer(ObjectModel):
+    def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value:
+        if isinstance(value, Stateful) and node.attr == "load_state_dict":
+            frame.component(Optimizers).restore(frame, value, call)
+        return UNKNOWN
+
+
+def _made(frame: Frame, call: Call, path: str) -> Value:
+    return frame.component(Optimizers).make(frame, call, path)
+
+
+MODELS.register({_ROOT: _made})
+CLASSES.register({_ROOT: _Optimizer()})

@@ -9,6 +9,7 @@ from devlint.device import ITEMS
 from devlint.flow.catalog import methods, torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import KINDS, ObjectModel
 from devlint.flow.domain.join import items_of
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -291,3 +292,14 @@ def is_dim(call: Call) -> bool:
         return True
     last = call.positional[-1] if call.positional else None
     return isinstance(last, Const) and isinstance(last.value, int)
+
+
+class TensorModel(ObjectModel):
+    """Tensors, and batches of them."""
+
+    def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value:
+        """The result of a method."""
+        return method(frame, call, value, node)
+
+
+KINDS[Batches] = TensorModel()

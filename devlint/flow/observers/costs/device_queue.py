@@ -9,15 +9,16 @@ from devlint import device
 from devlint.device import Device, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Const, Flag, Named, Value
 from devlint.immutable import immutable
 from devlint.sites.base import Operand, Step
 from devlint.sites.costs import Timing
 
-CLOCKS = frozenset(f"time.{clock}{unit}" for clock in ("time", "perf_counter", "monotonic") for unit in ("", "_ns")) | {
-    "timeit.default_timer"
-}
+_CLOCKS = frozenset(
+    f"time.{clock}{unit}" for clock in ("time", "perf_counter", "monotonic") for unit in ("", "_ns")
+) | {"timeit.default_timer"}
 """Functions that read a clock."""
 BLOCKING = frozenset({"synchronize", "barrier", "monitored_barrier"})
 """What waits for the device, by the last part of its name."""
@@ -90,7 +91,7 @@ class Queue(Component):
             self.events.append(Event(Happened.UNSEEN, node, len(frame.loops)))
 
 
-def read(frame: Frame, call: Call) -> Value:
+def _read(frame: Frame, call: Call, path: str) -> Value:
     """A reading of a clock."""
     return Reading(call.node, len(frame.component(Queue).events), len(frame.loops))
 
@@ -112,3 +113,6 @@ def elapsed(frame: Frame, end: Value, start: Value) -> None:
 def harmless(call: Call) -> bool:
     """Whether a call outside of torch is given nothing that could make it wait."""
     return all(isinstance(value, (Const, Reading, Flag, Named)) for value in call.values())
+
+
+MODELS.register(dict.fromkeys(_CLOCKS, _read))

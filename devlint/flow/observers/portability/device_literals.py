@@ -23,6 +23,7 @@ _NO_LITERAL = frozenset(
 )
 AUTOCAST = "torch.amp.autocast"
 """The canonical name of the context manager for mixed precision."""
+_TOLD_APART = frozenset({"torch.device", "torch.set_default_device", AUTOCAST, "torch.Generator", "torch.cuda.device"})
 _ANSWERS = _NO_LITERAL | {AUTOCAST, "torch.get_autocast_dtype", "torch.is_autocast_enabled", "dict"}
 """What may be asked for any type of device, or only holds it, and places nothing."""
 _MOVERS = frozenset({"to", "to_empty"})
@@ -43,6 +44,12 @@ def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
     for node in call.keyword_nodes.values():
         if isinstance(node, ast.Dict):
             _options(frame, node)
+
+
+def of_torch(frame: Frame, call: Call, path: str) -> None:
+    """A call of a name of torch, unless the model of that name tells of its device itself."""
+    if path not in _TOLD_APART:
+        literal_devices(frame, call, path)
 
 
 def _options(frame: Frame, node: ast.Dict) -> None:

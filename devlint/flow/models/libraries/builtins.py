@@ -1,0 +1,197 @@
+"""Python's own functions, and such of its library as hand on what they are given."""
+
+from __future__ import annotations
+
+from devlint.flow.catalog.libraries import canonical
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import MODELS, Model
+from devlint.flow.domain import parameters
+from devlint.flow.domain.values import (
+    PARTIAL,
+    UNKNOWN,
+    Batches,
+    Const,
+    DeviceValue,
+    Loader,
+    Mapping,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Stateful,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+)
+from devlint.flow.models.libraries import unknown
+from devlint.flow.models.nn import modules
+from devlint.flow.models.torch import factories, tensor_methods
+from devlint.flow.observers.costs import host_syncs
+from devlint.flow.observers.portability import device_literals
+from devlint.flow.transfer import containers, placement
+from devlint.flow.transfer.escapes import Escapes
+from devlint.flow.transfer.indexing import item
+from devlint.flow.transfer.iteration import iterate
+from devlint.immutable import replace
+
+_BUILT_IN = "builtins."
+_ELEMENTS = ("itertools.cycle", "itertools.islice", "copy.copy")
+"""Wrappers whose elements are those of their first argument."""
+_FIXED = frozenset({"builtins.iter", "builtins.reversed", "builtins.tuple"})
+_LISTS = frozenset({"builtins.list", "builtins.tuple", "builtins.sorted", "builtins.set"})
+_PAIR = 2
+
+
+def _elements(frame: Frame, call: Call, path: str) -> Value:
+    """What goes through the elements of its argument, or lists them."""
+    first = call.positional[0] if call.positional else UNKNOWN
+    if isinstance(first, Sequence):
+        # another list, with the same in it
+        return containers.made(frame, replace(first, oid=0, mutable=path not in _FIXED))
+    if isinstance(first, Tensor) and path in _LISTS:
+        # no tensor any more, which has a device, but one of tensors
+        return containers.made(frame, Sequence(None, iterate(first), mutable=path not in _FIXED))
+    return first if isinstance(first, (Loader, Batches, Tensor)) else UNKNOWN
+
+
+def _deep_copy(frame: Frame, call: Call, path: str) -> Value:
+    first = call.positional[0] if call.positional else UNKNOWN
+    return modules.twin(frame, first) if isinstance(first, Module) else unknown.function(frame, call, path)
+
+
+def _enumerate(frame: Frame, call: Call, path: str) -> Value:
+    inner = iterate(call.positional[0]) if call.positional else UNKNOWN
+    return Sequence(None, Sequence((UNKNOWN, inner), UNKNOWN))
+
+
+def _zip(frame: Frame, call: Call, path: str) -> Value:
+    return Sequence(None, Sequence(tuple(iterate(value) for value in call.positional), UNKNOWN))
+
+
+def _next(frame: Frame, call: Call, path: str) -> Value:
+    return iterate(call.positional[0]) if call.positional else UNKNOWN
+
+
+def _sum(frame: Frame, call: Call, path: str) -> Value:
+    value = call.positional[0] if call.positional else UNKNOWN
+    if isinstance(value, Sequence):
+        found = [(call.nodes[0], kind, "") for kind in tensor_methods.kinds(value.item)]
+        clash = len(found) > 1 and placement.meet(frame, call.node, "sum", "operands", found)
+        return placement.stranded(placement.blend(*(kind for _, kind, _ in found))) if clash else value.item
+    return item(value) if isinstance(value, Tensor) else UNKNOWN
+
+
+def _unknown(frame: Frame, call: Call, path: str) -> Value:
+    return UNKNOWN
+
+
+def _getattr(frame: Frame, call: Call, path: str) -> Value:
+    """A name of something imported, looked up by its text: ``getattr(torch, "ones")``."""
+    if len(call.positional) != _PAIR or call.open or call.starred:
+        return UNKNOWN
+    base, asked = call.positional
+    if not isinstance(base, Named):
+        return UNKNOWN
+    if isinstance(asked, Const) and isinstance(asked.value, str):
+        return Named(canonical(f"{base.path}.{asked.value}"))
+    found = Named(canonical(f"{base.path}.{_default_text(frame, asked)}"))
+    # whatever else a caller names has to take the same arguments, and makes a tensor of them, too
+    return found if factories.is_plain(found.path) else UNKNOWN
+
+
+def _default_text(frame: Frame, value: Value) -> str:
+    """The string that an argument of this function is where the caller gives none."""
+    slots = parameters.slots(frame.info) if frame.info is not None and isinstance(value, Opaque) else ()
+    for slot in slots:
+        if isinstance(value, Opaque) and slot.unknown.key == value.key and isinstance(slot.constant, Const):
+            return str(slot.constant.value)
+    return ""
+
+
+def _hasattr(frame: Frame, call: Call, path: str) -> Value:
+    return frame.interpreter.told_condition(frame, call.node) or UNKNOWN
+
+
+def _reads(frame: Frame, call: Call, path: str) -> Value:
+    return host_syncs.read(frame, call)
+
+
+def _number(frame: Frame, call: Call, path: str) -> Value:
+    node = call.node
+    host_syncs.read(frame, call)
+    return Opaque(f"number@{frame.at(node)}", frame.interpreter.text(node), "number")
+
+
+def _str(frame: Frame, call: Call, path: str) -> Value:
+    value = call.positional[0] if call.positional else UNKNOWN
+    if isinstance(value, DeviceValue):
+        return replace(value, origin="text")
+    return value if isinstance(value, Const) else UNKNOWN
+
+
+def _dict(frame: Frame, call: Call, path: str) -> Value:
+    given = call.positional[0] if call.positional else Mapping(())
+    if isinstance(given, Sequence) and isinstance(given.item, Sequence) and len(given.item.items or ()) == _PAIR:
+        given = Mapping((), (given.item.items or ())[1])
+    if not isinstance(given, Mapping) or call.open:
+        return UNKNOWN
+    entries: dict[object, Value] = dict(given.items)
+    entries.update(call.keywords.items())
+    return containers.made(frame, Mapping(tuple(entries.items()), given.other))
+
+
+def _ordered(frame: Frame, call: Call, path: str) -> Value:
+    """A dict, or what was computed from what it is made of."""
+    made = _dict(frame, call, path)
+    return placement.derive(frame, call) if isinstance(made, Unknown) else made
+
+
+def _partial(frame: Frame, call: Call, path: str) -> Value:
+    """A function with some of its arguments: whoever calls it, calls the function."""
+    frame.component(Escapes).everything(call.values())
+    given = call.positional[0] if call.positional else UNKNOWN
+    device_literals.literal_devices(frame, call, given.path if isinstance(given, Named) else "")
+    return Stateful(PARTIAL, node=call.node)
+
+
+def _isinstance(frame: Frame, call: Call, path: str) -> Value:
+    return frame.interpreter.condition(frame, call.node)
+
+
+def _super(frame: Frame, call: Call, path: str) -> Value:
+    return Stateful("super")
+
+
+def _absolute(frame: Frame, call: Call, path: str) -> Value:
+    value = call.positional[0] if call.positional else UNKNOWN
+    return as_tensor(value) if isinstance(value, Tensor) else UNKNOWN
+
+
+_FUNCTIONS: dict[str, Model] = {
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "next": _next,
+    "sum": _sum,
+    "getattr": _getattr,
+    "hasattr": _hasattr,
+    "str": _str,
+    "dict": _dict,
+    "super": _super,
+    "isinstance": _isinstance,
+    "abs": _absolute,
+    **dict.fromkeys(("len", "range", "type", "id", "min", "max"), _unknown),
+    **dict.fromkeys(("print", "bool", "repr"), _reads),
+    **dict.fromkeys(("float", "int", "round"), _number),
+    **dict.fromkeys(("iter", "reversed", "sorted", "list", "tuple", "set"), _elements),
+}
+MODELS.register({f"{_BUILT_IN}{name}": model for name, model in _FUNCTIONS.items()})
+MODELS.register(
+    {
+        "collections.OrderedDict": _ordered,
+        "copy.deepcopy": _deep_copy,
+        PARTIAL: _partial,
+        **dict.fromkeys(_ELEMENTS, _elements),
+    }
+)

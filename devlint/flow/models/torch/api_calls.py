@@ -1,0 +1,49 @@
+"""Calls of torch's interface that rules ask about as a whole: loading, and giving memory back."""
+
+from __future__ import annotations
+
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import MODELS
+from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.values import UNKNOWN, Value
+from devlint.flow.observers.portability import device_literals
+from devlint.sites.devices import ApiCall
+
+_LOADING = ("torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url")
+_FLUSHES = (*(f"torch.{backend}.empty_cache" for backend in ("cuda", "xpu", "mps", "accelerator")), "gc.collect")
+
+
+def _load(frame: Frame, call: Call, path: str) -> Value:
+    if path == "torch.load" and "map_location" not in call.keywords and len(call.nodes) > 1:
+        device_literals.literal(frame, call.nodes[1], "map_location")
+    frame.emit(
+        ApiCall(
+            call.node,
+            scope_of(frame),
+            path,
+            dict(call.keyword_nodes),
+            len(call.positional),
+            call.open or call.starred,
+            _purpose(frame, call),
+        )
+    )
+    return UNKNOWN
+
+
+def _flush(frame: Frame, call: Call, path: str) -> Value:
+    """A call that gives memory back."""
+    frame.emit(ApiCall(call.node, scope_of(frame), path, dict(call.keyword_nodes), len(call.positional), call.open))
+    return UNKNOWN
+
+
+def _purpose(frame: Frame, call: Call) -> str:
+    """What a loaded object is for: known where it goes into ``load_state_dict``, or where a data set reads it."""
+    owner = frame.owner
+    if owner is not None and owner.is_dataset:
+        return "dataset"
+    foreign = owner is not None and not owner.is_module and "load_state_dict" in owner.methods
+    return "state dict" if frame.interpreter.lookups.of(frame.info, frame.inside).restores(call.node, foreign) else ""
+
+
+MODELS.register({**dict.fromkeys(_LOADING, _load), **dict.fromkeys(_FLUSHES, _flush)})

@@ -1,0 +1,103 @@
+"""Devices that the code names: one that it makes, the default one, those that there are."""
+
+from __future__ import annotations
+
+from devlint import device
+from devlint.flow.core import events
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import MODELS
+from devlint.flow.domain.values import UNKNOWN, Const, DeviceValue, Flag, Named, Stateful, Value, is_none, named_place
+from devlint.flow.observers.portability import device_literals, device_misuse
+from devlint.flow.observers.portability.gpu_selection import Choosing
+from devlint.flow.transfer.defaults import set_default
+
+
+def _device(frame: Frame, call: Call, path: str) -> Value:
+    given = call.argument(0, "device") or call.argument(0, "type")
+    node = call.argument_node(0, "device") or call.argument_node(0, "type")
+    if given is None or node is None:
+        return UNKNOWN
+    device_misuse.note_argument(frame, call, node, given, "torch.device")
+    frame.component(Choosing).wrap(call)
+    frame.component(Choosing).use(frame, given, call.node)
+    index = call.argument(1, "index")
+    computed = index is not None and not isinstance(index, Const)
+    if text := device_literals.literal(frame, node, "rank" if computed else "torch.device"):
+        place = device.parse(text)
+        if place is not None and index is not None:
+            number = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
+            if number is None:
+                events.device_index(frame, call.node, index)
+                return DeviceValue(
+                    device.symbol(f"{text}@{frame.at(call.node)}", frame.interpreter.text(call.node)),
+                    call.node,
+                    origin="made",
+                )
+            frame.component(Choosing).number(frame, call.node, number, f'torch.device("{text}", {number})')
+            place = device.accelerator(place.type, number)
+        return DeviceValue(place or device.UNKNOWN, call.node, origin="made")
+    place = named_place(given)
+    if place is None:
+        place = device.symbol(f"device@{frame.at(call.node)}", frame.interpreter.text(call.node))
+    return DeviceValue(place, call.node, origin="made")
+
+
+def _set_default(frame: Frame, call: Call, path: str) -> Value:
+    node = call.argument_node(0, "device")
+    if node is not None:
+        device_literals.literal(frame, node, "set_default_device")
+        device_misuse.note_argument(frame, call, node, call.argument(0, "device"), "set_default_device")
+        given = call.argument(0, "device")
+        set_default(
+            frame, call, device.CPU if given is None or is_none(given) else named_place(given) or device.UNKNOWN
+        )
+    return UNKNOWN
+
+
+def _set_default_type(frame: Frame, call: Call, path: str) -> Value:
+    """Tensors are made where a type lives."""
+    given = call.argument(0, "t")
+    name = given.value if isinstance(given, Const) else given.path if isinstance(given, Named) else ""
+    if isinstance(name, str) and name.startswith("torch."):
+        set_default(frame, call, device.accelerator("cuda") if name.startswith("torch.cuda.") else device.CPU)
+    return UNKNOWN
+
+
+def _autocast(frame: Frame, call: Call, path: str) -> Value:
+    node = call.argument_node(0, "device_type")
+    if node is not None:
+        enabled = call.keywords.get("enabled")
+        off = isinstance(enabled, Const) and enabled.value is False
+        device_literals.literal(frame, node, "autocast off" if off else "autocast")
+        device_misuse.note_argument(frame, call, node, call.argument(0, "device_type"), "autocast")
+    return UNKNOWN
+
+
+def _available(frame: Frame, call: Call, path: str) -> Value:
+    flag = frame.interpreter.condition(frame, call.node)
+    return flag if isinstance(flag, Flag) else UNKNOWN
+
+
+def _accelerator(frame: Frame, call: Call, path: str) -> Value:
+    frame.component(Choosing).current(frame, call)
+    return DeviceValue(device.symbol("current accelerator", frame.interpreter.text(call.node)), call.node)
+
+
+def _cuda_scope(frame: Frame, call: Call, path: str) -> Value:
+    return Stateful(path, node=call.node)
+
+
+MODELS.register(
+    {
+        "torch.device": _device,
+        "torch.set_default_device": _set_default,
+        "torch.set_default_tensor_type": _set_default_type,
+        "torch.amp.autocast": _autocast,
+        "torch.cuda.is_available": _available,
+        "torch.cuda.device_count": _available,
+        "torch.accelerator.is_available": _available,
+        "torch.accelerator.current_accelerator": _accelerator,
+        "torch.cuda.device": _cuda_scope,
+    }
+)
