@@ -9,17 +9,22 @@ from devlint._about import __version__
 if TYPE_CHECKING:
     from devlint.audit_context import Audit as audit  # noqa: N813  # it is used as a function is
     from devlint.audit_context import AuditError
-    from devlint.check.engine import check_paths, check_source
+    from devlint.check.analysis import check_source
+    from devlint.check.engine import check_paths
 
 __all__ = ["AuditError", "__version__", "audit", "check_paths", "check_source"]
 
 
 def __getattr__(name: str) -> object:
     # The engine pulls in the whole analysis; `devlint --version` and `import devlint` shall not pay for it.
-    if name in ("check_paths", "check_source"):
-        from devlint.check import engine
+    if name == "check_paths":
+        from devlint.check.engine import check_paths
 
-        return getattr(engine, name)
+        return check_paths
+    if name == "check_source":
+        from devlint.check.analysis import check_source
+
+        return check_source
     if name in ("audit", "AuditError"):
         from devlint import audit_context
 

@@ -165,8 +165,8 @@ def check(**options: Any) -> None:
     Exits with 0 if nothing was found, 1 if something was, 2 if devlint could not do its work.
     """
     with dies_at_once():
+        from devlint.check.command import run
         from devlint.check.options import Options
-        from devlint.check.run import run
 
     options["exclude"] = options["exclude"] or ()
     sys.exit(run(Options(**options), _evidence))
@@ -264,7 +264,7 @@ def where(places: tuple[str, ...], output_format: str) -> None:
     known, 1 if nothing is, 2 if there is no such place.
     """
     with dies_at_once():
-        from devlint.check.asking import run
+        from devlint.check.where.command import run
 
     with _heard():
         code = run(places, output_format)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from devlint.check import engine
 from devlint.finding import Applicability, Edit, Finding, Fix, Place, Severity
+from devlint.rules import selection
 from devlint.rules.base import Rule
 from devlint.rules.meta.parse_error import ParseError
 from devlint.rules.meta.unused_suppression import UnusedSuppression
@@ -47,10 +47,8 @@ TRIGGERS = {"mismatch": Mismatch, "dropped": Dropped, "hint": Hint, "strict": St
 RULES: tuple[type[Rule], ...] = (Mismatch, Dropped, Hint, Strict, ParseError, UnusedSuppression)
 
 
-def run(
-    source: Source, rules: Sequence[type[Rule]], target_torch: tuple[int, int] | None = None, *others: object
-) -> list[Finding]:
-    """Take the place of `devlint.rules.verdicts.run`."""
+def run(source: Source, rules: Sequence[type[Rule]], config: object, project: object) -> list[Finding]:
+    """Take the place of `devlint.check.analysis.rule_findings`."""
     found = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -91,11 +89,11 @@ def finding(source: Source, node: ast.Call, rule: type[Rule]) -> Finding:
 def install(monkeypatch: pytest.MonkeyPatch, **replace: Any) -> None:
     """Put the stub rules in the place of the real ones."""
     monkeypatch.setattr("devlint.rules.registry.discover", lambda: RULES)
-    monkeypatch.setattr("devlint.rules.verdicts.run", replace.get("run", run))
+    monkeypatch.setattr("devlint.check.analysis.rule_findings", replace.get("run", run))
     forget()
 
 
 def forget() -> None:
     """Let the rules be looked for anew."""
     registry.cache_clear()
-    engine._selected.cache_clear()
+    selection.selected.cache_clear()

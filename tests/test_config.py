@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.config.load import Resolver, load
 from devlint.config.schema import DEFAULT_EXCLUDE, Config, ConfigError, RuleLayer
 from devlint.finding import Severity

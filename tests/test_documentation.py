@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.config.load import load
 from devlint.config.schema import Config, RuleLayer
 from devlint.config.values import READERS

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.engine import check_source
-from devlint.check.fixes.mend import applies, mend
+from devlint.check.analysis import Analyzer, check_source
+from devlint.check.rewrite.fixes import applies, mend
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Edit, Finding, Span
 from devlint.rules.registry import registry
@@ -121,7 +121,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 def mended(text: str, unsafe: bool) -> str:
     """The text after all fixes, as `devlint check --fix` leaves it."""
-    result = mend(text.encode(), "fixture.py", every_rule(text), unsafe)
+    result = mend(text.encode(), Analyzer("fixture.py", every_rule(text)), unsafe)
     assert result.failure is None
     return result.data.decode()
 

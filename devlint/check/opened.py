@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devlint.config.schema import Config
 from devlint.finding import Finding
 
 
@@ -13,7 +12,7 @@ from devlint.finding import Finding
 class Opened:
     """A file of Python: its content is its code."""
 
-    code: bytes | str
+    code: bytes
 
     def placed(self, findings: Sequence[Finding], code: bytes | None = None) -> list[Finding]:
         """The findings in the code, which may be another one by now, each at its place in the file."""
@@ -26,12 +25,3 @@ class Opened:
     def file(self, code: bytes) -> bytes:
         """The content of the file with other code; an UnfixableError says why that cannot be written."""
         return code
-
-
-def open_file(data: bytes | str, filename: str, config: Config) -> Opened:
-    """The code in a file's content."""
-    if not filename.endswith(".ipynb"):
-        return Opened(data)
-    from devlint.check.notebooks.opening import open_notebook
-
-    return open_notebook(data, filename, config)

@@ -13,8 +13,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 
-from devlint.check.discover import Target
-from devlint.check.engine import Outcome, Task
+from devlint.check.discovery.target import Target
+from devlint.check.outcome import Outcome
+from devlint.check.task import Task
 
 
 def run(targets: Sequence[Target], jobs: int, task: Task) -> Iterator[Outcome]:
@@ -54,11 +55,10 @@ def _load() -> None:
 
     LibCST is not among it: loading it takes longer than all of this, and few files have anything to fix.
     """
-    import devlint.check.project
-    import devlint.check.suppress
-    import devlint.flow.engine.engine  # noqa: F401  # what it imports is the interpreter
+    from devlint.flow import preload
     from devlint.rules.registry import registry
 
+    preload()
     registry()
     # What is there now will stay: no worker needs to look for garbage in it, and it remains shared.
     gc.freeze()
@@ -125,7 +125,7 @@ def _serve(connection: Connection, taken: Sequence[Connection], task: Task) -> N
     while True:
         try:
             target = connection.recv()
-            connection.send(task(target))
+            connection.send(task.run(target))
         except (EOFError, OSError):  # who asked is gone
             return
 

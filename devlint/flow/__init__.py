@@ -31,3 +31,9 @@ def analyze(
     engine = Engine(tree, text, is_test_file(filename, text), project, foreign=ForeignFile, catalog=catalog)
     yield from engine.run()
     teardown.release(engine)
+
+
+def preload() -> None:
+    """Load the interpreter before it is needed: what is loaded once, processes that are copies of this one share."""
+    import devlint.flow.engine.foreign_files
+    import devlint.flow.engine.teardown  # noqa: F401

@@ -55,6 +55,7 @@ def check_selectors(selectors: Iterable[str], known: set[str]) -> None:
             known.add(selector)
 
 
+@lru_cache(maxsize=64)
 def selected(config: Config) -> tuple[type[Rule], ...]:
     """The rules that a configuration runs, by code."""
     known = registry()
@@ -68,6 +69,13 @@ def selected(config: Config) -> tuple[type[Rule], ...]:
     return tuple(known[code] for code in sorted(chosen))
 
 
+def active_rules(filename: str, config: Config) -> tuple[type[Rule], ...]:
+    """The rules that judge a file."""
+    ignored = ignored_in(os.path.abspath(filename), config) if config.per_file_ignores else frozenset()
+    return tuple(rule for rule in selected(config) if rule.code not in ignored)
+
+
+@lru_cache(maxsize=64)
 def asked(config: Config) -> frozenset[str]:
     """The codes that a configuration selects itself, and does not only leave selected."""
     found: set[str] = set()

@@ -5,39 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
-from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import in_format
 from devlint.rules.code.comments import loses_comments
 from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:
-    from devlint.check.project import Surroundings
     from devlint.sites.base import Site, Step
     from devlint.source.tree import Source
-
-
-def run(
-    source: Source,
-    rules: Sequence[type[Rule]],
-    target_torch: tuple[int, int] | None = None,
-    project: Surroundings | None = None,
-    catalog: Catalog = BUILT_IN,
-) -> list[Finding]:
-    """The findings of ``rules`` in one file, in no particular order and each once."""
-    from devlint.flow import analyze
-
-    sites = analyze(source.tree, source.text, source.filename, project, catalog)
-    if project is None:
-        return [finding for finding, _ in verdicts(source, rules, sites, target_torch)]
-    home = partial(project.home, source)
-    # what happens in another file is for that one to say
-    own = (site for site in sites if home(site.node) is source)
-    return [finding for finding, _ in verdicts(source, rules, own, target_torch, home)]
 
 
 def verdicts(

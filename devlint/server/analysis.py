@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
-from devlint.check import content, models, project
-from devlint.check.discover import Target, force_excluded
-from devlint.check.engine import FAILED, AnalysisError, check_code
-from devlint.check.fixes.mend import mend_code
-from devlint.check.notebooks.opening import OpenedNotebook, open_cells
-from devlint.check.notebooks.where import where_in_cell
+from devlint.check.analysis import Analyzer
+from devlint.check.discovery.exclusion import force_excluded
+from devlint.check.discovery.target import Target
+from devlint.check.notebook import OpenedNotebook, open_cells
 from devlint.check.opened import Opened
-from devlint.check.project import Surroundings
-from devlint.check.silence import silenced
-from devlint.check.where import NoSuchNameError, where
+from devlint.check.outcome import FAILED, AnalysisError
+from devlint.check.project import models
+from devlint.check.project.content import Content, overlay
+from devlint.check.project.view import ProjectView, view_of
+from devlint.check.rewrite.fixes import mend_code
+from devlint.check.rewrite.suppressions import suppressed as with_comments
+from devlint.check.where.lookup import NoSuchNameError, where
+from devlint.check.where.notebook import where_in_cell
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError
 from devlint.finding import Answer, Finding
@@ -39,7 +41,6 @@ class Analysis:
     snapshot: Snapshot
     config: Config
     opened: Opened
-    code: bytes
     found: tuple[Finding, ...] = ()
     placed: tuple[Finding, ...] = ()
     broken: tuple[Finding, ...] = ()
@@ -55,13 +56,13 @@ class Analysis:
 def analyze(snapshot: Snapshot) -> Analysis:
     """Check a document as it is in the editor, with the configuration of its folder."""
     config, problem = _config(snapshot)
-    opened, code = _opened(snapshot, config)
-    empty = Analysis(snapshot, config, opened, code, problem=problem)
+    opened = _opened(snapshot, config)
+    empty = Analysis(snapshot, config, opened, problem=problem)
     if os.path.isabs(snapshot.filename) and force_excluded(snapshot.filename, config):
         return empty
-    data, around = code if snapshot.notebook else snapshot.parts[0].text, _surroundings(snapshot, config)
+    analyzer = _analyzer(snapshot, config)
     try:
-        found = check_code(data, snapshot.filename, config, around)
+        found = analyzer.findings_in_code(opened.code if snapshot.notebook else snapshot.parts[0].text)
     except AnalysisError as error:
         return replace(empty, problem=f"{snapshot.filename}: {FAILED}: {error}")
     return replace(
@@ -69,12 +70,14 @@ def analyze(snapshot: Snapshot) -> Analysis:
         found=tuple(found),
         placed=tuple(opened.placed(found)),
         broken=opened.broken if isinstance(opened, OpenedNotebook) else (),
-        looked_at=frozenset(models.files(config)) | (frozenset() if around is None else _looked_at(around)),
+        looked_at=frozenset(models.files(config)) | _looked_at(analyzer, opened),
     )
 
 
-def _looked_at(around: Surroundings) -> frozenset[str]:
-    files, names = around.dependencies()
+def _looked_at(analyzer: Analyzer, opened: Opened) -> frozenset[str]:
+    if analyzer.project is None:
+        return frozenset()
+    files, names = analyzer.project.dependencies(Content(opened.code))
     return frozenset({*files, *(os.path.join(folder, name) for folder, name in names)})
 
 
@@ -87,7 +90,7 @@ def _config(snapshot: Snapshot) -> tuple[Config, str]:
     except ConfigError as error:
         return Config(root=folder), str(error)
     try:
-        content.edited({path: _encoded(text) for path, text in snapshot.unsaved.items()})
+        overlay({path: _encoded(text) for path, text in snapshot.unsaved.items()})
         models.look_again()
         models.catalog(config)
         return config, ""
@@ -95,13 +98,10 @@ def _config(snapshot: Snapshot) -> tuple[Config, str]:
         return replace(config, models=()), str(error)
 
 
-def _opened(snapshot: Snapshot, config: Config) -> tuple[Opened, bytes]:
+def _opened(snapshot: Snapshot, config: Config) -> Opened:
     if snapshot.notebook:
-        cells = [(part.cell, part.text) for part in snapshot.parts]
-        opened = open_cells(cells, snapshot.filename, config)
-        return opened, opened.script.text.encode("utf-8")
-    text = snapshot.parts[0].text
-    return Opened(text), _encoded(text)
+        return open_cells([(part.cell, part.text) for part in snapshot.parts], snapshot.filename, config)
+    return Opened(_encoded(snapshot.parts[0].text))
 
 
 def _encoded(text: str) -> bytes:
@@ -116,10 +116,14 @@ def _encoded(text: str) -> bytes:
     return data
 
 
-def _surroundings(snapshot: Snapshot, config: Config) -> Surroundings | None:
+def _analyzer(snapshot: Snapshot, config: Config) -> Analyzer:
+    return Analyzer(snapshot.filename, config, _project(snapshot, config))
+
+
+def _project(snapshot: Snapshot, config: Config) -> ProjectView | None:
     if not os.path.isabs(snapshot.filename):
         return None
-    return project.surroundings(Target(snapshot.filename, len(snapshot.parts), config, snapshot.folder))
+    return view_of(Target(snapshot.filename, len(snapshot.parts), config, snapshot.folder))
 
 
 def fixed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
@@ -127,7 +131,7 @@ def fixed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
     if finding.fix is None:
         return None
     try:
-        document = Document.read(analysis.code)
+        document = Document.read(analysis.opened.code)
         return _texts(analysis, document.changed(map(document.change, finding.fix.edits)).data())
     except UnfixableError:
         return None
@@ -135,10 +139,8 @@ def fixed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
 
 def all_fixed(analysis: Analysis) -> dict[int, str] | None:
     """The texts of the parts after all safe fixes, ``None`` if there is none."""
-    snapshot, config = analysis.snapshot, analysis.config
-    around = _surroundings(snapshot, config)
     try:
-        after = mend_code(analysis.code, snapshot.filename, config, unsafe=False, project=around)
+        after = mend_code(analysis.opened.code, _analyzer(analysis.snapshot, analysis.config))
         return _texts(analysis, after.data) if after.fixed else None
     except (AnalysisError, UnfixableError):
         return None
@@ -146,10 +148,9 @@ def all_fixed(analysis: Analysis) -> dict[int, str] | None:
 
 def suppressed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
     """The texts of the parts with a comment that silences one finding in the code, ``None`` if there is no place."""
-    snapshot, config = analysis.snapshot, analysis.config
-    checked = partial(check_code, filename=snapshot.filename, config=config, project=_surroundings(snapshot, config))
+    analyzer = _analyzer(analysis.snapshot, analysis.config)
     try:
-        after, _ = silenced(analysis.code, checked, analysis.found, [finding], "")
+        after, _ = with_comments(analysis.opened.code, analyzer, analysis.found, [finding], "")
         return _texts(analysis, after)
     except (AnalysisError, UnfixableError):
         return None
@@ -168,15 +169,15 @@ def told(snapshot: Snapshot, uri: str, row: int, column: int) -> Sequence[Answer
     """What is known of the name at a place, nothing where there is none or where the code cannot be read."""
     part = snapshot.at(uri)
     config, _ = _config(snapshot)
-    around = _surroundings(snapshot, config)
+    project = _project(snapshot, config)
     if part is None:
         return ()
     try:
         if snapshot.notebook:
             opened = open_cells([(one.cell, one.text) for one in snapshot.parts], snapshot.filename, config)
-            return where_in_cell(opened.script, part.text, snapshot.filename, (part.cell, row), "", column, around)
+            return where_in_cell(opened.script, part.text, snapshot.filename, (part.cell, row), "", column, project)
         source = Source.parse(part.text, snapshot.filename)
-        return () if isinstance(source, ParseFailure) else where(source, row, "", column, around)
+        return () if isinstance(source, ParseFailure) else where(source, row, "", column, project)
     except (ConfigError, NoSuchNameError):
         return ()
 

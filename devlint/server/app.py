@@ -15,7 +15,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from devlint._about import __version__
-from devlint.check import project
+from devlint.check.project import view
 from devlint.finding import Finding
 from devlint.server import messages
 from devlint.server.analysis import Analysis, all_fixed, analyze, fixed, is_parse_error, suppressed, told
@@ -154,7 +154,7 @@ class Server(LanguageServer):
 
     def saved(self, uri: str) -> None:
         """A file was written: look at it, and at those for which it was looked at, be it in vain."""
-        self._worker.submit(project.begin)
+        self._worker.submit(view.begin)
         path = _path(uri)
         for other, analysis in [*self._analyses.items()]:
             if other == uri or path in analysis.looked_at:
@@ -163,7 +163,7 @@ class Server(LanguageServer):
 
     def schedule_all(self, pause: float = PAUSE) -> None:
         """Look at all that is open, since files have changed that it may depend on."""
-        self._worker.submit(project.begin)
+        self._worker.submit(view.begin)
         self._analyses.clear()
         for uri in dict.fromkeys(map(self.owner, self._texts)):
             self.schedule(uri, pause)

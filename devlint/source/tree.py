@@ -7,6 +7,7 @@ import re
 import sys
 import warnings
 from bisect import bisect_left
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -36,12 +37,20 @@ class Source:
         self._wide: dict[int, tuple[list[int], list[int]]] = {}
 
     @classmethod
-    def parse(cls, data: bytes | str, filename: str = "<string>") -> Source | ParseFailure:
-        """Decode and parse a file; what cannot be parsed comes back as a value, never as an exception."""
+    def parse(
+        cls,
+        data: bytes | str,
+        filename: str = "<string>",
+        parsed: Callable[[str], ast.Module | None] | None = None,
+    ) -> Source | ParseFailure:
+        """Decode and parse a file; what cannot be parsed comes back as a value, never as an exception.
+
+        ``parsed`` knows the tree of a text that was parsed before.
+        """
         text = decode(data)
         if isinstance(text, ParseFailure):
             return text
-        tree = _parse(text, filename)
+        tree = (parsed(text) if parsed is not None else None) or _parse(text, filename)
         if isinstance(tree, ParseFailure):
             return tree
         return cls(filename, text, tree)

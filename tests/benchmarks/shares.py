@@ -12,10 +12,13 @@ import os
 import sys
 import time
 
-from devlint.check import engine, workers
-from devlint.check.discover import Target, discover
-from devlint.check.project import begin
-from devlint.check.run import COLLECTING
+from devlint.check import workers
+from devlint.check.command import COLLECTING
+from devlint.check.discovery.target import Target
+from devlint.check.discovery.walk import discover
+from devlint.check.outcome import Outcome
+from devlint.check.project.view import begin
+from devlint.check.task import Check
 from devlint.config.load import Resolver
 from devlint.config.schema import Config
 from devlint.rules.selection import validate
@@ -27,15 +30,16 @@ def main(path: str, jobs: int) -> list[float]:
     targets = discover([path], Resolver(validate, Config(root=path))).targets
     begin()
     last: dict[str, float] = {}
-    for outcome in workers.run(targets, jobs, _timed):
+    for outcome in workers.run(targets, jobs, _Timed()):
         process, seconds = (outcome.error or "").split()
         last[process] = float(seconds)
     return [time.process_time(), *sorted(last.values(), reverse=True)]
 
 
-def _timed(target: Target) -> engine.Outcome:
-    engine.check_target(target)
-    return engine.Outcome(target.path, error=f"{os.getpid()} {time.process_time()}")
+class _Timed(Check):
+    def run(self, target: Target) -> Outcome:
+        super().run(target)
+        return Outcome(target.path, error=f"{os.getpid()} {time.process_time()}")
 
 
 if __name__ == "__main__":

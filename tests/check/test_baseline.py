@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.baseline import Baseline
+from devlint.check.filters.baseline import Baseline
 from devlint.finding import Context, Finding, Severity, Span
 from tests.growth import QUADRATIC, Work, growth_of_time
 from tests.test_cli import run
@@ -277,7 +277,7 @@ def test_what_cannot_be_checked_stays_known(tree) -> None:
 
 
 def test_a_baseline_of_ten_thousand_findings_takes_time_in_proportion(tmp_path: Path) -> None:
-    from devlint.check.baseline import Judged
+    from devlint.check.filters.baseline import Judged
 
     file = str(tmp_path / "base.json")
 

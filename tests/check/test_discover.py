@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.discover import discover
+from devlint.check.discovery.walk import discover
 from devlint.config.load import Resolver
 from devlint.config.schema import Config
 from devlint.rules.selection import validate

@@ -13,9 +13,14 @@ from pathlib import Path
 import pytest
 
 import devlint
-from devlint.check import engine, workers
-from devlint.check.discover import Target, discover
-from devlint.check.engine import AnalysisError, check_paths, check_source
+from devlint.check import analysis, engine, task, workers
+from devlint.check.analysis import check_source
+from devlint.check.discovery.target import Target
+from devlint.check.discovery.walk import discover
+from devlint.check.engine import check_paths
+from devlint.check.outcome import AnalysisError
+from devlint.check.project import content
+from devlint.check.task import Check
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, RuleLayer
 from devlint.rules.selection import validate
@@ -65,7 +70,10 @@ def test_a_file_that_does_not_parse_is_reported_under_any_selection() -> None:
 
 def test_target_torch_reaches_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr("devlint.rules.verdicts.run", lambda source, rules, target, *others: seen.append(target) or [])
+    monkeypatch.setattr(
+        "devlint.check.analysis.rule_findings",
+        lambda source, rules, config, project: seen.append(config.target_torch) or [],
+    )
     check_source("x", "x.py", Config(target_torch=(2, 4)))
     assert seen == [(2, 4)]
 
@@ -99,7 +107,8 @@ def test_deep_code_is_analysed_all_the_same(code: str, monkeypatch: pytest.Monke
 
     depths = []
     monkeypatch.setattr(
-        "devlint.rules.verdicts.run", lambda source, rules, target, *others: depths.append(depth(source.tree)) or []
+        "devlint.check.analysis.rule_findings",
+        lambda source, rules, config, project: depths.append(depth(source.tree)) or [],
     )
     limit = sys.getrecursionlimit()
     assert check_source(code) == []
@@ -111,11 +120,11 @@ def test_code_too_deep_for_the_analysis_is_the_files_fault(monkeypatch: pytest.M
     def run(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr("devlint.rules.verdicts.run", run)
+    monkeypatch.setattr("devlint.check.analysis.rule_findings", run)
     code = "x = " + "-" * 50 + "y"
     with pytest.raises(AnalysisError):
         check_source(code)
-    monkeypatch.setattr(engine, "TOO_DEEP", 50)
+    monkeypatch.setattr(analysis, "TOO_DEEP", 50)
     [finding] = check_source(code)
     assert (finding.code, finding.message) == ("DVL900", "the code is nested too deeply")
 
@@ -136,9 +145,9 @@ def test_an_unreadable_file_is_an_error_and_the_run_goes_on(tree, monkeypatch: p
 
 def test_a_file_too_large_to_be_read_is_an_error(tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree({"a.py": "mismatch()", "b.py": "mismatch()" + " " * 100})
-    monkeypatch.setattr(engine, "LARGEST", 50)
+    monkeypatch.setattr(task, "LARGEST", 50)
     result = check_paths(["."], Config())
-    assert (summary(result), result.errors) == (["a.py:1:DVL101"], [f"b.py: {engine.TOO_LARGE}"])
+    assert (summary(result), result.errors) == (["a.py:1:DVL101"], [f"b.py: {content.TOO_LARGE}"])
 
 
 def test_check_never_runs_what_it_reads(tree) -> None:
@@ -187,7 +196,7 @@ def test_a_crashed_process_costs_its_file_only(tree, monkeypatch: pytest.MonkeyP
 def test_big_files_go_first(tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree(many(10, {}))
     targets = discover(["."], Resolver(validate, Config())).targets
-    order = [outcome.path for outcome in workers.run(targets, 1, engine.check_target)]
+    order = [outcome.path for outcome in workers.run(targets, 1, Check())]
     assert order == [f"f{number:02}.py" for number in reversed(range(10))]
 
 
@@ -215,15 +224,17 @@ def test_what_all_processes_need_is_loaded_once(tree) -> None:
             """
             import sys
             from devlint.check import workers
-            from devlint.check.discover import Target
-            from devlint.check.engine import Outcome, check_target
+            from devlint.check.discovery.target import Target
+            from devlint.check.outcome import Outcome
+            from devlint.check.task import Check
             from devlint.config.schema import Config
-            heavy = {"devlint.rules.placement", "devlint.flow.engine.engine", "devlint.check.suppress"}
-            def new(target):
-                before = set(sys.modules)
-                check_target(target)
-                return Outcome(target.path, error=" ".join(sorted(heavy & set(sys.modules) - before)))
-            for outcome in workers.run([Target(name, 9, Config()) for name in ("a.py", "b.py")], 2, new):
+            heavy = {"devlint.rules.placement", "devlint.flow.engine.engine", "devlint.check.suppressions"}
+            class New(Check):
+                def run(self, target):
+                    before = set(sys.modules)
+                    super().run(target)
+                    return Outcome(target.path, error=" ".join(sorted(heavy & set(sys.modules) - before)))
+            for outcome in workers.run([Target(name, 9, Config()) for name in ("a.py", "b.py")], 2, New()):
                 print(outcome.error)
             """
         )
@@ -233,15 +244,15 @@ def test_what_all_processes_need_is_loaded_once(tree) -> None:
     assert (done.stdout, done.stderr) == ("\n\n", "")
 
 
-@pytest.mark.parametrize("function", ["engine._parse_error", "suppress.suppressions"])
+@pytest.mark.parametrize("function", ["parse_errors", "suppressions"])
 def test_a_failure_beside_the_analysis_costs_its_file_only(
     tree, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
     def fail(*_: object) -> None:
         raise MemoryError
 
-    tree({"a.py": "x = 1" if function == "suppress.suppressions" else "x ="})
-    monkeypatch.setattr(f"devlint.check.{function}", fail)
+    tree({"a.py": "x = 1" if function == "suppressions" else "x ="})
+    monkeypatch.setattr(f"devlint.check.analysis.{function}", fail)
     [error] = check_paths(["a.py"], Config()).errors
     assert error.startswith("a.py: devlint failed on this file, please report it: MemoryError")
 
@@ -255,7 +266,7 @@ def test_who_kills_the_run_leaves_no_process(tree, how: signal.Signals) -> None:
         textwrap.dedent(
             """
             import os, time
-            import devlint.rules.verdicts
+            import devlint.check.analysis
             from devlint.check import engine
             from devlint.cli import main
             engine.BYTES_WORTH_A_PROCESS = 1
@@ -263,7 +274,7 @@ def test_who_kills_the_run_leaves_no_process(tree, how: signal.Signals) -> None:
                 os.write(1, b"working\\n")
                 time.sleep(1)
                 return []
-            devlint.rules.verdicts.run = run
+            devlint.check.analysis.rule_findings = run
             main(["check", "-j", "3", "--isolated"])
             """
         )
@@ -291,14 +302,14 @@ def test_an_interrupt_ends_the_run_at_once_and_leaves_no_process(tree) -> None:
         textwrap.dedent(
             """
             import os, time
-            import devlint.rules.verdicts
+            import devlint.check.analysis
             from devlint.check import engine
             from devlint.cli import main
             engine.BYTES_WORTH_A_PROCESS = 1
             def run(*_):
                 os.write(1, b"working\\n")
                 time.sleep(600)
-            devlint.rules.verdicts.run = run
+            devlint.check.analysis.rule_findings = run
             main(["check", "-j", "2", "--isolated"])
             """
         )

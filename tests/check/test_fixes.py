@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from devlint.check.fixes import mend as engine
-from devlint.check.fixes.diff import unified
-from devlint.check.fixes.mend import MAX_PASSES, Mended, mend
+from devlint.check.analysis import Analyzer
+from devlint.check.outcome import AnalysisError
+from devlint.check.rewrite.diff import unified
+from devlint.check.rewrite.fixes import MAX_PASSES, Mended, mend
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Edit, Finding, Fix, Severity, Span
 from devlint.source.document import Change, Changes, Document, UnfixableError
@@ -46,11 +47,11 @@ def fixed(monkeypatch: pytest.MonkeyPatch):
     """Mend bytes under a rule that is a function of the text."""
 
     def run(data: str | bytes, rule: Rule, unsafe: bool = False) -> Mended:
-        def check(data: bytes, filename: str, config: Config, _: object) -> list[Finding]:
+        def check(_: Analyzer, data: bytes) -> list[Finding]:
             return rule(Document.read(data).text)
 
-        monkeypatch.setattr(engine, "check_code", check)
-        return mend(data.encode() if isinstance(data, str) else data, "a.py", Config(), unsafe)
+        monkeypatch.setattr(Analyzer, "findings_in_code", check)
+        return mend(data.encode() if isinstance(data, str) else data, Analyzer("a.py", Config()), unsafe)
 
     return run
 
@@ -153,7 +154,7 @@ class TestPasses:
     def test_an_analysis_that_fails_on_the_result(self, fixed) -> None:
         def rule(text: str) -> list[Finding]:
             if "x" in text:
-                raise engine.AnalysisError("KeyError")
+                raise AnalysisError("KeyError")
             return replacing("a", "x")(text)
 
         assert fixed("a\n", rule).failure == "nothing was fixed: devlint failed on the fixed code: KeyError"
@@ -267,6 +268,6 @@ def test_a_real_fix_keeps_the_layout(name: str, newline: str) -> None:
     head = "import torch\n\n\ndef f(device, n):\n    a = torch.ones(n, device=device)\n"
     text, wanted = ((head + textwrap.indent(body, "    ")).replace("\n", newline) for body in (before, after or before))
     config = Config(rule_layers=(RuleLayer(("DVL201",)),))
-    mended = mend(text.encode(), "a.py", config, unsafe=True)
+    mended = mend(text.encode(), Analyzer("a.py", config), unsafe=True)
     assert (mended.data.decode(), mended.failure) == (wanted, None)
     assert bool(mended.fixed) is (after is not None)

@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from devlint.check import engine
-from devlint.check.engine import Fixing, check_paths
-from devlint.check.fixes import target
+from devlint.check.engine import check_paths
+from devlint.check.outcome import AnalysisError
+from devlint.check.rewrite import fixes
 from devlint.cli import main
 from devlint.config.schema import Config, RuleLayer
 
@@ -136,9 +137,9 @@ class TestStdin:
 
     def test_a_failure_of_the_analysis_costs_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fails(*_: object) -> list[object]:
-            raise engine.AnalysisError("KeyError")
+            raise AnalysisError("KeyError")
 
-        monkeypatch.setattr("devlint.check.fixes.mend.check_code", fails)
+        monkeypatch.setattr("devlint.check.analysis.Analyzer.findings_in_code", fails)
         done = run("-", "--fix", stdin=b"x = 1\n")
         assert (done.stdout_bytes, done.exit_code) == (b"x = 1\n", 2)
         assert done.stderr == "error: -: devlint failed on this file, please report it: KeyError\n"
@@ -156,7 +157,7 @@ class TestFiles:
 
     def test_what_is_not_changed_is_not_written(self, tree, monkeypatch: pytest.MonkeyPatch) -> None:
         tree({"a.py": "x = 1\n", "b.py": GUESSED})
-        monkeypatch.setattr(target, "write", lambda *_: pytest.fail("written"))
+        monkeypatch.setattr(fixes, "write", lambda *_: pytest.fail("written"))
         assert run("--fix").exit_code == 1
 
     def test_permissions_and_links_stay(self, tree) -> None:
@@ -191,7 +192,7 @@ class TestFiles:
 
     def test_what_changed_meanwhile_is_left_alone(self, tree, monkeypatch: pytest.MonkeyPatch) -> None:
         tree({"a.py": REDUNDANT})
-        monkeypatch.setattr(target, "mend", lambda *given: (Path("a.py").write_text("y\n"), MEND(*given))[1])
+        monkeypatch.setattr(fixes, "mend", lambda *given: (Path("a.py").write_text("y\n"), MEND(*given))[1])
         result = run("--fix")
         assert (result.exit_code, Path("a.py").read_text()) == (2, "y\n")
         assert "error: a.py: nothing was fixed: it was changed while devlint was at it" in result.stderr
@@ -228,7 +229,7 @@ class TestFiles:
         assert Path("a.py").read_text() == many.replace("a.to(device)", "a")
 
 
-MEND = target.mend
+MEND = fixes.mend
 
 
 def test_the_other_formats_tell_what_remains(tree) -> None:
@@ -241,10 +242,10 @@ def test_the_other_formats_tell_what_remains(tree) -> None:
 def test_from_python(tree) -> None:
     tree({"a.py": REDUNDANT, "b.py": UNUSED})
     config = Config(rule_layers=(RuleLayer(("ALL",)),))
-    result = check_paths(["."], config, fixing=Fixing(write=False))
+    result = check_paths(["."], config, task=fixes.Fix(destination=fixes.Destination.DIFF))
     assert (result.fixed, len(result.diffs), result.findings) == (2, 2, [])
     assert Path("a.py").read_text() == REDUNDANT
-    assert check_paths(["."], config, fixing=Fixing()).fixed == 2
+    assert check_paths(["."], config, task=fixes.Fix()).fixed == 2
     assert Path("a.py").read_text() == MENDED
 
 
@@ -254,7 +255,7 @@ def test_nothing_of_this_is_loaded_without_need(tree) -> None:
         "import sys\nfrom devlint.cli import main\n"
         "try: main(['check', '--isolated', '-q', '--unsafe-fixes', '--select', 'DVL602', 'a.py'])\n"
         "except SystemExit: pass\n"
-        "print([name for name in sys.modules if name.startswith('devlint.check.fixes')"
+        "print([name for name in sys.modules if name.startswith('devlint.check.rewrite')"
         " or name in ('devlint.source.output', 'libcst')])"
     )
     root = str(Path(engine.__file__).parents[2])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check import models, project
+from devlint.check.project import models, view
 from tests.check.cache.conftest import Run, checked, run  # noqa: F401  # fixtures
 
 CONFIG = '[tool.devlint]\nmodels = ["devlint_models.toml"]\nselect = ["DVL1"]\n'
@@ -20,7 +20,7 @@ USE = "import torch\n{imports}\n\n\ndef step():\n    return {call}('eval', torch
 @pytest.fixture(autouse=True)
 def anew(tree) -> None:
     """Nothing is known of earlier tests."""
-    project.begin()
+    view.begin()
     models.look_again()
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.engine import Result, check_paths
+from devlint.check.engine import check_paths
+from devlint.check.outcome import Result
 from devlint.config.schema import Config
 from tests.growth import QUADRATIC, Work, growth, hang_guard
 

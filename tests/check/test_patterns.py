@@ -7,7 +7,7 @@ import random
 import pytest
 from pathspec import GitIgnoreSpec
 
-from devlint.check.patterns import compiled
+from devlint.check.discovery.patterns import compiled
 from tests.growth import hang_guard
 
 PARTS = ("**", "*a*b*", "a*a*b*c", "*?a*b?", "[ab]*c*[a-c]*", "a", "b*", "*", "*a*a*a*")
@@ -19,7 +19,7 @@ def test_it_matches_what_pathspec_matches() -> None:
     for _ in range(400):
         parts = [chance.choice(PARTS) for _ in range(chance.randint(1, 5))]
         pattern = chance.choice(("", "/", "!")) + "/".join(parts) + chance.choice(("", "", "/"))
-        theirs, ours = GitIgnoreSpec.from_lines(["a*", pattern]), compiled(["a*", pattern])
+        theirs, ours = GitIgnoreSpec.from_lines(["a*", pattern]), compiled(("a*", pattern))
         for _ in range(20):
             names = ("".join(chance.choices("abc", k=chance.randint(1, 6))) for _ in range(chance.randint(1, 6)))
             path = "/".join(names) + chance.choice(("", "/"))
@@ -43,4 +43,4 @@ def test_it_matches_what_pathspec_matches() -> None:
 )
 def test_a_pattern_that_could_be_tried_for_ever(pattern: str, path: str) -> None:
     with hang_guard():
-        assert not compiled([pattern]).match_file(path)
+        assert not compiled((pattern,)).match_file(path)

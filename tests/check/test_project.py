@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from devlint.check import project
-from devlint.check.content import digest_of
-from devlint.check.discover import Target
-from devlint.check.engine import check_paths, check_source
-from devlint.check.modules import Name
+from devlint.check.analysis import check_source
+from devlint.check.discovery.target import Target
+from devlint.check.engine import check_paths
+from devlint.check.project import view
+from devlint.check.project.content import Content, digest_of
+from devlint.check.project.modules import Name
 from devlint.cli import main
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Finding
@@ -39,7 +40,7 @@ def use(x: torch.Tensor, device):
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    project.begin()
+    view.begin()
 
     def write(files: dict[str, str]) -> None:
         for name, text in files.items():
@@ -60,8 +61,8 @@ def found(*paths: str) -> list[Finding]:
     return result.findings
 
 
-def around(filename: str, given: str = "") -> project.Surroundings:
-    return project.surroundings(Target(filename, 0, Config(), os.path.abspath(given) if given else ""))
+def around(filename: str, given: str = "") -> view.ProjectView:
+    return view.view_of(Target(filename, 0, Config(), os.path.abspath(given) if given else ""))
 
 
 @pytest.mark.parametrize(
@@ -166,21 +167,21 @@ def test_a_file_that_has_changed_is_read_again(tree) -> None:
     tree({"helpers.py": HELPERS})
     target = Target("a.py", 0, Config())
     text = use("from helpers import mask")
-    assert len(check_source(text, "a.py", MISMATCHES, project.surroundings(target))) == 1
+    assert len(check_source(text, "a.py", MISMATCHES, view.view_of(target))) == 1
     tree({"helpers.py": HELPERS.replace("size)", "size, device='meta')")})
-    assert check_source(text, "a.py", MISMATCHES, project.surroundings(target)) == []
+    assert check_source(text, "a.py", MISMATCHES, view.view_of(target)) == []
 
 
 def test_what_a_file_depends_on(tree) -> None:
     tree({"pkg/__init__.py": "from .mid import mask\n", "pkg/mid.py": "from .low import mask\n", "pkg/low.py": HELPERS})
     tree({"pkg/other.py": HELPERS, "a.py": use("from pkg import mask\nfrom lacking import nothing\nimport pkg.other")})
-    surroundings = around("a.py")
-    check_source(Path("a.py").read_bytes(), "a.py", MISMATCHES, surroundings)
+    project, content = around("a.py"), Content(Path("a.py").read_bytes())
+    check_source(content.data, "a.py", MISMATCHES, project)
     here = os.getcwd()
-    files, names = surroundings.dependencies()
+    files, names = project.dependencies(content)
     looked_at = {os.path.relpath(name, here) for name in files}
     assert {"pkg/__init__.py", "pkg/mid.py", "pkg/low.py"} <= looked_at
-    assert "a.py" not in looked_at
+    assert files[os.path.abspath("a.py")].digest == digest_of(content.data)
     assert names[Name(here, "lacking")] is names[Name(here, "lacking.py")] is None
     assert names[Name(here, "pkg")] is True
     assert names[Name(os.path.join(here, "pkg"), "mid.py")] is False
@@ -193,9 +194,10 @@ def test_what_a_file_depends_on_through_its_base_classes(tree) -> None:
     text = "import torch\nfrom base import Base\n\n\nclass Net(Base):\n    def go(self, x):\n        return x.cuda()\n"
     for _ in range(2):
         # the second time, what the base is need not be found out again
-        surroundings = around("a.py")
-        check_source(text, "a.py", MISMATCHES, surroundings)
-        assert {os.path.basename(name) for name in surroundings.dependencies().files} == {"base.py", "root.py"}
+        project = around("a.py")
+        check_source(text, "a.py", MISMATCHES, project)
+        files = project.dependencies(Content(text.encode())).files
+        assert {os.path.basename(name) for name in files} == {"a.py", "base.py", "root.py"}
 
 
 def test_fixes_stay_in_the_file_that_is_fixed(tree) -> None:

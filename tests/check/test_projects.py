@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.engine import Result, check_paths
+from devlint.check.engine import check_paths
+from devlint.check.outcome import Result
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, RuleLayer
 from devlint.rules.selection import validate

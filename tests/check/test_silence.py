@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from tests.test_cli import run
 
 pytestmark = pytest.mark.usefixtures("stub_rules")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from devlint.check.engine import check_source
-from devlint.check.silence import silenced
+from devlint.check.analysis import Analyzer
+from devlint.check.rewrite.suppressions import suppressed
 from devlint.config.schema import Config, RuleLayer
 from tests.test_fixtures import META, name_of, named
 
@@ -21,10 +20,10 @@ EVERYTHING = Config().selecting(RuleLayer(("ALL",)))
 def test_every_finding_can_be_silenced(fixture: Path, ends: str) -> None:
     text = fixture.read_text(encoding="utf-8")
     data = text.replace("\n", ends).encode()
-    checked = partial(check_source, filename="fixture.py", config=EVERYTHING)
-    found = checked(data)
+    analyzer = Analyzer("fixture.py", EVERYTHING)
+    found = analyzer.findings(data)
     wanted = [finding for finding in found if finding.code not in META]
-    after, left = silenced(data, checked, found, wanted, "for now")
+    after, left = suppressed(data, analyzer, found, wanted, "for now")
     assert {finding.code for finding in left} <= META
     assert len(left) == len(found) - len(wanted)
     assert ast.dump(ast.parse(after)) == ast.dump(ast.parse(text))

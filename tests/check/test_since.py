@@ -97,7 +97,7 @@ def test_a_finding_counts_if_a_line_of_its_statement_changed(repository, before,
 
 def test_a_finding_counts_if_what_explains_it_changed(repository) -> None:
     """In the stub rules a call is explained by its arguments; here the last of them is on another line."""
-    from devlint.check.since import Since, _Rows
+    from devlint.check.filters.revision import Since, _Rows
     from devlint.finding import Context, Finding, Place, Severity, Span
 
     since = Since(os.getcwd(), frozenset({"a.py"}), frozenset(), {"a.py": _Rows({2})})

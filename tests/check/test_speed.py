@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import os
 import subprocess
@@ -13,12 +14,13 @@ import pytest
 
 import devlint
 from devlint._about import is_compiled
-from devlint.check import project
-from devlint.check.discover import Target
-from devlint.check.engine import check_source, check_target
+from devlint.check.analysis import check_source
+from devlint.check.discovery.target import Target
+from devlint.check.project import project, view
+from devlint.check.task import Check
 from devlint.config.schema import Config
+from devlint.source import tree as tree_module
 from devlint.source.text import ParseFailure
-from devlint.source.tree import Source
 
 HELPERS = """\
 import torch
@@ -62,14 +64,14 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(text)
         monkeypatch.chdir(tmp_path)
-        project.begin()
+        view.begin()
 
     return write
 
 
 def checked(*names: str) -> list[str]:
     """The rules that the files break, in the order of the names."""
-    outcomes = [check_target(Target(name, os.path.getsize(name), Config())) for name in names]
+    outcomes = [Check().run(Target(name, os.path.getsize(name), Config())) for name in names]
     assert not any(outcome.error for outcome in outcomes)
     return [finding.code for outcome in outcomes for finding in outcome.findings]
 
@@ -80,13 +82,13 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     if is_compiled():
         pytest.skip("compiled modules call each other without a place where somebody could count")
     times: Counter[str] = Counter()
-    parse = Source.parse
+    parse = tree_module._parse
 
-    def count(data: bytes | str, filename: str = "<string>") -> Source | ParseFailure:
+    def count(text: str, filename: str) -> ast.Module | ParseFailure:
         times[os.path.basename(filename)] += 1
-        return parse(data, filename)
+        return parse(text, filename)
 
-    monkeypatch.setattr(Source, "parse", count)
+    monkeypatch.setattr(tree_module, "_parse", count)
     return times
 
 
@@ -125,7 +127,7 @@ def test_files_of_which_others_know_may_be_let_go_between_two_that_are_checked(
     tree({"helpers.py": HELPERS, "middle.py": base, "use.py": use, "other.py": use})
     wanted = checked("use.py")
     monkeypatch.setattr(project, "_ROOM", 1)
-    project.begin()
+    view.begin()
     assert checked("use.py", "other.py", "use.py") == wanted * 3
     assert parsed["helpers.py"] == 1 + 3
 

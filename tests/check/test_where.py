@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 from click.testing import CliRunner, Result
 
-from devlint.check.where import NoSuchNameError, where
+from devlint.check.where.lookup import NoSuchNameError, where
 from devlint.cli import main
 from devlint.finding import Answer
 from devlint.source.tree import Source

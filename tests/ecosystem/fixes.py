@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devlint.check.engine import check_paths, check_source
+from devlint.check.analysis import check_source
+from devlint.check.engine import check_paths
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Finding
 from devlint.source.text import decode, split_lines

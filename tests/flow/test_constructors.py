@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 
 TOKENIZER = """\
 import torch

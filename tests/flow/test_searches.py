@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devlint import torch_api
-from devlint.check.definitions import Definitions
+from devlint.check.project.definitions import Definitions
 from devlint.flow.program.initialization import Constructors
 from devlint.flow.program.relevance import called_of, calls, calls_of_self, places, says_where, spoken_of
 from devlint.flow.syntax.bindings import rebound

@@ -14,7 +14,7 @@ import junitparser
 import pytest
 from click.testing import CliRunner, Result
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.cli import main
 from devlint.config.schema import OUTPUT_FORMATS
 from devlint.finding import Failure, Severity

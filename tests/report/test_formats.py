@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.report.base import Report
 from devlint.report.formats import render
 from devlint.report.progress import Progress

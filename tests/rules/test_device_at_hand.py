@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 from devlint.rules.code.origins import made_of
 

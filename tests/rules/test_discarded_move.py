@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from devlint import device
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.finding import Applicability
 from devlint.rules.base import Report
 from devlint.rules.placement.discarded_move import DiscardedMove

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from devlint.check.engine import check_source
-from devlint.check.fixes.mend import mend
+from devlint.check.analysis import Analyzer, check_source
+from devlint.check.rewrite.fixes import mend
 from devlint.config.schema import Config, RuleLayer
 from devlint.rules.code.edits import as_written
 from devlint.source.tree import Source
@@ -22,7 +22,7 @@ HEAD = "import torch\nfrom torch import nn\n\n\n"
 
 
 def fixed(code: str) -> str:
-    result = mend((HEAD + code).encode(), "file.py", EVERY_RULE, unsafe=True)
+    result = mend((HEAD + code).encode(), Analyzer("file.py", EVERY_RULE), unsafe=True)
     assert result.failure is None
     return result.data.decode().removeprefix(HEAD)
 

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from devlint.check.engine import check_source
-from devlint.check.fixes.mend import mend
+from devlint.check.analysis import Analyzer, check_source
+from devlint.check.rewrite.fixes import mend
 from devlint.config.schema import Config, RuleLayer
 from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
 from devlint.finding import Applicability
@@ -149,6 +149,8 @@ def train(data, collate, net, device):
     loader = DataLoader(data, collate_fn=collate)
     {loop}
 """
-    fixed = mend(text.encode(), "train.py", Config(rule_layers=(RuleLayer(("ALL",)),)), unsafe=True).data.decode()
+    fixed = mend(
+        text.encode(), Analyzer("train.py", Config(rule_layers=(RuleLayer(("ALL",)),))), unsafe=True
+    ).data.decode()
     assert "pin_memory=True" in fixed
     assert ("non_blocking=True" in fixed) is waits

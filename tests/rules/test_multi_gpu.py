@@ -9,7 +9,7 @@ import re
 import pytest
 import torch
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Severity
 from devlint.flow.models.nn.parallel import OF_WRAPPERS

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 from devlint.device import (
     AVAILABLE,

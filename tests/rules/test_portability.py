@@ -9,7 +9,7 @@ import pytest
 
 import devlint
 from devlint import device
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.device import AVAILABLE, CPU, Device
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule

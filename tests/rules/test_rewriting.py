@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Finding
 from tests.test_fixtures import apply

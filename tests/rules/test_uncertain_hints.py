@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "rules"

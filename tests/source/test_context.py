@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.finding import Context, Finding, Severity, Span
 from devlint.source.context import in_context, plain
 from devlint.source.tree import Source

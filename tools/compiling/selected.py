@@ -8,7 +8,8 @@ _MODULES = (
     *("source/syntax", "source/text", "source/tree"),
     # not its conditions, of which weak references are kept
     *("device/lattice", "device/parse", "device/wording"),
-    *("check/project", "check/modules", "check/suppress", "check/definitions"),
+    *("check/project/project", "check/project/view", "check/project/modules", "check/project/definitions"),
+    "check/suppressions",
 )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from devlint.check.content import UNREADABLE, Seen, Stamp, read, stamp_of
-from devlint.check.modules import listing
+from devlint.check.project.content import Fingerprint, Stamp, examine, stamp_of
+from devlint.check.project.modules import listing
 
 
 class Disk:
@@ -13,7 +13,7 @@ class Disk:
 
     def __init__(self) -> None:
         self._stamps: dict[str, Stamp | None] = {}
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, Fingerprint] = {}
         self._listings: dict[str, dict[str, bool]] = {}
 
     def kind(self, folder: str, name: str) -> bool | None:
@@ -23,15 +23,14 @@ class Disk:
             known = self._listings[folder] = listing(folder)
         return known.get(name)
 
-    def holds(self, folder: str, name: str, digest: bytes, stamp: Stamp | None) -> Seen | None:
+    def holds(self, folder: str, name: str, digest: bytes, stamp: Stamp | None) -> Fingerprint | None:
         """What a file holds, if its content has that digest; it is read unless it still has the stamp."""
         filename = os.path.join(folder, name)
         if filename not in self._stamps:
             self._stamps[filename] = stamp_of(filename)
         if stamp is not None and self._stamps[filename] == stamp:
-            return Seen(digest, stamp)
+            return Fingerprint(digest, stamp)
         seen = self._seen.get(filename)
         if seen is None:
-            found = read(filename)
-            seen = self._seen[filename] = found[1] if found is not None else Seen(UNREADABLE, None)
+            seen = self._seen[filename] = examine(filename)[1]
         return seen if seen.digest == digest else None

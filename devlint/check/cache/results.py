@@ -5,27 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
-from devlint.check import models
 from devlint.check.cache import place
 from devlint.check.cache.disk import Disk
 from devlint.check.cache.identity import identity
 from devlint.check.cache.plain import as_findings, as_plain
 from devlint.check.cache.store import Result, Store, encodes
-from devlint.check.content import Seen
-from devlint.check.discover import Target
-from devlint.check.modules import Name
+from devlint.check.discovery.target import Target
+from devlint.check.project import models
+from devlint.check.project.trace import Dependencies
 from devlint.config.schema import Config
 from devlint.finding import Finding
-
-
-class Basis(NamedTuple):
-    """What the findings in a file hang on: what it held, what others did, and what was where modules are."""
-
-    own: Seen
-    files: dict[str, Seen]
-    names: dict[Name, bool | None]
 
 
 class Cache:
@@ -42,7 +32,7 @@ class Cache:
         self._disk = Disk()
         self._good: set[int] = set()
         self._bad: set[int] = set()
-        self._kept: list[tuple[Target, tuple[Finding, ...], Basis]] = []
+        self._kept: list[tuple[Target, tuple[Finding, ...], Dependencies]] = []
         self._changed = False
 
     @classmethod
@@ -74,9 +64,9 @@ class Cache:
                     return None
         return None
 
-    def keep(self, target: Target, findings: tuple[Finding, ...], basis: Basis) -> None:
+    def keep(self, target: Target, findings: tuple[Finding, ...], dependencies: Dependencies) -> None:
         """Remember what was found in a file."""
-        self._kept.append((target, findings, basis))
+        self._kept.append((target, findings, dependencies))
 
     def save(self) -> None:
         """Write what is new; an OSError says why it cannot be written."""
@@ -85,8 +75,8 @@ class Cache:
             return
         place.prepare(self.directory)
         store = Store(self._file) if self._store.moved_on() else self._store
-        for target, findings, basis in self._kept:
-            self._put(store, target, findings, basis)
+        for kept in self._kept:
+            self._put(store, *kept)
         store.contents.selectors = sorted({*store.contents.selectors, *self.selectors})
         store.write(self.root)
         place.tidy(self.directory)
@@ -115,14 +105,13 @@ class Cache:
             self._changed = True
         return seen is not None
 
-    def _put(self, store: Store, target: Target, findings: tuple[Finding, ...], basis: Basis) -> None:
-        files = {os.path.abspath(target.path): basis.own, **basis.files}
+    def _put(self, store: Store, target: Target, findings: tuple[Finding, ...], dependencies: Dependencies) -> None:
         result = Result(target.path, self._setting(target), [], as_plain(findings))
-        if not encodes(result, (*files, *(part for name in basis.names for part in name))):
+        if not encodes(result, (*dependencies.files, *(part for name in dependencies.names for part in name))):
             return
-        for filename, seen in files.items():
+        for filename, seen in dependencies.files.items():
             result.facts.append(store.fact(*os.path.split(filename), seen.digest, seen.stamp))
-        result.facts += [store.fact(folder, name, kind) for (folder, name), kind in basis.names.items()]
+        result.facts += [store.fact(folder, name, kind) for (folder, name), kind in dependencies.names.items()]
         store.put(self._name(target.path), result)
 
     def _name(self, path: str) -> str:

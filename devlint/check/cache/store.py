@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from devlint.check.cache.plain import PlainFinding
-from devlint.check.content import Stamp
+from devlint.check.project.content import Stamp
 
 FORMAT = 1
 _HEAD = b"devlint cache %d %08x\n"

@@ -23,7 +23,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from devlint.check.engine import check_source
+from devlint.check.analysis import check_source
 from devlint.config.schema import Config
 from devlint.finding import Finding, Severity
 from tests.accuracy.fuzz.program import Program

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
-from devlint.check.baseline import Baseline, Judged
-from devlint.check.engine import AnalysisError, check_source
-from devlint.check.fixes.mend import mend
-from devlint.check.silence import silenced
-from devlint.check.suppress import META
+from devlint.check.analysis import Analyzer, check_source
+from devlint.check.filters.baseline import Baseline, Judged
+from devlint.check.outcome import AnalysisError
+from devlint.check.rewrite.fixes import mend
+from devlint.check.rewrite.suppressions import suppressed
+from devlint.check.suppressions import META
 from devlint.config.schema import OUTPUT_FORMATS, Config, RuleLayer
 from devlint.finding import Finding
 from devlint.report.base import Report
@@ -129,7 +129,7 @@ def _misplaced(text: str, found: Iterable[Finding]) -> Iterator[str]:
 def _fixed(tally: Tally, data: bytes, unsafe: bool) -> Iterator[str]:
     """What is wrong with a text after all of its fixes."""
     kind = "all fixes" if unsafe else "safe fixes"
-    mended = mend(data, "tried.py", EVERYTHING, unsafe)
+    mended = mend(data, Analyzer("tried.py", EVERYTHING), unsafe)
     tally.counts[kind] += mended.fixed
     if mended.failure is not None:
         yield f"{kind}: {mended.failure}"
@@ -145,8 +145,7 @@ def _silenced(tally: Tally, data: bytes, found: list[Finding]) -> Iterator[str]:
     if not wanted:
         return
     tally.counts["silenced"] += len(wanted)
-    checked = partial(check_source, filename="tried.py", config=EVERYTHING)
-    after, left = silenced(data, checked, found, wanted, "for now")
+    after, left = suppressed(data, Analyzer("tried.py", EVERYTHING), found, wanted, "for now")
     if any(finding.code not in META for finding in left):
         yield "a suppression that was added is not heeded"
     if ast.dump(ast.parse(after)) != ast.dump(ast.parse(data)):

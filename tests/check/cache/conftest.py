@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from devlint.check import engine
+from devlint.check.analysis import Analyzer
 from devlint.cli import main
 
 Run = Callable[..., Result]
@@ -18,13 +18,13 @@ Run = Callable[..., Result]
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are really checked, in their order; to be cleared between runs."""
     files: list[str] = []
-    original = engine.check_source
+    original = Analyzer.findings
 
-    def recording(data, filename, *others):
-        files.append(filename)
-        return original(data, filename, *others)
+    def recording(analyzer, data):
+        files.append(analyzer.filename)
+        return original(analyzer, data)
 
-    monkeypatch.setattr(engine, "check_source", recording)
+    monkeypatch.setattr(Analyzer, "findings", recording)
     return files
 
 

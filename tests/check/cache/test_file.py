@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import devlint
 from devlint import _about
+from devlint.check.analysis import Analyzer
 from devlint.check.cache import identity as identities
 from devlint.check.cache import place, store
 from devlint.check.cache.identity import identity
@@ -367,19 +368,17 @@ def test_a_name_that_is_no_text_is_checked_each_time(tree, run: Run, checked: li
 
 
 def test_what_was_found_before_an_interruption_is_kept(tree, run: Run, checked: list[str], monkeypatch) -> None:
-    from devlint.check import engine
-
     tree({"a.py": BAD, "b.py": BAD})
-    original = engine.check_source
+    original = Analyzer.findings
 
-    def interrupted(data, filename, *others):
-        if filename == "b.py":
+    def interrupted(analyzer, data):
+        if analyzer.filename == "b.py":
             raise KeyboardInterrupt
-        return original(data, filename, *others)
+        return original(analyzer, data)
 
-    monkeypatch.setattr(engine, "check_source", interrupted)
+    monkeypatch.setattr(Analyzer, "findings", interrupted)
     assert run(".").exit_code == 130
-    monkeypatch.setattr(engine, "check_source", original)
+    monkeypatch.setattr(Analyzer, "findings", original)
     checked.clear()
     run(".", code=1)
     assert checked == ["b.py"]
@@ -406,7 +405,8 @@ def test_a_run_that_finds_all_results_loads_nothing_that_reads_code(tree, run: R
         "import sys\nfrom devlint.cli import main\n"
         "try: main(['check', '.', '--select', 'DVL1'])\nexcept SystemExit as end: assert end.code == 1\n"
         "heavy = [name for name in sys.modules if name.startswith(('libcst', 'torch', 'rich', 'multiprocessing',"
-        " 'devlint.rules.base', 'devlint.flow', 'devlint.check.project', 'devlint.check.suppress'))]\n"
+        " 'devlint.rules.base', 'devlint.flow', 'devlint.check.project.project', 'devlint.check.analysis',"
+        " 'devlint.check.suppressions'))]\n"
         "sys.exit(repr(heavy) if heavy else 0)"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

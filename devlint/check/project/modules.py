@@ -5,36 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+
+from devlint.check.project.trace import Name, Trace
 
 INIT = "__init__.py"
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 """What lies at the root of a project."""
 _NEVER = sys.stdlib_module_names | {"torch"}
-
-
-class Name(NamedTuple):
-    """A name in a folder."""
-
-    folder: str
-    name: str
-
-
-@dataclass(slots=True)
-class Trace:
-    """What was looked at: ``read`` are files, ``names`` what stands under a name.
-
-    That is a folder (True), a file (False), or nothing (None).
-    """
-
-    read: set[str] = field(default_factory=set)
-    names: dict[Name, bool | None] = field(default_factory=dict)
-
-    def add(self, other: Trace) -> None:
-        """Look at what another has looked at, too."""
-        self.read |= other.read
-        self.names.update(other.names)
 
 
 class Modules:

@@ -8,7 +8,7 @@ follows another fits at all, then where it fits first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 
 from pathspec import GitIgnoreSpec
 
@@ -17,7 +17,8 @@ _ANYWHERE = "(?:/.+)?"
 _FEW = 3
 
 
-def compiled(lines: Iterable[str]) -> GitIgnoreSpec:
+@lru_cache(maxsize=64)
+def compiled(lines: tuple[str, ...]) -> GitIgnoreSpec:
     """The patterns of some lines; what raises for one that makes no sense is pathspec's to say."""
     spec = GitIgnoreSpec.from_lines(lines)
     for pattern in spec.patterns:

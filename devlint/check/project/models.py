@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from devlint.check import content
+from devlint.check.project import content
 from devlint.config.messages import did_you_mean
 from devlint.config.schema import Config, ConfigError
 
@@ -48,7 +48,7 @@ def look_again() -> None:
 @cache
 def _held(names: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
     """What files hold, as digests."""
-    return tuple((name, found[1].digest if (found := content.read(name)) else content.UNREADABLE) for name in names)
+    return tuple((name, content.examine(name)[1].digest) for name in names)
 
 
 @lru_cache(maxsize=8)
@@ -66,11 +66,11 @@ def _layer(names: tuple[str, ...]) -> Layer:
 
     layer = Layer()
     for name in names:
-        found = content.read(name)
-        if found is None:
+        data, fingerprint = content.examine(name)
+        if fingerprint.digest == content.UNREADABLE:
             raise ConfigError(f"{name}: there is no such file, or it cannot be read")
         try:
-            layer.add(parse(found[0]))
+            layer.add(parse(data))
         except RowError as error:
             raise ConfigError(
                 f"{name}: {error}{did_you_mean(error.word, error.known) if error.word else ''}"

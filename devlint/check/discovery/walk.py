@@ -6,31 +6,22 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import NamedTuple
 
-from pathspec import GitIgnoreSpec
-
-from devlint.check.patterns import compiled
+from devlint.check.discovery.exclusion import (
+    IgnoreFile,
+    excluded,
+    force_excluded,
+    ignore_file,
+    ignored,
+    ignores_above,
+)
+from devlint.check.discovery.target import Target
 from devlint.config.load import Resolver
-from devlint.config.messages import leads_out
-from devlint.config.schema import DEFAULT_EXCLUDE, Config, ConfigError
+from devlint.config.schema import Config, ConfigError
 from devlint.finding import Failure
 
 _ENDS = (".py", ".ipynb")
 """How the names of files end that are checked without being named."""
-
-
-class Target(NamedTuple):
-    """One file to check: its path as the user would write it, its size, and the configuration that holds for it.
-
-    ``given`` is the directory under which it was found, empty for a file that was named.
-    """
-
-    path: str
-    size: int
-    config: Config
-    given: str = ""
 
 
 @dataclass(slots=True)
@@ -39,13 +30,6 @@ class Discovery:
 
     targets: list[Target] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-
-
-class _Ignore(NamedTuple):
-    """One ignore file's patterns and the directory they are relative to."""
-
-    root: str
-    spec: GitIgnoreSpec
 
 
 def discover(paths: Sequence[str], resolver: Resolver) -> Discovery:
@@ -88,7 +72,7 @@ class _Walk:
         if stat.S_ISDIR(status.st_mode):
             config = self._resolver.at(absolute)
             if not (config.force_exclude and force_excluded(absolute, config)):
-                self._directory(path, absolute, config, _ignores_above(absolute) if config.respect_gitignore else ())
+                self._directory(path, absolute, config, ignores_above(absolute) if config.respect_gitignore else ())
             return
         if not stat.S_ISREG(status.st_mode):
             # Opening a pipe can wait for ever, and a device such as /dev/zero has no end.
@@ -122,7 +106,7 @@ class _Walk:
                 self._add(link, os.path.abspath(link), status.st_size, config)
                 real.add(target)
 
-    def _directory(self, path: str, absolute: str, config: Config, ignores: tuple[_Ignore, ...]) -> None:
+    def _directory(self, path: str, absolute: str, config: Config, ignores: tuple[IgnoreFile, ...]) -> None:
         # A stack instead of recursion: nothing limits how deep directories nest.
         stack = [(path, absolute, config, ignores)]
         while stack:
@@ -142,8 +126,8 @@ class _Walk:
             stack.extend(reversed(below))
 
     def _enter(
-        self, absolute: str, listing: list[os.DirEntry[str]], config: Config, ignores: tuple[_Ignore, ...]
-    ) -> tuple[Config, tuple[_Ignore, ...]]:
+        self, absolute: str, listing: list[os.DirEntry[str]], config: Config, ignores: tuple[IgnoreFile, ...]
+    ) -> tuple[Config, tuple[IgnoreFile, ...]]:
         """What changes on entering a directory: a configuration or an ignore file of its own."""
         names = {entry.name for entry in listing} & {"pyproject.toml", ".gitignore", ".git"}
         if "pyproject.toml" in names and self._resolver.hierarchical:
@@ -151,9 +135,9 @@ class _Walk:
         if config.respect_gitignore:
             if ".git" in names:
                 # Another repository begins here; the ignore files above it have no say.
-                ignores = _ignore_file(absolute, os.path.join(".git", "info", "exclude"))
+                ignores = ignore_file(absolute, os.path.join(".git", "info", "exclude"))
             if ".gitignore" in names:
-                ignores = (*ignores, *_ignore_file(absolute, ".gitignore"))
+                ignores = (*ignores, *ignore_file(absolute, ".gitignore"))
         return config, ignores
 
     def _entries(
@@ -162,8 +146,8 @@ class _Walk:
         absolute: str,
         listing: list[os.DirEntry[str]],
         config: Config,
-        ignores: tuple[_Ignore, ...],
-    ) -> Iterator[tuple[str, str, Config, tuple[_Ignore, ...]]]:
+        ignores: tuple[IgnoreFile, ...],
+    ) -> Iterator[tuple[str, str, Config, tuple[IgnoreFile, ...]]]:
         """Take a directory's files, and yield the directories to go into."""
         for entry in listing:
             name = entry.name
@@ -178,7 +162,7 @@ class _Walk:
             if not is_directory and not name.endswith(_ENDS):
                 continue
             full = os.path.join(absolute, name)
-            if _excluded(full, name, is_directory, config) or _ignored(full, is_directory, ignores):
+            if excluded(full, name, is_directory, config) or ignored(full, is_directory, ignores):
                 continue
             if is_directory:
                 yield shown, full, config, ignores
@@ -210,96 +194,3 @@ def _plain(path: str) -> str:
         return plain if os.path.samefile(plain, path) else os.path.realpath(path)
     except OSError:
         return os.path.realpath(path)
-
-
-def _excluded(path: str, name: str, is_directory: bool, config: Config) -> bool:
-    if config.exclude is DEFAULT_EXCLUDE or config.exclude == DEFAULT_EXCLUDE:
-        # The usual case is a set of plain names, which costs nothing.
-        if name in _DEFAULT_NAMES:
-            return True
-        patterns = config.extend_exclude
-    else:
-        patterns = (*config.exclude, *config.extend_exclude)
-    if not patterns:
-        return False
-    relative = os.path.relpath(path, config.root or None)
-    if leads_out(relative):
-        # Outside the project only a pattern for a bare name can be meant.
-        relative = name
-    return bool(_compiled(patterns).match_file(relative + "/" if is_directory else relative))
-
-
-def force_excluded(path: str, config: Config) -> bool:
-    """Whether a path that was named, or a directory above it within the project, is excluded."""
-    is_directory = os.path.isdir(path)
-    root = config.root or os.getcwd()
-    while path.startswith(root) and path != root:
-        if _excluded(path, os.path.basename(path), is_directory, config):
-            return True
-        path, is_directory = os.path.dirname(path), True
-    return False
-
-
-_DEFAULT_NAMES = frozenset(DEFAULT_EXCLUDE)
-
-
-@lru_cache(maxsize=64)
-def _compiled(patterns: tuple[str, ...]) -> GitIgnoreSpec:
-    return compiled(patterns)
-
-
-def _ignored(path: str, is_directory: bool, ignores: tuple[_Ignore, ...]) -> bool:
-    # The deepest file that has an opinion decides, and within a file its last word.
-    for ignore in reversed(ignores):
-        relative = path[len(ignore.root) :].replace(os.sep, "/").lstrip("/")
-        verdict = ignore.spec.check_file(relative + "/" if is_directory else relative).include
-        if verdict is not None:
-            return verdict
-    return False
-
-
-def _ignores_above(directory: str) -> tuple[_Ignore, ...]:
-    """The ignore files between the root of the git repository and a directory, that directory's own left out."""
-    above: list[str] = []
-    current = directory
-    while not os.path.lexists(os.path.join(current, ".git")):
-        parent = os.path.dirname(current)
-        if parent == current:
-            return ()
-        above.append(parent)
-        current = parent
-    if not above:
-        return ()
-    found = [*_ignore_file(current, os.path.join(".git", "info", "exclude"))]
-    for ancestor in reversed(above):
-        found += _ignore_file(ancestor, ".gitignore")
-    # Whoever names an ignored directory means it; the patterns that ignore it are not asked about its content.
-    return tuple(ignore for ignore in found if not _ignored(directory, True, (ignore,)))
-
-
-def _ignore_file(root: str, name: str) -> tuple[_Ignore, ...]:
-    path = os.path.join(root, name)
-    try:
-        # Anybody's tree may hold a pipe of that name, and nobody may be at its other end.
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return ()
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
-            lines = stream.read().splitlines()
-    except OSError:
-        return ()
-    return (_Ignore(root, _tolerant(lines)),)
-
-
-def _tolerant(lines: list[str]) -> GitIgnoreSpec:
-    """Compile what can be compiled: git, too, passes over a pattern that makes no sense."""
-    try:
-        return compiled(lines)
-    except Exception:
-        usable = []
-        for line in lines:
-            try:
-                compiled([line])
-            except Exception:
-                continue
-            usable.append(line)
-        return compiled(usable)

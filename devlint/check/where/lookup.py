@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from devlint.device import Device, Kind, Role
 from devlint.finding import Answer, Place, Span
 from devlint.source.stack import with_deep_stack
-from devlint.source.text import ParseFailure
 from devlint.source.tree import Source
 
 if TYPE_CHECKING:
-    from devlint.check.project import Surroundings
+    from devlint.check.project.view import ProjectView
     from devlint.flow.engine.queries import Known, Watch, Watched
 
 
@@ -27,7 +26,7 @@ def where(
     row: int,
     name: str = "",
     column: int = 0,
-    project: Surroundings | None = None,
+    project: ProjectView | None = None,
 ) -> list[Answer]:
     """What is known of the names of a line: of one of them, or of the one at a column (from 1), if that is given.
 
@@ -52,7 +51,7 @@ def where(
     return [answer for answer in answers.values() if answer.known or answer.name not in told]
 
 
-def _watched(source: Source, nodes: list[Watched], project: Surroundings | None) -> Watch:
+def _watched(source: Source, nodes: list[Watched], project: ProjectView | None) -> Watch:
     from devlint.flow.catalog.libraries import BUILT_IN
     from devlint.flow.engine.queries import Watch
     from devlint.flow.engine.value_log import watched
@@ -95,7 +94,7 @@ def _is_meant(text: str, span: Span, name: str, column: int) -> bool:
     return not name or name == text or (text.rpartition(".")[2] == name and "." not in name)
 
 
-def _answer(source: Source, text: str, span: Span, known: Known, project: Surroundings | None) -> Answer:
+def _answer(source: Source, text: str, span: Span, known: Known, project: ProjectView | None) -> Answer:
     places = []
     for step in known.story:
         home = source if project is None else project.home(source, step.node)
@@ -130,8 +129,3 @@ def _plain(device: Device) -> str:
     if device.kind is Kind.SYMBOL:
         return {Role.INPUT: f"{device.text}.device", Role.PLACE: "module"}.get(device.role or Role.DEVICE, device.text)
     return "cpu" if device.kind is Kind.CPU else str(device).strip("`")
-
-
-def read(data: bytes | str, filename: str, project: Surroundings | None = None) -> Source | ParseFailure:
-    """The source to ask about."""
-    return Source.parse(data, filename) if project is None else project.parse(data, filename)

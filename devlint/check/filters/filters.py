@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from devlint.check.discover import Target
+from devlint.check.discovery.target import Target
 from devlint.config.schema import Config
 from devlint.finding import Finding
 from devlint.rules.registry import registry
+from devlint.rules.selection import active_rules
 
 if TYPE_CHECKING:
-    from devlint.check.baseline import Baseline, Judged
-    from devlint.check.since import Since
+    from devlint.check.filters.baseline import Baseline, Judged
+    from devlint.check.filters.revision import Since
 
 
 @dataclass(frozen=True)
-class Narrowing:
+class Filters:
     """What a run leaves out of its report; it can be asked about all of its findings, or about those of a file."""
 
     baseline: Baseline | None = None
@@ -46,7 +47,7 @@ class Narrowing:
             return 0
         return self.baseline.stale(findings, judged(), registry())
 
-    def updated(self, findings: Sequence[Finding], judged: Judged) -> Narrowing:
+    def updated(self, findings: Sequence[Finding], judged: Judged) -> Filters:
         """With a baseline, on the disk too, that holds these findings; an OSError says why it cannot be written."""
         if self.baseline is None:
             return self
@@ -56,21 +57,18 @@ class Narrowing:
         return replace(self, baseline=baseline)
 
 
-NOTHING_LEFT_OUT = Narrowing()
+NO_FILTERS = Filters()
 
 
-def judged(
-    checked: Iterable[tuple[str, Config]], findings: Sequence[Finding], directories: Iterable[str] = ()
-) -> Judged:
+def judged(checked: Mapping[str, Config], findings: Sequence[Finding], directories: Iterable[str] = ()) -> Judged:
     """What a run has judged: the files that it read with their configurations, and the directories it was given."""
-    from devlint.check.baseline import Judged, judged_codes
-    from devlint.check.engine import active_rules
+    from devlint.check.filters.baseline import Judged, judged_codes
 
     found = {path: list(group) for path, group in groupby(findings, key=lambda finding: finding.filename)}
     codes = {
         os.path.abspath(path): judged_codes(
             found.get(path, ()), frozenset(rule.code for rule in active_rules(path, config))
         )
-        for path, config in checked
+        for path, config in checked.items()
     }
     return Judged(codes, tuple(os.path.abspath(path) for path in directories if os.path.isdir(path)))

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import ast
 import os
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
 
-from devlint.check import content, models
-from devlint.check.content import UNREADABLE, Seen, Stamp
-from devlint.check.definitions import Definitions
-from devlint.check.discover import Target
-from devlint.check.modules import Modules, Name, Trace
+from devlint.check.project import content
+from devlint.check.project.content import Fingerprint, Stamp
+from devlint.check.project.definitions import Definitions
+from devlint.check.project.modules import Modules
+from devlint.check.project.trace import Trace
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.program.project import Definition, File
 from devlint.flow.program.symbols import ClassInfo
-from devlint.flow.syntax import nodes
-from devlint.source.text import ParseFailure, decode
+from devlint.source.text import decode
 from devlint.source.tree import Source
 
 _ROOM = 5_000_000
@@ -32,16 +29,6 @@ _LARGEST = 600_000
 """Files of more bytes are not read for those who import from them."""
 _DEEPEST = 8
 """So many files are gone through in search of who defines a name."""
-
-
-class Dependencies(NamedTuple):
-    """What the findings of a file depend on besides itself: what other files hold, and what is where modules are.
-
-    The latter says of a name in a folder whether it is that of a folder (True), of a file (False) or of nothing (None).
-    """
-
-    files: dict[str, Seen]
-    names: dict[Name, bool | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +72,7 @@ class Project:
         self.catalog = BUILT_IN
         self.given = ""
         self._texts: dict[str, str] = {}
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, Fingerprint] = {}
         self._stamps: dict[str, Stamp | None] = {}
         self._consulted: dict[str, Trace] = {}
         self._names: dict[str, _Names | None] = {}
@@ -154,10 +141,10 @@ class Project:
         if self._kept > _ROOM:
             self._drop(list(self._files))
 
-    def tree_of(self, filename: str, data: bytes) -> Source | None:
-        """The content of a file that is checked, if it was parsed for somebody else."""
+    def tree_of(self, filename: str, text: str) -> ast.Module | None:
+        """The tree of a file with this text, if it was parsed for somebody else."""
         known = self._files.get(filename)
-        return known.source if known is not None and decode(data) == known.text else None
+        return known.tree if known is not None and known.text == text else None
 
     def consulted_by(self, filename: str) -> Trace:
         """What is looked at for the sake of a file's own classes; it outlives the file's tree, as they do."""
@@ -173,7 +160,7 @@ class Project:
                 found.add(more)
         return found
 
-    def seen(self, filename: str) -> Seen:
+    def seen(self, filename: str) -> Fingerprint:
         """What a file held when it was read."""
         self._text(filename)
         return self._seen[filename]
@@ -328,114 +315,8 @@ def _from(folder: str, path: str) -> tuple[str, str]:
     return folder, f".{plain}" if path != plain else path
 
 
-class Surroundings:
-    """The project as one file sees it, which remembers what was looked at for its sake."""
-
-    def __init__(self, project: Project, filename: str, given: str, catalog: Catalog = BUILT_IN) -> None:
-        self.catalog = catalog
-        self.filename = os.path.abspath(filename)
-        self._relative = not os.path.isabs(filename)
-        self._project = project
-        self._given = given
-        self._trace = Trace()
-        self._seen: dict[str, Seen] = {}
-        self._visited: dict[str, ProjectFile] = {}
-        self._shown: dict[str, Source] = {}
-
-    def parse(self, data: bytes | str, filename: str) -> Source | ParseFailure:
-        """The content of the file itself, which need not be parsed again where others have imported from it."""
-        kept = self._project.tree_of(self.filename, data) if isinstance(data, bytes) else None
-        if kept is None or not isinstance(data, bytes):
-            return Source.parse(data, filename)
-        return Source(filename, kept.text, kept.tree)
-
-    def knows(self, importer: str, root: str) -> bool:
-        """Whether a name that begins with ``root`` can mean something of the project in the file ``importer``."""
-        return not root or self._project.modules.has(os.path.dirname(importer), self._given, root, self._trace)
-
-    def find(self, importer: str, path: str, base: bool = False) -> Definition | None:
-        """What a dotted name, which begins with dots where it is relative, means in the file ``importer``."""
-        self._project.look_from(self._given)
-        found = self._project.find(importer, path, self._trace, base)
-        new = self._trace.read - self._seen.keys()
-        if new and self._project.refresh(new):
-            found = self._project.find(importer, path, self._trace, base)
-        self._seen |= {name: self._project.seen(name) for name in new}
-        if found is not None and isinstance(found.file, ProjectFile):
-            self._visited[found.file.filename] = found.file
-        return found
-
-    def stated(self, filename: str) -> dict[str, str]:
-        """The rows that users have written for what a file defines: `helper`, `Class.method`, each with its key."""
-        return self._stated.get(filename, {})
-
-    def stated_as(self, importer: str, path: str) -> str:
-        """The row that users have written for what a dotted name means in the file ``importer``, empty if none."""
-        if not self._stated or not self.knows(importer, path.partition(".")[0]):
-            return ""
-        self._project.look_from(self._given)
-        filename, name = self._project.locate(importer, path, self._trace) or ("", "")
-        return self._stated.get(filename, {}).get(name, "")
-
-    @cached_property
-    def _stated(self) -> dict[str, dict[str, str]]:
-        """The rows that users have written for what the project defines, by its files."""
-        found: dict[str, dict[str, str]] = defaultdict(dict)
-        self._project.look_from(self._given)
-        for key in (key for layer in self.catalog.stated for key in (*layer.keys, *sorted(layer.owners))):
-            known = "*" not in key and self.knows(self.filename, key.partition(".")[0])
-            place = self._project.locate(self.filename, key, self._trace) if known else None
-            if place is not None:
-                found[place[0]].setdefault(place[1], key)
-        return found
-
-    def home(self, source: Source, node: ast.AST) -> Source:
-        """The file that a node belongs to: ``source``, or one that was looked at for it."""
-        if not self._visited or nodes.holds(source.tree, node):
-            return source
-        # the bases of what was looked at are found without being looked for
-        files = (*self._visited.values(), *self._project.kept())
-        found = next((file for file in files if nodes.holds(file.tree, node)), None)
-        return source if found is None else self._as_shown(found)
-
-    def dependencies(self) -> Dependencies:
-        """What was looked at so far, and with it what follows from the classes of the files that were read."""
-        looked = self._project.consulted(self._trace.read)
-        files = {name: self._seen.get(name) or self._project.seen(name) for name in looked.read - {self.filename}}
-        return Dependencies(files, {**looked.names, **self._trace.names})
-
-    def _as_shown(self, file: ProjectFile) -> Source:
-        """The file under the name that the user would give it."""
-        shown = self._shown.get(file.filename)
-        if shown is None:
-            name = os.path.relpath(file.filename) if self._relative else file.filename
-            source = file.source
-            shown = self._shown[file.filename] = Source(name, source.text, source.tree)
-        return shown
-
-
-_process = Project()
-
-
-def begin() -> None:
-    """A run begins: what was known of folders and files is forgotten."""
-    global _process
-    _process = Project()
-
-
-def surroundings(target: Target) -> Surroundings:
-    """The project around a file that is checked."""
-    _process.tidy()
-    catalog = models.catalog(target.config)
-    _process.use(catalog)
-    return Surroundings(_process, target.path, target.given, catalog)
-
-
-def _read(filename: str) -> tuple[str, Seen]:
+def _read(filename: str) -> tuple[str, Fingerprint]:
     """The text of a file, empty where it cannot be read, or is too long to be read for others."""
-    found = content.read(filename)
-    if found is None:
-        return "", Seen(UNREADABLE, None)
-    data, seen = found
+    data, fingerprint = content.examine(filename)
     text = decode(data) if len(data) <= _LARGEST else ""
-    return (text if isinstance(text, str) else ""), seen
+    return (text if isinstance(text, str) else ""), fingerprint

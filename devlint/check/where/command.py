@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 import click
 
-from devlint.check.discover import Target
-from devlint.check.project import surroundings
-from devlint.check.where import NoSuchNameError, read, where
+from devlint.check.discovery.target import Target
+from devlint.check.project.view import view_of
+from devlint.check.where.lookup import NoSuchNameError, where
 from devlint.config.load import Resolver
 from devlint.config.schema import ConfigError
 from devlint.finding import Answer, named
 from devlint.rules.selection import validate
 from devlint.source.files import content
 from devlint.source.text import ParseFailure
+from devlint.source.tree import Source
 from devlint.streams import open_streams
 
 _IN_CELL = re.compile(r"(?P<file>.+?\.ipynb):(?:cell )?(?P<cell>\d{1,9}):(?P<row>\d{1,9})(?::(?P<word>[^:]+))?")
@@ -78,14 +79,14 @@ def _answers(question: Question) -> list[Answer]:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{filename}: {getattr(error, 'strerror', None) or error}") from error
     config = Resolver(validate).at(os.path.dirname(os.path.abspath(filename)))
-    project = surroundings(Target(filename, len(data), config))
+    project = view_of(Target(filename, len(data), config))
     try:
         if question.cell:
-            from devlint.check.notebooks.where import where_in_notebook
+            from devlint.check.where.notebook import where_in_notebook
 
             place = question.cell, question.row
             return where_in_notebook(data, filename, place, question.name, question.column, project)
-        source = read(data, filename, project)
+        source = Source.parse(data, filename, project.tree)
         if isinstance(source, ParseFailure):
             raise ConfigError(f"{filename}:{source.row}:{source.column}: {source.message}")
         return where(source, question.row, question.name, question.column, project)

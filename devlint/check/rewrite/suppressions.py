@@ -7,14 +7,13 @@ import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
-from devlint.check.discover import Target
-from devlint.check.engine import AnalysisError, Outcome, check_code, with_content
-from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
-from devlint.check.opened import open_file
-from devlint.check.project import surroundings
-from devlint.check.suppress import META, PRAGMA, Layout, rows_of, tokens
+from devlint.check.analysis import Analyzer
+from devlint.check.filters.filters import NO_FILTERS, Filters
+from devlint.check.outcome import AnalysisError, Outcome
+from devlint.check.project.content import Content
+from devlint.check.suppressions import META, PRAGMA, Layout, rows_of, tokens
+from devlint.check.task import Task
 from devlint.finding import Edit, Finding, Span
 from devlint.source.document import Document, UnfixableError
 from devlint.source.output import write
@@ -25,12 +24,31 @@ _TEXT_BEGINS = frozenset({"FSTRING_START", "TSTRING_START"})
 _TEXT_ENDS = frozenset({"FSTRING_END", "TSTRING_END"})
 
 
-@dataclass(frozen=True)
-class Silencing:
-    """The reason that the comments give, and which findings they are for."""
+@dataclass(frozen=True, slots=True)
+class AddSuppressions(Task):
+    """Add a comment with this reason for each of the findings that the filters let pass."""
 
     reason: str = ""
-    narrowing: Narrowing = NOTHING_LEFT_OUT
+    filters: Filters = NO_FILTERS
+
+    def work(self, content: Content, analyzer: Analyzer) -> Outcome:
+        """What remains to be found."""
+        opened = analyzer.opened(content.data)
+        found = analyzer.findings_in_code(opened.code)
+        shown, placed = tuple(opened.located(found)), opened.placed(found)
+        new = set(map(id, self.filters.new(placed)))
+        # A file that does not parse has no place for a comment, and a comment without use goes by `--fix`.
+        wanted = [one for one, at in zip(found, placed, strict=True) if one.code not in META and id(at) in new]
+        if not wanted:
+            return Outcome(analyzer.filename, shown)
+        try:
+            after, left = suppressed(opened.code, analyzer, found, wanted, self.reason)
+            remaining = tuple(opened.located(left, after))
+            write(analyzer.filename, opened.file(after), content.data)
+        except (UnfixableError, AnalysisError, OSError) as error:
+            reason = getattr(error, "strerror", None) or error
+            return Outcome(analyzer.filename, shown, unfixed=f"no suppression was added: {reason}")
+        return Outcome(analyzer.filename, remaining, silenced=len(found) - len(left))
 
 
 def wrong_reason(reason: str) -> str:
@@ -42,45 +60,14 @@ def wrong_reason(reason: str) -> str:
     return ""
 
 
-def silence_target(silencing: Silencing, target: Target) -> Outcome:
-    """Add the comments to one file; whatever goes wrong is part of the outcome."""
-    return with_content(target, lambda data: _outcome(silencing, target, data))
-
-
-def _outcome(silencing: Silencing, target: Target, data: bytes) -> Outcome:
-    checked = partial(check_code, filename=target.path, config=target.config, project=surroundings(target))
-    opened = open_file(data, target.path, target.config)
-    code = opened.code if isinstance(opened.code, bytes) else data
-    found = checked(code)
-    shown, placed = tuple(opened.located(found)), opened.placed(found)
-    new = set(map(id, silencing.narrowing.new(placed)))
-    # A file that does not parse has no place for a comment, and a comment without use goes by `--fix`.
-    wanted = [one for one, at in zip(found, placed, strict=True) if one.code not in META and id(at) in new]
-    if not wanted:
-        return Outcome(target.path, shown)
-    try:
-        after, left = silenced(code, checked, found, wanted, silencing.reason)
-        remaining = tuple(opened.located(left, after))
-        write(target.path, opened.file(after), data)
-    except (UnfixableError, AnalysisError) as error:
-        return Outcome(target.path, shown, unfixed=f"no suppression was added: {error}")
-    except OSError as error:
-        return Outcome(target.path, shown, unfixed=f"no suppression was added: {error.strerror or error}")
-    return Outcome(target.path, remaining, silenced=len(found) - len(left))
-
-
-def silenced(
-    data: bytes,
-    checked: Callable[[bytes], list[Finding]],
-    found: Sequence[Finding],
-    wanted: Sequence[Finding],
-    reason: str,
+def suppressed(
+    code: bytes, analyzer: Analyzer, found: Sequence[Finding], wanted: Sequence[Finding], reason: str
 ) -> tuple[bytes, list[Finding]]:
-    """The file with comments for the wanted findings among those found, and what is still found in it.
+    """The code with comments for the wanted findings among those found, and what is still found in it.
 
     The result was checked: it holds the same code, and the others of the findings.
     """
-    document = Document.read(data)
+    document = Document.read(code)
     page = _Page(document.text)
     # a comment cannot tell the findings of a rule in one statement from each other
     certain = page.apart(found, wanted)
@@ -91,7 +78,7 @@ def silenced(
         after = document.changed(document.change(edit) for edit in edits)
         if _code(after.text) != page.code:
             continue
-        left = checked(after.data())
+        left = analyzer.findings_in_code(after.data())
         if expected <= Counter(finding.code for finding in left) <= others:
             return after.data(), left
     raise UnfixableError("no place was found where they silence what they should; please report it")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import enum
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from devlint.check.engine import AnalysisError, check_code
-from devlint.check.narrow import NOTHING_LEFT_OUT, Narrowing
-from devlint.check.opened import open_file
-from devlint.check.project import Surroundings
-from devlint.config.schema import Config
+from devlint.check.analysis import Analyzer
+from devlint.check.filters.filters import NO_FILTERS, Filters
+from devlint.check.outcome import AnalysisError, Outcome
+from devlint.check.project.content import Content
+from devlint.check.rewrite.diff import unified
+from devlint.check.task import Task
 from devlint.finding import Applicability, Finding
 from devlint.source.document import Change, Changes, Document, UnfixableError
+from devlint.source.output import write
 from devlint.source.text import ParseFailure
 from devlint.source.tree import DANGEROUS, Source
 
@@ -34,53 +37,68 @@ class Mended:
     failure: str | None = None
 
 
-def mend(
-    data: bytes,
-    filename: str,
-    config: Config,
-    unsafe: bool,
-    narrowing: Narrowing = NOTHING_LEFT_OUT,
-    project: Surroundings | None = None,
-) -> Mended:
+class Destination(enum.Enum):
+    """Where the fixed content of a file goes."""
+
+    FILE = enum.auto()
+    DIFF = enum.auto()
+    """Only the outcome says what would be written."""
+    OUTCOME = enum.auto()
+    """It is handed on with the outcome, for what is no file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix(Task):
+    """Apply the fixes of the findings that the filters let pass."""
+
+    unsafe: bool = False
+    destination: Destination = Destination.FILE
+    filters: Filters = NO_FILTERS
+
+    def work(self, content: Content, analyzer: Analyzer) -> Outcome:
+        """What remains to be found, and what became of the fixed content."""
+        before, path = content.data, analyzer.filename
+        after = mend(before, analyzer, self.unsafe, self.filters)
+        outcome = Outcome(path, after.findings, unfixed=after.failure, fixed=after.fixed)
+        if self.destination is Destination.OUTCOME:
+            return replace(outcome, data=after.data)
+        if after.data == before:
+            return outcome
+        if self.destination is Destination.DIFF:
+            return replace(outcome, diff=unified(path, before, after.data))
+        try:
+            write(path, after.data, before)
+        except OSError as error:
+            found = tuple(analyzer.findings(before))
+            return Outcome(path, found, unfixed=f"nothing was fixed: {error.strerror or error}")
+        return outcome
+
+
+def mend(data: bytes, analyzer: Analyzer, unsafe: bool = False, filters: Filters = NO_FILTERS) -> Mended:
     """Apply the fixes of what is reported until none is left. A failure of devlint itself is an AnalysisError."""
-    opened = open_file(data, filename, config)
-    code = opened.code if isinstance(opened.code, bytes) else data
-    after = mend_code(code, filename, config, unsafe, narrowing, project)
+    opened = analyzer.opened(data)
+    after = mend_code(opened.code, analyzer, unsafe, filters)
     try:
         found = tuple(opened.located(after.findings, after.data))
-        return replace(after, data=data if after.data == code else opened.file(after.data), findings=found)
+        return replace(after, data=data if after.data == opened.code else opened.file(after.data), findings=found)
     except UnfixableError as error:
-        before = opened.located(check_code(code, filename, config, project))
-        return Mended(data, tuple(before), failure=f"nothing was fixed: {error}")
+        return Mended(data, tuple(analyzer.findings(data)), failure=f"nothing was fixed: {error}")
 
 
-def mend_code(
-    code: bytes,
-    filename: str,
-    config: Config,
-    unsafe: bool,
-    narrowing: Narrowing = NOTHING_LEFT_OUT,
-    project: Surroundings | None = None,
-) -> Mended:
+def mend_code(code: bytes, analyzer: Analyzer, unsafe: bool = False, filters: Filters = NO_FILTERS) -> Mended:
     """Apply the fixes of what is reported in Python code, whatever the file is called that it belongs to."""
-
-    def checked(content: bytes) -> tuple[Finding, ...]:
-        return tuple(check_code(content, filename, config, project))
-
-    before = Mended(code, checked(code))
+    before = Mended(code, tuple(analyzer.findings_in_code(code)))
     try:
-        return _settled(before, checked, unsafe, narrowing)
+        return _settled(before, analyzer, unsafe, filters)
     except UnfixableError as error:
         return replace(before, failure=f"nothing was fixed: {error}")
     except AnalysisError as error:
         return replace(before, failure=f"nothing was fixed: devlint failed on the fixed code: {error}")
 
 
-def _settled(
-    now: Mended, checked: Callable[[bytes], tuple[Finding, ...]], unsafe: bool, narrowing: Narrowing
-) -> Mended:
+def _settled(now: Mended, analyzer: Analyzer, unsafe: bool, filters: Filters) -> Mended:
     for _ in range(MAX_PASSES):
-        fixable = [finding for finding in narrowing.new(now.findings) if applies(finding, unsafe)]
+        fixable = [finding for finding in filters.new(now.findings) if applies(finding, unsafe)]
         if not fixable:
             return now
         document = Document.read(now.data)
@@ -91,7 +109,7 @@ def _settled(
         if not fitting:
             raise UnfixableError(f"Python could not read the code after {_codes(chosen)}; please report it")
         data = document.changed(_changes(fitting)).data()
-        now = Mended(data, checked(data), now.fixed + len(fitting))
+        now = Mended(data, tuple(analyzer.findings_in_code(data)), now.fixed + len(fitting))
     raise UnfixableError(f"the fixes of {_codes(chosen)} come to no end; please report it")
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from devlint.check.cache.results import Cache
 
 
-class Caching:
+class CachePolicy:
     """What the options and the first configuration say about a cache."""
 
     def __init__(self, options: Options) -> None:

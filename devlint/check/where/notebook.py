@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from devlint.check.where import NoSuchNameError, where
+from devlint.check.where.lookup import NoSuchNameError, where
 from devlint.config.schema import ConfigError
 from devlint.finding import Answer
 from devlint.source.notebook.cells import NotebookError, read
@@ -14,7 +14,7 @@ from devlint.source.text import ParseFailure, split_lines
 from devlint.source.tree import Source
 
 if TYPE_CHECKING:
-    from devlint.check.project import Surroundings
+    from devlint.check.project.view import ProjectView
 
 
 def where_in_cell(
@@ -24,7 +24,7 @@ def where_in_cell(
     place: tuple[int, int],
     name: str,
     column: int,
-    project: Surroundings | None,
+    project: ProjectView | None,
 ) -> list[Answer]:
     """What is known of the names in a line: ``place`` is the cell and the row, ``text`` the cell's."""
     cell, row = place
@@ -47,7 +47,7 @@ def where_in_cell(
 
 
 def where_in_notebook(
-    data: bytes, filename: str, place: tuple[int, int], name: str, column: int, project: Surroundings | None
+    data: bytes, filename: str, place: tuple[int, int], name: str, column: int, project: ProjectView | None
 ) -> list[Answer]:
     """What is known of the names in a line of a notebook's cell; a ConfigError says that it cannot be read."""
     try:

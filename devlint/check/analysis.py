@@ -1,0 +1,152 @@
+"""The analysis of one file: its content as code, the syntax tree, what the rules say of it, what comments silence."""
+
+from __future__ import annotations
+
+import ast
+import os
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from devlint.check.opened import Opened
+from devlint.check.outcome import AnalysisError
+from devlint.check.parse_errors import PYTHON, parse_errors
+from devlint.check.project import models
+from devlint.check.project.view import ProjectView
+from devlint.check.suppressions import suppressions
+from devlint.config.schema import Config
+from devlint.finding import Finding, Span
+from devlint.flow import analyze
+from devlint.rules.base import Rule
+from devlint.rules.selection import active_rules, asked, graded
+from devlint.rules.verdicts import verdicts
+from devlint.source.context import in_context
+from devlint.source.stack import with_deep_stack
+from devlint.source.text import ParseFailure, decode
+from devlint.source.tree import Source
+
+TOO_DEEP = 1_000
+"""Running out of stack on a tree of this depth is no bug of ours: Python 3.12 stops compiled code soon after it."""
+_NOTEBOOK = ".ipynb"
+
+
+def check_source(
+    data: bytes | str, filename: str = "<string>", config: Config | None = None, project: ProjectView | None = None
+) -> list[Finding]:
+    """The findings in one file's content, in order. A failure of devlint itself raises :class:`AnalysisError`.
+
+    Without the project around it, what the file imports is not known.
+    """
+    analyzer = Analyzer(filename, config or Config(), project)
+    if isinstance(data, bytes):
+        return analyzer.findings(data)
+    # a text is code whatever encoding it declares, but for a notebook
+    if not filename.endswith(_NOTEBOOK):
+        return analyzer.findings_in_code(data)
+    return analyzer.findings(data.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzer:
+    """How a file is analysed: under the name it goes by and its configuration, in the project around it."""
+
+    filename: str
+    config: Config
+    project: ProjectView | None = None
+
+    def findings(self, data: bytes) -> list[Finding]:
+        """The findings in the content of the file, in order."""
+        with _failures():
+            opened = self.opened(data)
+            return opened.located(self.findings_in_code(opened.code))
+
+    def opened(self, data: bytes) -> Opened:
+        """The code in the content of the file."""
+        if not self.filename.endswith(_NOTEBOOK):
+            return Opened(data)
+        from devlint.check.notebook import open_notebook
+
+        return open_notebook(data, self.filename, self.config)
+
+    def findings_in_code(self, code: bytes | str) -> list[Finding]:
+        """The findings in Python code, in order, whatever the file is called that it belongs to."""
+        with _failures():
+            rules = active_rules(self.filename, self.config)
+            source = Source.parse(code, self.filename, None if self.project is None else self.project.tree)
+            if isinstance(source, ParseFailure):
+                return self._unparsed(source, code)
+            found = self._judged(source, rules)
+            if isinstance(found, ParseFailure):
+                return self._unparsed(found, code)
+            kept = self._reported(source, found, frozenset(rule.code for rule in rules))
+            return graded(in_context(source, kept), self.config)
+
+    def _judged(self, source: Source, rules: Sequence[type[Rule]]) -> list[Finding] | ParseFailure:
+        """What the rules say, in no particular order and each once."""
+        judged = partial(rule_findings, source, rules, self.config, self.project)
+        try:
+            return judged()
+        except RecursionError:
+            # An `elif` chain of 300 branches nests as deep; few files need it, so only they pay for a thread.
+            try:
+                return with_deep_stack(judged)
+            except RecursionError:
+                if _depth(source.tree) < TOO_DEEP:
+                    raise
+                return ParseFailure("the code is nested too deeply", 1, 1)
+
+    def _reported(self, source: Source, found: Sequence[Finding], active: frozenset[str]) -> list[Finding]:
+        """Of the findings those that no comment silences, with the comments that silence nothing."""
+        comments = suppressions(source.text, bool(found))
+        wanted = asked(self.config)
+        kept = [finding for finding in comments.apply(found) if not finding.asked or finding.code in wanted]
+        return sorted([*kept, *comments.unused(self.filename, active)], key=lambda finding: finding.sort_key)
+
+    def _unparsed(self, failure: ParseFailure, code: bytes | str) -> list[Finding]:
+        span = Span(failure.row, failure.column, failure.row, failure.column + 1)
+        unread = f"{PYTHON} cannot read this file, so nothing in it was checked; exclude it if that is intended"
+        text = decode(code)
+        comments = text if isinstance(text, str) else ""
+        return parse_errors([(failure.message, span)], unread, self.filename, self.config, comments)
+
+
+def rule_findings(
+    source: Source, rules: Sequence[type[Rule]], config: Config, project: ProjectView | None
+) -> list[Finding]:
+    """What rules say of the sites that are inferred from a file, in no particular order and each once."""
+    sites = analyze(source.tree, source.text, source.filename, project, models.catalog(config))
+    if project is None:
+        return [finding for finding, _ in verdicts(source, rules, sites, config.target_torch)]
+    home = partial(project.home, source)
+    # what happens in another file is for that one to say
+    own = (site for site in sites if home(site.node) is source)
+    return [finding for finding, _ in verdicts(source, rules, own, config.target_torch, home)]
+
+
+def _depth(tree: ast.AST) -> int:
+    """How deep a tree is; without recursion, for that is what it is asked for."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Whatever fails is a failure of devlint, told in one line."""
+    try:
+        yield
+    except AnalysisError:
+        raise
+    except Exception as error:
+        raise AnalysisError(_one_line(error)) from error
+
+
+def _one_line(error: BaseException) -> str:
+    """An exception with the place in devlint where it was raised, which is what a bug report needs."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}{where}" if text else f"{type(error).__name__}{where}"

@@ -1,0 +1,192 @@
+"""``devlint check``: find the files, check or rewrite them, filter the findings, print, and choose the exit code."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from devlint.check.cache.policy import CachePolicy
+from devlint.check.discovery.exclusion import force_excluded
+from devlint.check.discovery.target import Target
+from devlint.check.discovery.walk import discover
+from devlint.check.engine import check_targets
+from devlint.check.filters.filters import Filters, judged
+from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
+from devlint.check.outcome import Result
+from devlint.check.output import note, show
+from devlint.check.project.content import LARGEST, TOO_LARGE, Content
+from devlint.config.load import Resolver
+from devlint.config.schema import Config, ConfigError
+from devlint.finding import Failure, Finding
+from devlint.report.wording import plural
+from devlint.streams import open_streams
+
+if TYPE_CHECKING:
+    from devlint.check.cache.results import Cache
+    from devlint.check.task import Task
+
+COLLECTING = (5_000_000, 5, 5)
+"""When garbage is looked for."""
+Weigh = Callable[[Iterable[Finding], Mapping[str, bytes]], list[Finding]]
+"""The findings with what a run says of each; beside them, the content of files that are not read from the disk."""
+EXIT_CLEAN, EXIT_FOUND, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+def run(options: Options, evidence: Callable[[str], Weigh]) -> int:
+    """Check what the options say, print the report, and return the exit code.
+
+    ``evidence`` reads the record of a run that is asked about the findings; a ConfigError says what is wrong with it.
+    """
+    # A syntax tree is a great many objects without cycles: a collection after every 700 of them costs an eighth.
+    gc.set_threshold(*COLLECTING)
+    # nor is it looked for when Python ends, among all that is still in use: that took a tenth of some runs
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
+    open_streams()
+    try:
+        return _run(options, evidence)
+    except ConfigError as error:
+        note(f"error: {error}")
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        note("error: interrupted")
+        return EXIT_INTERRUPTED
+
+
+def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise ConfigError(f"the current directory cannot be used: {error.strerror}") from error
+    caching = CachePolicy(options)
+    resolver, config = configure(options, caching.selectors)
+    check_combination(options, config)
+    # what is wrong with a record is better known before the work
+    weigh = evidence(options.evidence) if options.evidence is not None else None
+    filters = _filters(options, config)
+    task = _task(options, filters)
+    if reads_stdin(options):
+        result, contents = _check_stdin(options, config, task)
+    else:
+        try:
+            result, contents = _check_files(options, resolver, task, filters, caching.cache(config)), {}
+        finally:
+            # also what was found before Ctrl-C
+            problem = caching.save()
+        if problem and not options.quiet:
+            note(f"warning: {problem}")
+    for line in (*result.errors, *result.unfixed):
+        note(f"error: {line}")
+    if options.add_suppressions is not None and not options.quiet:
+        where = f" in {plural(len(result.silenced), 'file')}" if result.silenced else ""
+        note(f"Added suppressions for {plural(sum(result.silenced), 'problem')}{where}.")
+    filters = _compared(options, filters, result)
+    known = filters.known(result.findings)
+    result.findings = filters.new(result.findings)
+    if weigh is not None:
+        result.findings = weigh(result.findings, contents)
+    if not show(options, config, result, contents, known) or result.errors or result.unfixed:
+        return EXIT_FAILED
+    if options.diff:
+        failing = bool(result.diffs)
+    else:
+        failing = any(finding.severity >= config.fail_on for finding in result.findings)
+    return EXIT_FOUND if failing and not options.exit_zero else EXIT_CLEAN
+
+
+def _task(options: Options, filters: Filters) -> Task | None:
+    """What is done with the files besides checking them."""
+    if options.fix or options.diff:
+        from devlint.check.rewrite.fixes import Destination, Fix
+
+        stays = Destination.OUTCOME if reads_stdin(options) else Destination.FILE
+        return Fix(options.unsafe_fixes, Destination.DIFF if options.diff else stays, filters)
+    if options.add_suppressions is None:
+        return None
+    from devlint.check.rewrite.suppressions import AddSuppressions, wrong_reason
+
+    reason = options.add_suppressions.strip()
+    if wrong := wrong_reason(reason):
+        raise ConfigError(f"--add-suppressions: {wrong}")
+    return AddSuppressions(reason, filters)
+
+
+def _filters(options: Options, config: Config) -> Filters:
+    """What is left out of the report."""
+    since = baseline = None
+    if options.since is not None:
+        from devlint.check.filters.revision import since as changed
+
+        since = changed(options.since, first_directory(options), options.paths)
+    if config.baseline is not None:
+        from devlint.check.filters.baseline import Baseline
+
+        baseline = Baseline.read(shortest(config.baseline), may_lack=options.update_baseline)
+    return Filters(baseline, since)
+
+
+def _compared(options: Options, filters: Filters, result: Result) -> Filters:
+    """Say, or see to it, that entries of the baseline occur no more."""
+    baseline = filters.baseline
+    if baseline is None or options.diff:
+        return filters
+    seen = partial(judged, result.checked, result.findings, options.paths or (os.curdir,))
+    if not options.update_baseline:
+        stale = filters.stale(result.findings, seen)
+        if stale and not options.quiet:
+            occur = "occurs" if stale == 1 else "occur"
+            entries = plural(stale, "entry", "entries")
+            note(f"warning: {entries} of the baseline no longer {occur}; run --update-baseline")
+        return filters
+    try:
+        return filters.updated(result.findings, seen())
+    except OSError as error:
+        result.errors.append(Failure(baseline.file, error.strerror or str(error)))
+        note(f"error: {result.errors[-1]}")
+        return filters
+
+
+def _check_files(
+    options: Options, resolver: Resolver, task: Task | None, filters: Filters, cache: Cache | None
+) -> Result:
+    from devlint.report.progress import Progress
+
+    discovery = discover(options.paths or (os.curdir,), resolver)
+    targets = filters.targets(discovery.targets)
+    if not discovery.targets and not discovery.errors and not options.quiet:
+        note("warning: no Python files found under the given paths")
+    elif discovery.targets and not targets and not options.quiet:
+        note(f"No Python file has changed since {options.since}.")
+    with Progress(enabled=not options.quiet and sys.stderr.isatty()) as progress:
+        result = check_targets(targets, options.jobs, progress, task, cache)
+    result.errors[:0] = discovery.errors
+    return result
+
+
+def _check_stdin(options: Options, config: Config, task: Task | None) -> tuple[Result, dict[str, bytes]]:
+    """What comes of the standard input, and its content, fixed if that is asked for, under its name."""
+    name = options.stdin_filename or STDIN
+    if sys.stdin is None:
+        return Result(errors=["the standard input is closed"]), {}
+    try:
+        data = sys.stdin.buffer.read(LARGEST + 1)
+    except OSError as error:
+        return Result(errors=[f"the standard input cannot be read: {error.strerror}"]), {}
+    if len(data) > LARGEST:
+        return Result(errors=[Failure(name, TOO_LARGE)]), {}
+    if options.stdin_filename and config.force_exclude and force_excluded(os.path.abspath(name), config):
+        return Result(files=1), {name: data}
+    from devlint.check.analysis import Analyzer
+    from devlint.check.project.view import view_of
+    from devlint.check.task import Check
+
+    project = view_of(Target(name, len(data), config)) if options.stdin_filename else None
+    outcome = (task or Check()).apply(Content(data), Analyzer(name, config, project))
+    result = Result()
+    result.add(outcome, config)
+    return result, {name: data if outcome.data is None else outcome.data}

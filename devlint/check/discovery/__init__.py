@@ -1,0 +1,1 @@
+"""Discovery: from the paths that a user names to the Python files behind them."""

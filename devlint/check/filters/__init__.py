@@ -1,0 +1,1 @@
+"""Which findings are reported: those that a baseline lacks, on code that has changed since a revision."""

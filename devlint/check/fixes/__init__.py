@@ -1,1 +1,0 @@
-"""Fixes: from the findings of a file to its new text, and from that to the disk or to a diff."""

@@ -1,0 +1,85 @@
+"""A notebook that is checked or rewritten: its script goes where other files go as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from devlint.check.opened import Opened
+from devlint.check.parse_errors import PYTHON, parse_errors
+from devlint.config.schema import Config
+from devlint.finding import Finding, Span
+from devlint.source.document import UnfixableError
+from devlint.source.notebook.cells import Notebook, NotebookError, read
+from devlint.source.notebook.script import Script
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedNotebook(Opened):
+    """A notebook with its script, or what is wrong with it; ``broken`` is told of what could not be read."""
+
+    notebook: Notebook | None
+    script: Script
+    broken: tuple[Finding, ...] = ()
+
+    def placed(self, findings: Sequence[Finding], code: bytes | None = None) -> list[Finding]:
+        """The findings in the cells."""
+        script = self.script if code is None else self.script.with_text(code.decode("utf-8"))
+        return script.located(findings)
+
+    def located(self, findings: Sequence[Finding], code: bytes | None = None) -> list[Finding]:
+        """The findings in the cells, with what is broken."""
+        found = [*self.broken, *self.placed(findings, code)]
+        return sorted(found, key=lambda finding: finding.sort_key)
+
+    def file(self, code: bytes) -> bytes:
+        """The notebook with other code, which is read again, so that nothing of it is lost."""
+        if self.notebook is None or code == self.code:
+            return b"" if self.notebook is None else self.notebook.data()
+        script = self.script.with_text(code.decode("utf-8"))
+        data = script.into(self.notebook)
+        after = Script.read(read(data))
+        if (after.cells, after.texts()) != (script.cells, script.texts()):
+            raise UnfixableError("its cells would not be what they should; please report it")
+        return data
+
+
+def open_notebook(data: bytes, filename: str, config: Config) -> OpenedNotebook:
+    """Read a notebook; what cannot be read is told by DVL900."""
+    try:
+        notebook = read(data)
+    except NotebookError as error:
+        failure = str(error), Span(error.row, 1, error.row, 2)
+        unread = "nothing in it was checked; exclude it if that is intended"
+        empty = Script.of(())
+        return OpenedNotebook(_encoded(empty), None, empty, tuple(parse_errors([failure], unread, filename, config)))
+    return _opened(Script.read(notebook) if notebook.is_python else Script.of(()), filename, config, notebook)
+
+
+def open_cells(cells: Iterable[tuple[int, str]], filename: str, config: Config) -> OpenedNotebook:
+    """The code of numbered texts of cells, wherever they come from."""
+    return _opened(Script.of(cells), filename, config)
+
+
+def _opened(script: Script, filename: str, config: Config, notebook: Notebook | None = None) -> OpenedNotebook:
+    """A script, with what is said of the cells that are no Python unless a comment of another cell forbids it."""
+    failures = [
+        (failure.message, Span(failure.row, failure.column, failure.row, failure.column + 1, number))
+        for number, failure in script.broken
+    ]
+    unread = f"{PYTHON} cannot read this cell, so nothing in it was checked"
+    broken = parse_errors(failures, unread, filename, config, script.text)
+    return OpenedNotebook(_encoded(script), notebook, script, tuple(broken))
+
+
+def _encoded(script: Script) -> bytes:
+    return script.text.encode("utf-8")
+
+
+def foreign(data: bytes) -> str:
+    """The language of a notebook's code if that is not Python, else nothing."""
+    try:
+        notebook = read(data)
+    except NotebookError:
+        return ""
+    return "" if notebook.is_python else notebook.language

@@ -1,1 +1,0 @@
-"""Notebooks that are checked, fixed and asked about."""

@@ -1,0 +1,1 @@
+"""``devlint where``: where the values of names live."""
