@@ -10,7 +10,7 @@ from typing import Any
 
 from devlint.auditor.judgement.locator import Locator
 from devlint.auditor.judgement.observations import observed
-from devlint.check.suppress import suppressions
+from devlint.check.suppressions import suppressions
 from devlint.config.load import Resolver
 from devlint.config.schema import Config
 from devlint.finding import Finding
