@@ -4,7 +4,8 @@
     python -m docs.generate --check    write nothing; fail if one of them says anything else
 
 README.md, docs/rules.md and docs/audit.md get what the rules say of themselves, docs/options.md what the commands do,
-docs/accuracy.md and docs/speed.md the figures in tests/accuracy/figures/ and tests/benchmarks/figures/.
+docs/models.md the words of library rows, docs/accuracy.md and docs/speed.md the figures in tests/accuracy/figures/ and
+tests/benchmarks/figures/.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import click
 from devlint.cli import main as commands
+from devlint.flow.catalog.schema import VOCABULARY, Word
 from devlint.report.rule import fixes
 from devlint.rules.base import Rule
 from devlint.rules.registry import registry
@@ -29,6 +31,7 @@ ACCURACY = ROOT / "docs" / "accuracy.md"
 SPEED = ROOT / "docs" / "speed.md"
 AUDIT = ROOT / "docs" / "audit.md"
 OPTIONS = ROOT / "docs" / "options.md"
+MODELS = ROOT / "docs" / "models.md"
 HEAD = """\
 # The rules
 
@@ -50,6 +53,18 @@ ACCURACY_HEAD = """\
 
 Written by `python -m docs.generate` from what the commands below measured, each with its date and versions.
 """
+
+
+_FORMS = {
+    "flag": "`true`",
+    "names": "a list of strings",
+    "path": "a dotted name",
+    "place": "a place",
+    "result": "a result",
+    "text": "a string",
+    "words": "names in a string",
+}
+"""How values are written that are not one of a few."""
 
 
 def table(link: str) -> str:
@@ -88,6 +103,19 @@ def _command(name: str, command: click.Command) -> str:
     rows = [f"| `{names}` | {meaning} |" for names, meaning in filter(None, records)]
     table = "\n".join(["\n| option | |", "|---|---|", *rows, ""]) if rows else ""
     return f"## devlint {name}\n\n```text\n{usage}\n```\n\n{text}\n{table}"
+
+
+def models(text: str) -> str:
+    """The text of docs/models.md with the words that a row may use."""
+    rows = [f"| `{name}` | {_form(word)} | {word.meaning} |" for name, word in VOCABULARY.items()]
+    return _between(text, "vocabulary", "\n" + "\n".join(["| word | value | meaning |", "|---|---|---|", *rows]) + "\n")
+
+
+def _form(word: Word) -> str:
+    """How the values of a word are written."""
+    if word.form in _FORMS:
+        return _FORMS[word.form]
+    return ", ".join(f'`"{choice}"`' for choice in word.choices)
 
 
 def speed(text: str) -> str:
@@ -151,6 +179,7 @@ def main(arguments: list[str]) -> int:
         SPEED: speed(SPEED.read_text(encoding="utf-8")),
         AUDIT: audit(AUDIT.read_text(encoding="utf-8")),
         OPTIONS: options(),
+        MODELS: models(MODELS.read_text(encoding="utf-8")),
     }
     stale = [path for path, text in current.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:
