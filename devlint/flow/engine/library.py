@@ -9,7 +9,8 @@ from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import builtins, rows, unknown
 from devlint.flow.models.libraries.managed import ManagedMoves
-from devlint.flow.models.nn import modules
+from devlint.flow.models.nn import construction
+from devlint.flow.models.nn import methods as module_methods
 from devlint.flow.models.nn.parallel import Wrappers
 from devlint.flow.models.nn.process_groups import Groups
 from devlint.flow.models.torch import (
@@ -30,8 +31,8 @@ from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
 
 REGISTERING = (
-    *(api_calls, autograd, builtins, device_queue, devices, distributions, draws, factories, functions, modules),
-    *(rng, rows, tensor_methods, unknown),
+    *(api_calls, autograd, builtins, device_queue, devices, distributions, draws, factories, functions),
+    *(construction, module_methods, rng, rows, tensor_methods, unknown),
 )
 """The modules that register models when they are imported, beside those of the observers."""
 OBSERVERS: tuple[type[Component], ...] = (

@@ -13,10 +13,9 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import widening
 from devlint.flow.domain.state import State, merge, rejoin
 from devlint.flow.domain.values import UNKNOWN, Class, Const, Function, Named, Sequence
-from devlint.flow.evaluation import condition_cache, conditions, device_conditions
+from devlint.flow.evaluation import condition_cache, conditions, contexts, device_conditions
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
-from devlint.flow.models.torch import contexts
 from devlint.flow.observers.costs import host_syncs, retained_graphs
 from devlint.flow.observers.portability import api_mentions
 from devlint.flow.syntax import names, nodes

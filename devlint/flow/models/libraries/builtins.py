@@ -26,7 +26,7 @@ from devlint.flow.domain.values import (
     as_tensor,
 )
 from devlint.flow.models.libraries import unknown
-from devlint.flow.models.nn import modules
+from devlint.flow.models.nn import construction
 from devlint.flow.models.torch import factories, tensor_methods
 from devlint.flow.observers.costs import host_syncs
 from devlint.flow.observers.portability import device_literals
@@ -58,7 +58,7 @@ def _elements(frame: Frame, call: Call, path: str) -> Value:
 
 def _deep_copy(frame: Frame, call: Call, path: str) -> Value:
     first = call.positional[0] if call.positional else UNKNOWN
-    return modules.twin(frame, first) if isinstance(first, Module) else unknown.function(frame, call, path)
+    return construction.twin(frame, first) if isinstance(first, Module) else unknown.function(frame, call, path)
 
 
 def _enumerate(frame: Frame, call: Call, path: str) -> Value:

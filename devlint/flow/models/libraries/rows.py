@@ -41,7 +41,7 @@ from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders, wrapped
 from devlint.flow.models.libraries import managed
 from devlint.flow.models.libraries.unknown import unfollowed
-from devlint.flow.models.nn import modules
+from devlint.flow.models.nn import construction, forward
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.observers.costs import host_syncs
 from devlint.flow.observers.placement import host_reads
@@ -107,7 +107,7 @@ def _result(frame: Frame, call: Call, path: str, row: Row, receiver: Value) -> V
     if made == "self":
         return _returned(frame, call, path, row, receiver, receiver)
     if made == "call":
-        return modules.forward(frame, call, receiver) if isinstance(receiver, Module) else UNKNOWN
+        return forward.forward(frame, call, receiver) if isinstance(receiver, Module) else UNKNOWN
     result = _MAKERS[made](frame, call, path, row, _place(frame, call, row, receiver))
     return placement.stranded(result) if clash and isinstance(result, Tensor) else result
 
@@ -174,7 +174,9 @@ def _mapping(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Va
 
 def _module(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
     module = Module(identity(), path, text=path.rpartition(".")[2], has_state=not row.stateless)
-    where, step = (place, None) if row.place else modules.made_on(frame, call, module, row.device_argument or "device")
+    where, step = (
+        (place, None) if row.place else construction.made_on(frame, call, module, row.device_argument or "device")
+    )
     frame.put(module, where, step or Step(call.node, f"`{module.text}` is created on {where} here"))
     return module
 

@@ -20,7 +20,8 @@ from devlint.flow.domain.values import (
     as_tensor,
 )
 from devlint.flow.models.data.loaders import Loaders, wrapped
-from devlint.flow.models.nn import modules
+from devlint.flow.models.nn import forward
+from devlint.flow.models.nn import methods as module_methods
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.observers.costs import device_queue
 from devlint.flow.observers.costs.device_queue import Queue
@@ -73,8 +74,8 @@ class _Opaque(ObjectModel):
 
     def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
         device_literals.literal_devices(frame, call)
-        placed = modules.placed_stranger(frame, value) if isinstance(value, Opaque) else None
-        return None if placed is None else modules.forward(frame, call, placed)
+        placed = forward.placed_stranger(frame, value) if isinstance(value, Opaque) else None
+        return None if placed is None else forward.forward(frame, call, placed)
 
     def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value | None:
         return _opaque_method(frame, call, value, node) if isinstance(value, Opaque) else None
@@ -88,9 +89,9 @@ def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribu
         return tensor_methods.method(frame, call, replace(receiver, hint="tensor"), node)
     if receiver.hint == "device":
         return UNKNOWN
-    if name in modules.PARAMETERS and (receiver.hint == "module" or _is_part(frame, node.value)):
+    if name in module_methods.PARAMETERS and (receiver.hint == "module" or _is_part(frame, node.value)):
         place = frame.own_place() if _is_part(frame, node.value) else as_tensor(receiver).device
-        return modules.parameters(name, Tensor(place, buffer=True))
+        return module_methods.parameters(name, Tensor(place, buffer=True))
     return None
 
 

@@ -6,6 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.catalog import context_managers as managers
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import DeviceValue, Opaque, Value
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
@@ -13,36 +14,30 @@ from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 
-_CURRENT = ("cuda.device", "accelerator.device_index")
-"""What makes another accelerator the current one, and leaves the default device alone."""
-_DEVICES = "torch.device"
-_KNOWN = ("torch.", "contextlib.")
-"""Where the context managers come from of which it is known that only a device changes where tensors are made."""
-_FAKE = "FakeTensorMode"
-_LIBRARIES = frozenset({"init_module", "init_tensor", "init_empty_weights", "init_on_device", "zero.Init"})
-"""What makes modules elsewhere in Lightning, accelerate and DeepSpeed."""
-
 
 def default_device(frame: Frame, node: ast.expr, value: Value) -> Device | None:
     """Where tensors are made within ``with node:``; ``None`` where that changes nothing."""
     called = names.dotted(node.func) if isinstance(node, ast.Call) else ""
     if isinstance(value, DeviceValue):
-        return None if called.endswith(_CURRENT) else replace(value.device, implied=False)
+        return None if called.endswith(managers.CURRENT) else replace(value.device, implied=False)
     path = frame.interpreter.index.resolve(called)
-    if not isinstance(node, ast.Call) or path.startswith(_KNOWN):
+    if not isinstance(node, ast.Call) or path.startswith(managers.KNOWN):
         return None
     definition = _definition(frame, called)
     if definition is not None:
         return device.UNKNOWN if _enters(frame, definition) else None
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
-    makes = any(path == name or path.endswith(f".{name}") for name in _LIBRARIES)
+    makes = any(path == name or path.endswith(f".{name}") for name in managers.ELSEWHERE)
     return device.UNKNOWN if makes or any(_names_device(frame, part) for part in given) else None
 
 
 def fakes(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
     """Whether tensors within a ``with`` only say where they would be, on any machine."""
     entered = [names.dotted(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
-    return any(called.endswith(_FAKE) or frame.interpreter.index.resolve(called).endswith(_FAKE) for called in entered)
+    return any(
+        called.endswith(managers.FAKE) or frame.interpreter.index.resolve(called).endswith(managers.FAKE)
+        for called in entered
+    )
 
 
 def _definition(frame: Frame, called: str) -> FunctionInfo | ClassInfo | None:
@@ -57,7 +52,7 @@ def _enters(frame: Frame, definition: FunctionInfo | ClassInfo) -> bool:
     for node in definition.nodes:
         if isinstance(node, ast.withitem) and not isinstance(node.context_expr, ast.Call):
             return True
-        if isinstance(node, ast.Call) and frame.interpreter.index.resolve(names.dotted(node.func)) == _DEVICES:
+        if isinstance(node, ast.Call) and frame.interpreter.index.resolve(names.dotted(node.func)) == managers.DEVICE:
             return True
     return False
 

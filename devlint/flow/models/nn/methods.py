@@ -1,0 +1,160 @@
+"""Methods of modules: moved in place, asked for parameters, given parts."""
+
+from __future__ import annotations
+
+import ast
+
+from devlint.device import Role
+from devlint.flow.catalog import methods
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.registry import KINDS, ObjectModel
+from devlint.flow.domain.heap import ANY, CHANGED, CONSUMER, DEVICE, REGISTERED
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Function,
+    Mapping,
+    Module,
+    Named,
+    Opaque,
+    Sequence,
+    Tensor,
+    Value,
+    as_tensor,
+)
+from devlint.flow.models.nn import summaries
+from devlint.flow.models.nn.forward import check, forward
+from devlint.flow.models.torch import moves, tensor_methods
+from devlint.flow.observers.costs.device_queue import Queue
+from devlint.flow.observers.portability import device_literals
+from devlint.flow.program.identity import identity
+from devlint.flow.transfer import composition
+from devlint.flow.transfer.escapes import Escapes
+from devlint.flow.transfer.placement import derive, strays
+from devlint.immutable import replace
+
+_CHAINED = frozenset(
+    """train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty
+    register_forward_hook zero_grad""".split()
+)
+_ONLY_LOOK = frozenset(
+    """children named_children modules named_modules get_parameter get_buffer get_submodule get_extra_state
+    load_state_dict register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
+    register_backward_hook register_state_dict_post_hook register_load_state_dict_post_hook extra_repr""".split()
+)
+"""Methods of every module which put no part of it anywhere."""
+PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers", "state_dict"})
+
+
+def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:
+    """The result of ``module.name(...)``."""
+    name = node.attr
+    if name in methods.OF_MODULES:
+        return moves.move_module(frame, call, module, node)
+    value = frame.interpreter.attribute(frame, node, module)
+    if isinstance(value, (Module, Function)):
+        if isinstance(value, Module):
+            return forward(frame, call, value)
+        _hand_over(frame, call, module, value)
+        return summaries.of_method(frame, call, module, value)
+    if name in _CHAINED:
+        return module
+    if name in ("register_buffer", "register_parameter"):
+        return _register(frame, call, module)
+    if name in PARAMETERS:
+        own = module.text == "self" and frame.after_init and (module.oid, DEVICE) not in frame.state.heap
+        place = frame.own_place() if own else frame.place_of(module)
+        return parameters(name, Tensor(place, many=None, buffer=True, story=frame.story_of(module)))
+    if name == "forward":
+        return forward(frame, call, module)
+    if isinstance(value, Opaque):
+        device_literals.literal_devices(frame, call)
+    if name not in _ONLY_LOOK:
+        CHANGED.put(frame.state.heap, module.oid, True)
+    frame.component(Escapes).everything(call.values())
+    frame.component(Queue).unseen(frame, call.node)
+    # a part of the module works where the module is, and what goes in
+    part = module.text == "self" and frame.after_init and not isinstance(value, Named)
+    return derive(frame, call) if part else UNKNOWN
+
+
+def _hand_over(frame: Frame, call: Call, module: Module, function: Function) -> None:
+    """A method of a moved module: what it gives to the module's layers has to be where the module is."""
+    place, info = frame.place_of(module), module.cls
+    if info is None or module.text == "self" or not place.known or frame.interpreter.muted or module.perhaps:
+        return
+    given = [(node, value, "") for node, value in call.given() if isinstance(value, Tensor)]
+    met = strays(frame, given, place, module)
+    if not met or module.spread or frame.interpreter.index.hooked:
+        return
+    fed = _fed(frame, call, replace(function, bound=frame.interpreter.self_value(info)), [value for _, value, _ in met])
+    check(frame, call, module, place, [one for one in met if id(one[1]) in fed])
+
+
+def _fed(frame: Frame, call: Call, function: Function, values: list[Value]) -> set[int]:
+    """Those of the arguments, by identity, that a method hands on to its module's layers as they are."""
+    probes = {
+        id(value): Opaque(f"{frame.name}:probe@{call.node.lineno}:{place}", "", "tensor", Role.INPUT)
+        for place, value in enumerate(values)
+    }
+    with frame.interpreter.quiet():
+        outer = frame.state.heap
+        frame.state.heap = dict(outer)
+        frame.interpreter.enter(frame, function, call.probing(probes))
+        found = {known for known, probe in probes.items() if (probe.key, CONSUMER) in frame.state.heap}
+        frame.state.heap = outer
+    return found
+
+
+def parameters(name: str, tensor: Tensor) -> Value:
+    """What ``module.parameters()`` and its kin return."""
+    if name == "state_dict":
+        return Mapping((), tensor)
+    return Sequence(None, Sequence((UNKNOWN, tensor), UNKNOWN) if name.startswith("named_") else tensor)
+
+
+def _register(frame: Frame, call: Call, module: Module) -> Value:
+    name, value = call.argument(0, "name"), call.argument(1, "tensor") or call.argument(1, "param")
+    known = name.value if isinstance(name, Const) and isinstance(name.value, str) else ANY
+    registered = REGISTERED.of(frame.state.heap, module.oid) or ()
+    REGISTERED.put(frame.state.heap, module.oid, (*registered, known))
+    if isinstance(name, Const) and isinstance(name.value, str) and value is not None:
+        held = value
+        if isinstance(value, (Tensor, Opaque, Batches)):
+            held = replace(
+                as_tensor(value),
+                certain=True,
+                buffer=True,
+                attribute=None,
+                attribute_of=None,
+                factory="",
+                factory_node=None,
+            )
+            composition.exchange(frame, call.node.func, module, held)
+        frame.state.heap[(module.oid, name.value)] = held
+    return Const(None)
+
+
+class _Module(ObjectModel):
+    def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
+        return forward(frame, call, value) if isinstance(value, Module) else None
+
+    def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value | None:
+        return method(frame, call, value, node) if isinstance(value, Module) else None
+
+
+class _Tensor(tensor_methods.TensorModel):
+    def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
+        """What was moved, and is called, is a module."""
+        moved = isinstance(value, Tensor) and all(leaf.role is not Role.INPUT for leaf in value.device.leaves())
+        if not isinstance(value, Tensor) or not moved or value.certain or not value.story:
+            return None
+        module = Module(identity(), text=frame.interpreter.text(call.node.func))
+        frame.put(module, value.device, value.story[0])
+        return forward(frame, call, module)
+
+
+KINDS[Module] = _Module()
+KINDS[Tensor] = _Tensor()
