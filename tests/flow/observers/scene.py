@@ -122,6 +122,15 @@ class Scene(Interpreter):
 
     # -- what no observer asks ----------------------------------------------------------------------------------------
 
+    def attribute(self, frame: Frame, node: ast.Attribute, base: Value) -> Value:
+        raise NotImplementedError
+
+    def parameters(self, path: str) -> tuple[str, ...]:
+        raise NotImplementedError
+
+    def told_condition(self, frame: Frame, node: ast.expr) -> Flag | None:
+        raise NotImplementedError
+
     def condition(self, frame: Frame, node: ast.expr) -> Flag:
         raise NotImplementedError
 
