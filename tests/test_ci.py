@@ -221,3 +221,46 @@ def test_the_findings_are_uploaded_whether_or_not_the_check_failed() -> None:
     assert "!cancelled()" in upload["if"]
     assert "inputs.upload-sarif == 'true'" in upload["if"]
     assert upload["with"]["sarif_file"] == ACTION["outputs"]["sarif-file"]["value"]
+
+
+VENV = """#!/bin/sh
+# python3 -m venv DIRECTORY
+mkdir -p "$3/bin"
+echo "PATH=$3/bin:$PATH" > "$3/bin/activate"
+cat > "$3/bin/python" << 'END'
+#!/bin/sh
+echo "$@"
+case "$*" in *"$FAILS") exit 3;; esac
+END
+chmod +x "$3/bin/python"
+"""
+INSTALL, FAST, SLOW = (
+    ["-m pip install -c constraints.txt -e .[test]"],
+    ["-m pytest -n auto"],
+    ["+ python -m pytest -n auto -m slow", "-m pytest -n auto -m slow"],
+)
+
+
+@pytest.mark.skipif(not (ROOT / ".ci" / "run").exists(), reason="is not part of this distribution")
+@pytest.mark.parametrize(
+    ("fails", "code", "printed"),
+    [
+        ("nothing", 0, [*INSTALL, *FAST, *SLOW]),
+        ("-e .[test]", 3, INSTALL),
+        ("-n auto", 3, [*INSTALL, *FAST]),
+        ("slow", 3, [*INSTALL, *FAST, *SLOW]),
+    ],
+)
+def test_the_checks_of_the_repository_are_the_commands_of_its_readme(
+    runner: Runner, tmp_path: Path, fails: str, code: int, printed: list[str]
+) -> None:
+    """What pytest prints last is the last line, also of tests that fail."""
+    for name, text in {"venv": VENV, "chromedriver": "#!/bin/sh\n"}.items():
+        program = tmp_path / "bin" / name
+        program.write_text(text)
+        program.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path / "bin"), os.environ.get("PATH", "")])
+    environment = {**os.environ, "PATH": path, "PYTHON": str(tmp_path / "bin" / "venv"), "FAILS": fails}
+    done = subprocess.run([ROOT / ".ci" / "run"], env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, "")
+    assert done.stdout.splitlines()[1:] == printed

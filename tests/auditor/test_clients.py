@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
 CLIENTS = Path(__file__).parents[2] / "fixtures" / "train" / "clients"
 
 

@@ -22,6 +22,8 @@ import torch
 
 from tests.auditor.training import ALONE, RANKS, SCRIPTS, TRAIN, expected, observed
 
+pytestmark = pytest.mark.slow
+
 
 def environment() -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -22,6 +22,7 @@ from tools.compiling.selected import modules
 ROOT = Path(devlint.__file__).parents[1]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 COPIED = ("devlint", "tests", "fixtures", "tools", "docs", "pyproject.toml", "README.md", "LICENSE", "CONTRIBUTING.md")
+pytestmark = pytest.mark.slow
 REAL = ("accelerate", "ignite", "lightning", "torchmetrics")
 """Projects that the tests install."""
 
@@ -90,7 +91,7 @@ def test_the_sources_in_the_wheel_are_those_that_people_wrote(compiled: Path) ->
 
 def test_it_passes_the_tests_of_the_linter(compiled: Path) -> None:
     parts = ["tests/flow", "tests/rules", "tests/check", "tests/test_fixtures.py"]
-    done = run("-m", "pytest", "-q", "-n", "4", *parts, folder=compiled, timeout=900)
+    done = run("-m", "pytest", "-q", "-n", "auto", "-m", "", *parts, folder=compiled, timeout=900)
     assert done.returncode == 0, done.stdout[-5000:]
     assert "compiled modules call each other" in done.stdout, "these tests did not run with the compiled devlint"
 

@@ -12,6 +12,7 @@ from tests.running.outcomes import GROUPS, cannot_run, fixtures, run
 GROUPS_BY_MACHINE = [(machine, pattern) for machine, patterns in GROUPS.items() for pattern in patterns]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "pattern"), GROUPS_BY_MACHINE)
 def test_fixtures_do_what_they_are_said_to_do(machine: str, pattern: str) -> None:
     wrong = [complaint for outcome in run(machine, pattern) for complaint in outcome.complaints()]

@@ -197,4 +197,4 @@ def _trains(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
 
 def _has_optimizers() -> bool:
     """Whether there is any optimizer; looks at all objects, and is asked only where a loop seems to have none."""
-    return any(issubclass(type(candidate), torch.optim.Optimizer) for candidate in gc.get_objects())
+    return any(issubclass(kind, torch.optim.Optimizer) for kind in set(map(type, gc.get_objects())))

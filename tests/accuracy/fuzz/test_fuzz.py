@@ -39,6 +39,7 @@ def test_agreement(name: str) -> None:
     assert regressions()[name] is None, regressions()[name]
 
 
+@pytest.mark.slow
 def test_random_programs() -> None:
     done = run("tests.accuracy.fuzz", "--programs", "300", "--seed", "1")
     assert done.returncode == 0, done.stdout + done.stderr
