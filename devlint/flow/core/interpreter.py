@@ -402,24 +402,13 @@ class Frame(Environment):
             factory=tensor.factory,
             factory_node=tensor.factory_node,
             blended=tensor.blended,
-            scattered=bool(tensor.alternatives) and self._scattered(tensor),
+            scattered=self.interpreter.lookups.apart(self.interpreter.index, tensor.factory_node, tensor.alternatives),
             attribute=tensor.attribute,
             role=role,
             derived=tensor.derived,
             grad=tensor.grad,
             near=self.state.settled(tensor.near),
         )
-
-    def _scattered(self, tensor: Tensor) -> bool:
-        """Whether the functions are several in which a tensor was made, on one path or another."""
-        made = [node for node in (tensor.factory_node, *tensor.alternatives) if node is not None]
-        known = [info.node for info in self.interpreter.index.functions.values()]
-        rows = {(node.lineno, node.end_lineno or 0) for node in known}
-        homes = {
-            max((span for span in rows if span[0] <= getattr(node, "lineno", 0) <= span[1]), default=None)
-            for node in made
-        }
-        return len(homes) > 1
 
     def _story(self, value: Value, tensor: Tensor) -> tuple[Step, ...]:
         if tensor.story or not isinstance(value, Opaque) or value.node is None:

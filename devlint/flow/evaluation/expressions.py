@@ -159,19 +159,11 @@ def _arguments(frame: Frame, node: ast.Call) -> Call:
     for keyword in node.keywords:
         value = evaluate(frame, keyword.value)
         if keyword.arg is None:
-            opened = opened or not _spread(keywords, value)
+            opened = opened or not containers.spread(keywords, value)
         else:
             keywords[keyword.arg] = value
             keyword_nodes[keyword.arg] = keyword.value
     return Call(node, tuple(values), tuple(nodes), keywords, keyword_nodes, opened, starred)
-
-
-def _spread(keywords: dict[str, Value], value: Value) -> bool:
-    """Put the entries of ``**value`` among the keywords, where they are all known."""
-    if not isinstance(value, Mapping) or value.other is not UNKNOWN:
-        return False
-    keywords.update({key: held for key, held in value.items if isinstance(key, str)})
-    return True
 
 
 def operate(

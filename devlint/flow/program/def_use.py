@@ -44,6 +44,18 @@ class Lookups:
         self._housed = len(functions)
         return self._homes.get(self._home(node), [])
 
+    def apart(self, index: Index, first: ast.AST | None, others: tuple[ast.AST, ...]) -> bool:
+        """Whether nodes stand in several functions; there may be none but the ``first``."""
+        if not others:
+            return False
+        rows = {(info.node.lineno, info.node.end_lineno or 0) for info in index.functions.values()}
+        homes = {
+            max((span for span in rows if span[0] <= getattr(node, "lineno", 0) <= span[1]), default=None)
+            for node in (first, *others)
+            if node is not None
+        }
+        return len(homes) > 1
+
     def _home(self, node: ast.AST) -> int:
         return bisect.bisect_right(self._tree.body, place(node), key=place)
 

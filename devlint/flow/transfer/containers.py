@@ -124,3 +124,11 @@ def common(values: Iterable[Value]) -> Value:
         if result is UNKNOWN:
             break
     return UNKNOWN if result is None else result
+
+
+def spread(keywords: dict[str, Value], value: Value) -> bool:
+    """Put the entries of ``**value`` among the keywords, where they are all known."""
+    if not isinstance(value, Mapping) or value.other is not UNKNOWN:
+        return False
+    keywords.update({key: held for key, held in value.items if isinstance(key, str)})
+    return True
