@@ -13,6 +13,7 @@ import click
 
 from devlint._about import __version__, is_compiled
 from devlint.interrupt import dies_at_once
+from devlint.models.commands import models
 from devlint.simulator import MOST_DEVICES
 
 # Heavy modules are imported inside the commands: `devlint --version` answers at once.
@@ -309,3 +310,6 @@ def rule(rule: str | None, every: bool, output_format: str) -> None:
     with _heard():
         code = explain(rule, output_format)
     sys.exit(code)
+
+
+main.add_command(models)

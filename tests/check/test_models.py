@@ -222,7 +222,7 @@ def test_what_is_installed_belongs_to_what_the_cache_goes_by(
 @pytest.mark.usefixtures("knowing")
 def test_a_run_that_knows_its_results_reads_no_rows(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     run(".", code=1)
-    monkeypatch.setattr(models, "_layer", lambda names: pytest.fail("read"))
+    monkeypatch.setattr(models, "read", lambda names: pytest.fail("read"))
     models._catalog.cache_clear()
     run(".", code=1)
 

@@ -55,12 +55,13 @@ def _held(names: tuple[str, ...]) -> tuple[tuple[str, bytes], ...]:
 def _catalog(project: tuple[str, ...], held: tuple[tuple[str, bytes], ...]) -> Catalog:
     from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 
-    packages = (_layer((name,)) for name, _ in held[len(project) :])
-    layers = [layer for layer in (_layer(project), *packages) if layer.keys]
+    packages = (read((name,)) for name, _ in held[len(project) :])
+    layers = [layer for layer in (read(project), *packages) if layer.keys]
     return Catalog(layers) if layers else BUILT_IN
 
 
-def _layer(names: tuple[str, ...]) -> Layer:
+def read(names: tuple[str, ...]) -> Layer:
+    """The rows of several files; a :class:`ConfigError` is about one of them."""
     from devlint.flow.catalog.libraries import Layer, parse
     from devlint.flow.catalog.schema import RowError
 

@@ -61,6 +61,7 @@ class Row:
     stateless: bool = False
     needs: str = ""
     runs: frozenset[str] = frozenset()
+    example: str = ""
 
     @property
     def made(self) -> str:
@@ -140,6 +141,11 @@ VOCABULARY: dict[str, Word] = {
         "What the package runs by itself: `training`, where it places models and batches, or other `processes`.",
         ("training", "processes"),
         "package",
+    ),
+    "example": Word(
+        "text",
+        "The arguments with which `devlint models check` calls it, such as `\"x, mode='train'\"`. `x` is a tensor, "
+        "`model` a module, `device` a device; `torch` and `nn` are at hand.",
     ),
     "names": Word("words", "The last names for which a pattern holds, in one string; without it, it holds for all."),
 }
@@ -262,6 +268,7 @@ def row(path: str, words: Words) -> Row:
         stateless=words.get("stateless") is True,
         needs=_text(words, "needs"),
         runs=frozenset(_list(words, "runs")),
+        example=_text(words, "example"),
     )
 
 

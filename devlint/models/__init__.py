@@ -1,0 +1,1 @@
+"""Proving what rows of libraries state: each entry is called on the simulated accelerator."""

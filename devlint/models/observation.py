@@ -1,0 +1,66 @@
+"""Observations: what a value is that a call returned, in the words of rows, and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Number
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+_ITEMS = 64
+
+
+def kind(value: Any) -> str:
+    """What it is: one of the words that `is` and `result` take, `object` for anything else."""
+    if isinstance(value, torch.device):
+        return "device"
+    for what, classes in (
+        ("tensor", torch.Tensor), ("module", nn.Module), ("loader", DataLoader), ("dataset", Dataset),
+    ):  # fmt: skip
+        if isinstance(value, classes):
+            return what
+    if isinstance(value, Number):
+        return "number"
+    if type(value).__module__.partition(".")[0] == "numpy":
+        return "host-array"
+    if hasattr(value, "to") and hasattr(value, "keys") and hasattr(value, "__getitem__"):
+        return "tensor-mapping"
+    if hasattr(value, "dataset") and hasattr(value, "__iter__"):
+        return "loader"
+    return "dataset" if hasattr(value, "__getitem__") and hasattr(value, "__len__") and _own(value) else "object"
+
+
+def place(value: Any) -> str:
+    """Where its tensors are: "cpu", "cuda", "cpu and cuda", empty where it has none."""
+    return " and ".join(sorted({device.type for device in _devices(value)}))
+
+
+def _own(value: Any) -> bool:
+    return not isinstance(value, (str, bytes, list, tuple, dict, set))
+
+
+def _devices(value: Any) -> Iterable[torch.device]:
+    if isinstance(value, torch.device):
+        return [value]
+    if isinstance(value, torch.Tensor):
+        return [value.device]
+    if isinstance(value, nn.Module):
+        return [part.device for part in (*value.parameters(), *value.buffers())]
+    if kind(value) == "loader":
+        return _devices(next(iter(value), None))
+    if isinstance(value, Mapping) or kind(value) == "tensor-mapping":
+        return _inside([value[key] for key in list(value.keys())])
+    if isinstance(value, (list, tuple, set)):
+        return _inside(value)
+    held = getattr(value, "__dict__", None)
+    return _inside(part for part in held.values() if isinstance(part, (torch.Tensor, nn.Module))) if held else []
+
+
+def _inside(values: Iterable[Any]) -> list[torch.device]:
+    found: list[torch.device] = []
+    for _, value in zip(range(_ITEMS), values, strict=False):
+        found += _devices(value)
+    return found
