@@ -47,8 +47,20 @@ class Observer(Component):
     def on_row(self, frame: Frame, node: ast.Tuple | ast.List, items: list[tuple[ast.expr, Value]]) -> None:
         """Values stand side by side in a tuple, or in a list into which others are unpacked."""
 
+    def on_subtraction(self, frame: Frame, node: ast.BinOp, left: Value, right: Value) -> None:
+        """A value is subtracted from another."""
+
+    def on_step_loop(self, frame: Frame, node: ast.For | ast.AsyncFor | ast.While) -> None:
+        """A loop that runs steps itself has been read to its end; it is the innermost loop of the frame."""
+
     def on_item(self, frame: Frame, target: ast.Subscript, base: Value, index: Value, value: Value) -> None:
         """An item of ``base``, which is no tensor, is given a value."""
+
+    def on_arguments(self, frame: Frame, node: ast.Call) -> None:
+        """The arguments of a call are about to be evaluated."""
+
+    def on_method(self, frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
+        """A method of ``receiver`` is called, or a function of a library that it is."""
 
     def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
         """Something of a library is called; ``path`` is its name."""
@@ -76,6 +88,9 @@ class Observer(Component):
 
     def on_relocation(self, frame: Frame, module: Module, place: Device, step: Step) -> None:
         """A module goes to another device."""
+
+    def on_wait(self, frame: Frame, node: ast.AST, read: ast.expr, value: Value, spelled: str) -> None:
+        """The host reads ``value``, which may be on an accelerator, and is about to wait for it."""
 
 
 def heard(frame: Frame, event: str) -> list[Observer]:
@@ -177,3 +192,33 @@ def relocation(frame: Frame, module: Module, place: Device, step: Step) -> None:
     """Tell of a module that goes to another device."""
     for observer in heard(frame, "on_relocation"):
         observer.on_relocation(frame, module, place, step)
+
+
+def subtraction(frame: Frame, node: ast.BinOp, left: Value, right: Value) -> None:
+    """Tell of a subtraction."""
+    for observer in heard(frame, "on_subtraction"):
+        observer.on_subtraction(frame, node, left, right)
+
+
+def step_loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While) -> None:
+    """Tell of the end of a loop of steps."""
+    for observer in heard(frame, "on_step_loop"):
+        observer.on_step_loop(frame, node)
+
+
+def arguments(frame: Frame, node: ast.Call) -> None:
+    """Tell of a call whose arguments come next."""
+    for observer in heard(frame, "on_arguments"):
+        observer.on_arguments(frame, node)
+
+
+def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
+    """Tell of the call of a method."""
+    for observer in heard(frame, "on_method"):
+        observer.on_method(frame, call, receiver, node)
+
+
+def wait(frame: Frame, node: ast.AST, read: ast.expr, value: Value, spelled: str) -> None:
+    """Tell of a wait."""
+    for observer in heard(frame, "on_wait"):
+        observer.on_wait(frame, node, read, value, spelled)

@@ -48,7 +48,6 @@ from devlint.flow.interprocedural.step_callers import Steps
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.distributions import is_kept
 from devlint.flow.models.torch.distributions import is_one as is_distribution
-from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.placement import constructor_tensors
 from devlint.flow.observers.placement.unregistered_modules import Submodules
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
@@ -60,6 +59,7 @@ from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.transfer import defaults
+from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Site

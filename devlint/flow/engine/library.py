@@ -7,7 +7,7 @@ from devlint.flow.interprocedural.step_callers import Steps
 from devlint.flow.models.data import draws
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.libraries import builtins, rows, unknown
+from devlint.flow.models.libraries import builtins, clocks, rows, unknown
 from devlint.flow.models.libraries.managed import ManagedMoves
 from devlint.flow.models.nn import construction
 from devlint.flow.models.nn import methods as module_methods
@@ -24,14 +24,16 @@ from devlint.flow.models.torch import (
     tensor_methods,
 )
 from devlint.flow.models.torch.optim import Optimizers
-from devlint.flow.observers.costs import device_queue
+from devlint.flow.observers.costs.host_syncs import HostSyncs
+from devlint.flow.observers.costs.retained_graphs import RetainedGraphs
+from devlint.flow.observers.costs.timings import Timings
 from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
 
 REGISTERING = (
-    *(api_calls, autograd, builtins, device_queue, devices, distributions, draws, factories, functions),
+    *(api_calls, autograd, builtins, clocks, devices, distributions, draws, factories, functions),
     *(construction, module_methods, rng, rows, tensor_methods, unknown),
 )
 """The modules that register models when they are imported, beside those of the observers."""
@@ -43,6 +45,9 @@ OBSERVERS: tuple[type[Component], ...] = (
     ManagedMoves,
     Wrappers,
     Steps,
+    HostSyncs,
+    Timings,
+    RetainedGraphs,
     MixedOperands,
     OppositeMoves,
     MovesOfOnePath,

@@ -38,7 +38,7 @@ from devlint.flow.transfer import composition
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
 from devlint.flow.transfer.iteration import part_of
-from devlint.flow.transfer.retargeting import retarget
+from devlint.flow.transfer.memory import retarget
 from devlint.immutable import replace
 from devlint.sites.base import Step
 

@@ -22,10 +22,9 @@ from devlint.flow.domain.values import (
     Stateful,
     Value,
 )
-from devlint.flow.observers.costs import host_syncs
 from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_literals, gpu_selection
-from devlint.flow.transfer import containers
+from devlint.flow.transfer import containers, device_queue
 
 
 def function(frame: Frame, call: Call, called: Value) -> Value:
@@ -106,7 +105,8 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
 
 def _note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
     """What a method call says by its name alone."""
-    host_syncs.note(frame, call, receiver, node)
+    events.method(frame, call, receiver, node)
+    device_queue.method(frame, call, receiver, node)
     if node.attr in host_reads.READERS:
         host_reads.method(frame, call, receiver, node.attr)
 

@@ -36,11 +36,10 @@ from devlint.flow.domain.values import (
 from devlint.flow.evaluation import calls, condition_cache, conditions, device_conditions
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
-from devlint.flow.observers.costs import device_queue, host_syncs
 from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.syntax.device_tests import asks_for_array
-from devlint.flow.transfer import arithmetic, containers, placement
+from devlint.flow.transfer import arithmetic, containers, device_queue, placement
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import subscript
 from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of
@@ -123,7 +122,7 @@ def _call(frame: Frame, node: ast.Call) -> Value:
         function = _bare(frame, node.func)
         if isinstance(function, Named):
             api_mentions.note(frame, node.func, function.path, node)
-    host_syncs.allow(frame, node)
+    events.arguments(frame, node)
     outer, frame.asking = frame.asking, api_mentions.asks(node)
     call = _arguments(frame, node)
     frame.asking = outer
@@ -205,7 +204,7 @@ def _operate_other(left: Value, right: Value) -> Value:
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     if isinstance(node.op, ast.Sub):
-        device_queue.elapsed(frame, left, right)
+        events.subtraction(frame, node, left, right)
     return arithmetic.of_literals(node, left, right) or operate(frame, node, node.left, left, node.right, right)
 
 
@@ -406,7 +405,7 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
     for value in node.values:
         if isinstance(value, ast.FormattedValue):
             held = evaluate(frame, value.value)
-            host_syncs.shown(frame, value, value.value, held)
+            device_queue.shown(frame, value, value.value, held)
             if isinstance(held, Opaque) and len(node.values) == 2 and _is_prefix(node.values[0]):
                 # f"cuda:{rank}" is one device for one rank
                 events.device_index(frame, node, held)

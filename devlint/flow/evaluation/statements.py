@@ -16,10 +16,9 @@ from devlint.flow.domain.values import UNKNOWN, Class, Const, Function, Named, S
 from devlint.flow.evaluation import condition_cache, conditions, contexts, device_conditions
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
-from devlint.flow.observers.costs import host_syncs, retained_graphs
 from devlint.flow.observers.portability import api_mentions
 from devlint.flow.syntax import names, nodes
-from devlint.flow.transfer import containers, loop_invariance
+from devlint.flow.transfer import containers, device_queue, loop_invariance
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
 from devlint.flow.transfer.iteration import ELEMENT, each, iterate, runs, runs_once
@@ -107,7 +106,7 @@ def _raise(frame: Frame, node: ast.Raise) -> None:
 
 def _assert(frame: Frame, node: ast.Assert) -> None:
     frame.checking = True
-    host_syncs.tested(frame, node.test, evaluate_test(frame, node.test))
+    device_queue.tested(frame, node.test, evaluate_test(frame, node.test))
     frame.checking = False
     flag = conditions.condition(frame, node.test)
     frame.state.assume(flag, True)
@@ -189,7 +188,7 @@ def _if(frame: Frame, node: ast.If) -> None:
     named = condition_cache.keep(frame, node.test)
     flag = conditions.condition(frame, node.test)
     frame.checking = not node.orelse and isinstance(node.body[-1], ast.Raise)
-    host_syncs.tested(frame, node.test, evaluate_test(frame, node.test))
+    device_queue.tested(frame, node.test, evaluate_test(frame, node.test))
     frame.checking, frame.conditions = False, None
     known = conditions.truth(frame, flag)
     if known is not None:
@@ -363,7 +362,7 @@ def _loop(
     end = _iteration(frame, node, start.copy(), begin, loop)
     if step and not loop.encloses and not interpreter.muted:
         frame.loops.append(loop)
-        retained_graphs.kept(frame, node)
+        events.step_loop(frame, node)
         frame.loops.pop()
     # what comes after is read as if the loop ran at least once
     if end.dead and loop.breaks:

@@ -22,7 +22,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.interprocedural import callee_claims
 from devlint.flow.interprocedural.probing import Overheard
 from devlint.flow.models.libraries import unknown
-from devlint.flow.observers.costs.device_queue import Queue
+from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
 from devlint.sites.base import Step

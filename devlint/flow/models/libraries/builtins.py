@@ -28,9 +28,8 @@ from devlint.flow.domain.values import (
 from devlint.flow.models.libraries import unknown
 from devlint.flow.models.nn import construction
 from devlint.flow.models.torch import factories, tensor_methods
-from devlint.flow.observers.costs import host_syncs
 from devlint.flow.observers.portability import device_literals
-from devlint.flow.transfer import containers, placement
+from devlint.flow.transfer import containers, device_queue, placement
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.iteration import iterate
@@ -115,12 +114,12 @@ def _hasattr(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _reads(frame: Frame, call: Call, path: str) -> Value:
-    return host_syncs.read(frame, call)
+    return device_queue.reads(frame, call)
 
 
 def _number(frame: Frame, call: Call, path: str) -> Value:
     node = call.node
-    host_syncs.read(frame, call)
+    device_queue.reads(frame, call)
     return Opaque(f"number@{frame.at(node)}", frame.interpreter.text(node), "number")
 
 

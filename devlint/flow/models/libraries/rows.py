@@ -43,12 +43,11 @@ from devlint.flow.models.libraries import managed
 from devlint.flow.models.libraries.unknown import unfollowed
 from devlint.flow.models.nn import construction, forward
 from devlint.flow.models.torch import moves, tensor_methods
-from devlint.flow.observers.costs import host_syncs
 from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_literals
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program.identity import identity
-from devlint.flow.transfer import containers, placement
+from devlint.flow.transfer import containers, device_queue, placement
 from devlint.immutable import replace
 from devlint.sites.base import Step
 
@@ -90,7 +89,7 @@ def _wait(frame: Frame, call: Call, path: str) -> None:
     """The host waits for the first tensor that it is given."""
     for node, value in call.given():
         if surely_tensor(value) or isinstance(value, Batches):
-            host_syncs.wait(frame, call.node, node, value, path.rpartition(".")[2])
+            device_queue.wait(frame, call.node, node, value, path.rpartition(".")[2])
             return
 
 

@@ -23,11 +23,10 @@ from devlint.flow.models.data.loaders import Loaders, wrapped
 from devlint.flow.models.nn import forward
 from devlint.flow.models.nn import methods as module_methods
 from devlint.flow.models.torch import moves, tensor_methods
-from devlint.flow.observers.costs import device_queue
-from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.portability import device_literals
 from devlint.flow.syntax import names
-from devlint.flow.transfer import havoc, placement
+from devlint.flow.transfer import device_queue, havoc, placement
+from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
 from devlint.immutable import replace

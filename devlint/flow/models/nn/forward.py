@@ -27,12 +27,12 @@ from devlint.flow.models.nn import forward_inputs, summaries
 from devlint.flow.models.nn.construction import CONTAINERS
 from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import tensor_methods
-from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
 from devlint.flow.syntax import names
 from devlint.flow.transfer import step_loops
+from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.placement import blend, derive, is_tensor, meet, returned, strays
 from devlint.immutable import replace
 from devlint.sites.placement import Forward

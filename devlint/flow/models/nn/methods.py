@@ -27,10 +27,10 @@ from devlint.flow.domain.values import (
 from devlint.flow.models.nn import summaries
 from devlint.flow.models.nn.forward import check, forward
 from devlint.flow.models.torch import moves, tensor_methods
-from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.portability import device_literals
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import composition
+from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive, strays
 from devlint.immutable import replace

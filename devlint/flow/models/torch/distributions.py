@@ -21,7 +21,7 @@ from devlint.flow.domain.values import (
     is_none,
     surely_tensor,
 )
-from devlint.flow.observers.costs.device_queue import Queue
+from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.placement import blend, derived, is_tensor, meet, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Step

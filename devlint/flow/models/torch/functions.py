@@ -11,11 +11,10 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Tensor, Value, as_tensor, surely_tensor
 from devlint.flow.models.torch import factories, rng, tensor_methods
-from devlint.flow.observers.costs import device_queue, host_syncs
-from devlint.flow.observers.costs.device_queue import Queue
 from devlint.flow.observers.placement import host_reads
 from devlint.flow.observers.portability import device_misuse
-from devlint.flow.transfer import memory, placement
+from devlint.flow.transfer import device_queue, memory, placement
+from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import Met, blend, meet
 from devlint.immutable import replace
@@ -65,7 +64,7 @@ def _worked(frame: Frame, call: Call, path: str, entry: torch_table.Function, re
         result = rng.numbers(frame, call, path, filled, result)
     sized = path in _SIZED and call.argument(1, _SIZED[path]) is not None
     if entry.sync == "always" and not sized and first is not None and node is not None:
-        host_syncs.wait(frame, call.node, node, first, path.rpartition(".")[2])
+        device_queue.wait(frame, call.node, node, first, path.rpartition(".")[2])
     elif entry.rule == "same_as_input" and place.known:
         frame.component(Queue).work(frame, call.node, place)
     return result

@@ -6,23 +6,20 @@ import ast
 
 from devlint.device import Kind
 from devlint.flow.catalog import torch_table
-from devlint.flow.catalog.methods import FETCHES
 from devlint.flow.core.call import Call, Loop
-from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import (
-    UNKNOWN,
     Batches,
-    Opaque,
     Tensor,
-    Unknown,
     Value,
     as_tensor,
-    placement,
     surely_tensor,
 )
-from devlint.flow.observers.costs.device_queue import Moved, Queue
 from devlint.flow.transfer import loop_invariance
+from devlint.flow.transfer.device_queue import Queue
+from devlint.immutable import immutable
 from devlint.sites.base import Operand
 from devlint.sites.costs import Sync
 
@@ -31,70 +28,44 @@ _BACKWARD = frozenset({"backward", "manual_backward"})
 """Methods that send a loss backward: its own, that of a wrapper, Lightning's."""
 
 
-def note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
-    """A method call: it may wait for what its receiver will be, or give the device more to do."""
-    name = node.attr
-    if name == "backward":
-        frame.component(Queue).work(frame, call.node, as_tensor(receiver).device)
-    elif name == "numpy":
-        moved = frame.component(Queue).moved
+@immutable(frozen=True, slots=True)
+class _Moved:
+    """A tensor that every forward pass moves to the host at ``node``."""
+
+    node: ast.AST
+    value: Operand
+
+
+class HostSyncs(Observer):
+    """Waits of the host, and how often they come."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._allowed: set[ast.AST] = set()
+        self._moved: _Moved | None = None
+
+    def on_arguments(self, frame: Frame, node: ast.Call) -> None:
+        """What a function takes on the CPU alone has to be brought there."""
+        function = node.func
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        if name in torch_table.host_functions():
+            self._allowed.update((*node.args, *(keyword.value for keyword in node.keywords)))
+
+    def on_method(self, frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
+        """What was moved to the host goes into an array: the move was for nothing but the values."""
+        moved = self._moved if node.attr == "numpy" else None
         if moved is not None and moved.node is node.value:
-            _report(frame, call.node, moved.value, name, "forward")
-    elif name in FETCHES or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
-        wait(frame, call.node, node.value, receiver, name)
+            _report(frame, call.node, moved.value, node.attr, "forward")
 
-
-def allow(frame: Frame, node: ast.Call) -> None:
-    """A call is about to be evaluated: what it takes on the CPU alone has to be brought there."""
-    function = node.func
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if name in torch_table.host_functions():
-        frame.component(Queue).allowed.update((*node.args, *(keyword.value for keyword in node.keywords)))
-
-
-def _blocks(name: str) -> bool:
-    entry = torch_table.method(name)
-    return entry is not None and entry.sync == "always"
-
-
-def _goes_home(call: Call) -> bool:
-    place = placement(call.positional[0]) if call.positional else None
-    return place is not None and place.kind is Kind.CPU and "non_blocking" not in call.keywords
-
-
-def read(frame: Frame, call: Call) -> Value:
-    """A function that prints what it is given, or makes a number of it."""
-    for node, value in zip(call.nodes, call.positional, strict=False):
-        shown(frame, call.node, node, value)
-    return UNKNOWN
-
-
-def shown(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value) -> None:
-    """A value is printed or made a number: of a tensor, that is a read."""
-    if surely_tensor(value) or isinstance(value, Batches):
-        wait(frame, node, read_node, value, "print")
-    elif isinstance(value, (Opaque, Unknown)) and getattr(value, "hint", "") not in ("number", "device", "host"):
-        frame.component(Queue).unseen(frame, node)
-
-
-def tested(frame: Frame, node: ast.expr, value: Value) -> None:
-    """A condition: of a tensor, it is a read."""
-    if isinstance(value, Tensor) and value.certain and not value.optional:
-        wait(frame, node, node, value, "bool")
-
-
-def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled: str) -> None:
-    """The host reads ``value``: a site, unless it has just waited, or the value is on the host."""
-    if as_tensor(value).device.accelerates() is False:
-        return
-    queue = frame.component(Queue)
-    region = "" if queue.is_empty(node) or node in queue.allowed else _region(frame, read_node, value)
-    queue.wait(frame, node)
-    if spelled in _MOVES and region in ("loop", "forward", "check"):
-        # perhaps this is where the tensor has to go on; if not, an array will be made of it next
-        queue.moved = Moved(node, frame.operand(read_node, value)) if region == "forward" else None
-    elif region:
-        _report(frame, node, frame.operand(read_node, value), spelled, region)
+    def on_wait(self, frame: Frame, node: ast.AST, read: ast.expr, value: Value, spelled: str) -> None:
+        """A site, unless the host has just waited."""
+        if frame.component(Queue).is_empty(node) or node in self._allowed:
+            return
+        region = _region(frame, read, value)
+        if spelled in _MOVES and region in ("loop", "forward", "check"):
+            # perhaps this is where the tensor has to go on; if not, an array will be made of it next
+            self._moved = _Moved(node, frame.operand(read, value)) if region == "forward" else None
+        elif region:
+            _report(frame, node, frame.operand(read, value), spelled, region)
 
 
 def _report(frame: Frame, node: ast.AST, value: Operand, spelled: str, region: str) -> None:

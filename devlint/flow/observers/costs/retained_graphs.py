@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.syntax import names, nodes
@@ -22,28 +23,31 @@ _BLOCKS = ("body", "orelse", "finalbody")
 _CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def kept(frame: Frame, loop: ast.For | ast.AsyncFor | ast.While) -> None:
-    """Sites for the losses that the rounds of a training loop leave behind."""
-    rounds = frame.interpreter.loop_text(loop)
-    losses = _losses(rounds.inside) if rounds.trains else {}
-    if not losses:
-        return
-    meant: dict[tuple[str, str], bool] = {}
-    for statement, certain in _statements(loop.body):
-        found = _accumulation(statement, losses)
-        if found is None:
-            continue
-        holder, kind, part = found
-        if not certain:
-            continue
-        if (holder, kind) not in meant:
-            meant[holder, kind] = (
-                _is_fresh(loop, holder, kind) or _is_trained(frame, holder) or _is_own_kind(frame, holder)
-            )
-        if meant[holder, kind]:
-            continue
-        done = Step(losses[part.id], "this step is done with it here")
-        frame.emit(Keep(part, scope_of(frame), part.id, holder, kind, done, _emptied(rounds.inside, holder, kind)))
+class RetainedGraphs(Observer):
+    """Losses that the rounds of a training loop leave behind."""
+
+    def on_step_loop(self, frame: Frame, node: ast.For | ast.AsyncFor | ast.While) -> None:
+        """The loop may keep what its steps have computed."""
+        rounds = frame.interpreter.loop_text(node)
+        losses = _losses(rounds.inside) if rounds.trains else {}
+        if not losses:
+            return
+        meant: dict[tuple[str, str], bool] = {}
+        for statement, certain in _statements(node.body):
+            found = _accumulation(statement, losses)
+            if found is None:
+                continue
+            holder, kind, part = found
+            if not certain:
+                continue
+            if (holder, kind) not in meant:
+                meant[holder, kind] = (
+                    _is_fresh(node, holder, kind) or _is_trained(frame, holder) or _is_own_kind(frame, holder)
+                )
+            if meant[holder, kind]:
+                continue
+            done = Step(losses[part.id], "this step is done with it here")
+            frame.emit(Keep(part, scope_of(frame), part.id, holder, kind, done, _emptied(rounds.inside, holder, kind)))
 
 
 def _losses(inside: list[ast.AST]) -> dict[str, ast.AST]:

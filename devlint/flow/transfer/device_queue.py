@@ -1,0 +1,145 @@
+"""The queue of the device: what it is given to do, and where the host waits for that, in their order."""
+
+from __future__ import annotations
+
+import ast
+import enum
+
+from devlint import device
+from devlint.device import Device, Kind, Role
+from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.methods import FETCHES
+from devlint.flow.core import events
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.domain.values import (
+    UNKNOWN,
+    Batches,
+    Const,
+    Flag,
+    Named,
+    Opaque,
+    Tensor,
+    Unknown,
+    Value,
+    as_tensor,
+    placement,
+    surely_tensor,
+)
+from devlint.immutable import immutable
+
+BLOCKING = frozenset({"synchronize", "barrier", "monitored_barrier"})
+"""What waits for the device, by the last part of its name."""
+
+
+class Happened(enum.Enum):
+    """What an event means to whoever reads a clock next."""
+
+    WORK = "the device was given something to do"
+    WAIT = "the host waited until it was done"
+    UNSEEN = "something was called that may do either"
+
+
+@immutable(frozen=True, slots=True)
+class Event:
+    """Something that happened, and in how many loops."""
+
+    what: Happened
+    node: ast.AST
+    depth: int
+
+
+@immutable(frozen=True, slots=True)
+class Reading(Value):
+    """What a clock showed, before the event with the number ``moment``."""
+
+    node: ast.AST
+    moment: int
+    depth: int
+
+
+class Queue(Component):
+    """The events of a file, in the order in which they are interpreted."""
+
+    shared = True
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.events: list[Event] = []
+
+    def is_empty(self, node: ast.AST) -> bool:
+        """Whether the host has just waited, and not at ``node`` itself, so that nothing is left to wait for."""
+        last = self.events[-1] if self.events else None
+        return last is not None and last.what is Happened.WAIT and last.node is not node
+
+    def work(self, frame: Frame, node: ast.AST, place: Device) -> None:
+        """The device at ``place`` was given something to do; on the CPU that is done at once."""
+        chosen = all(leaf.role is not Role.INPUT for leaf in place.leaves())
+        if chosen and place.differs(device.CPU) is True:
+            self.events.append(Event(Happened.WORK, node, len(frame.loops)))
+
+    def wait(self, frame: Frame, node: ast.AST) -> None:
+        """The host waited."""
+        self.events.append(Event(Happened.WAIT, node, len(frame.loops)))
+
+    def unseen(self, frame: Frame, node: ast.AST) -> None:
+        """Something was called that cannot be followed."""
+        if not self.events or self.events[-1].what is not Happened.UNSEEN:
+            self.events.append(Event(Happened.UNSEEN, node, len(frame.loops)))
+
+
+def harmless(call: Call) -> bool:
+    """Whether a call outside of torch is given nothing that could make it wait."""
+    return all(isinstance(value, (Const, Reading, Flag, Named)) for value in call.values())
+
+
+# -- what makes the host wait ------------------------------------------------------------------------------------------
+
+
+def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
+    """A method call: it may wait for what its receiver will be, or give the device more to do."""
+    name = node.attr
+    if name == "backward":
+        frame.component(Queue).work(frame, call.node, as_tensor(receiver).device)
+    elif name == "numpy":
+        # what is on an accelerator raises, and nobody waits
+        return
+    elif name in FETCHES or (name == "to" and _goes_home(call)) or (surely_tensor(receiver) and _blocks(name)):
+        wait(frame, call.node, node.value, receiver, name)
+
+
+def _blocks(name: str) -> bool:
+    entry = torch_table.method(name)
+    return entry is not None and entry.sync == "always"
+
+
+def _goes_home(call: Call) -> bool:
+    place = placement(call.positional[0]) if call.positional else None
+    return place is not None and place.kind is Kind.CPU and "non_blocking" not in call.keywords
+
+
+def reads(frame: Frame, call: Call) -> Value:
+    """A function that prints what it is given, or makes a number of it."""
+    for node, value in zip(call.nodes, call.positional, strict=False):
+        shown(frame, call.node, node, value)
+    return UNKNOWN
+
+
+def shown(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value) -> None:
+    """A value is printed or made a number: of a tensor, that is a read."""
+    if surely_tensor(value) or isinstance(value, Batches):
+        wait(frame, node, read_node, value, "print")
+    elif isinstance(value, (Opaque, Unknown)) and getattr(value, "hint", "") not in ("number", "device", "host"):
+        frame.component(Queue).unseen(frame, node)
+
+
+def tested(frame: Frame, node: ast.expr, value: Value) -> None:
+    """A condition: of a tensor, it is a read."""
+    if isinstance(value, Tensor) and value.certain and not value.optional:
+        wait(frame, node, node, value, "bool")
+
+
+def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled: str) -> None:
+    """The host reads ``value``, unless that is on the host."""
+    if as_tensor(value).device.accelerates() is not False:
+        events.wait(frame, node, read_node, value, spelled)
+        frame.component(Queue).wait(frame, node)
