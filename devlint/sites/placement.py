@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 
 from devlint.device import UNKNOWN, Device
 from devlint.immutable import immutable
@@ -19,29 +20,63 @@ class Forward(Site):
     inputs: tuple[Operand, ...]
 
 
-LEADS = frozenset({"alternative", "collective", "together", "row", "parted", "half", "unplaced", "shaped"})
-"""The kinds of operations that clash only later: a tensor in the wrong place, and what speaks against it."""
+class OperationKind(enum.Enum):
+    """In which way an operation needs its operands on one device."""
+
+    OPERANDS = "operands"
+    LOSS_TARGET = "loss target"
+    INDEX = "index"
+    ASSIGNMENT = "assignment"
+    """An assignment by a tensor index."""
+    ACCUMULATOR = "accumulator"
+    """A write into a part, which copies between devices without raising."""
+    GENERATOR = "generator"
+    """Numbers are drawn with the first where the second is."""
+    BROUGHT = "brought"
+    """A function of another file made the first, and brings it together with the second, which it is given."""
 
 
 @immutable(frozen=True, slots=True)
 class Operation(Site):
     """An operation that needs its operands on one device.
 
-    ``kind``: "operands", "loss target", "index", "assignment" (by a tensor index); "accumulator": a write into a part,
-    which copies between devices without raising; "alternative": the first operand on one path, the second on the other;
-    "together": both go into one call that cannot be followed; "row": both are kept in one row of a list; "parted": a
-    branch moves the second and leaves the first, another does it the other way round; "half": the second is moved on
-    one path, the first takes its place on the other as it is; "unplaced": the first, which nobody placed, is an input
-    of the second, a model that was; "shaped": the first was made in the shape of the second; "generator": numbers are
-    drawn with the first where the second is; "brought": a function of another file made the first, and brings it
-    together with the second, which it is given.  ``sent`` says that the result is moved at once to where no operand is
-    known to be.
+    ``sent`` says that the result is moved at once to where no operand is known to be.
     """
 
     operator: str
-    kind: str
+    kind: OperationKind
     operands: tuple[Operand, ...]
     sent: bool = False
+
+
+class HintKind(enum.Enum):
+    """What speaks against the place of a tensor, where no operation fails yet."""
+
+    ALTERNATIVE = enum.auto()
+    """On another path its place is taken by a tensor that is elsewhere."""
+    COLLECTIVE = enum.auto()
+    """It goes as it is into a collective, which NCCL carries out between accelerators only."""
+    TOGETHER = enum.auto()
+    """Both go into one call that cannot be followed."""
+    ROW = enum.auto()
+    """Both are kept in one row of a list."""
+    SHAPED = enum.auto()
+    """It was made in the shape of the other."""
+    PARTED = enum.auto()
+    """A branch leaves it and moves the other, another branch does it the other way round."""
+    HALF = enum.auto()
+    """It takes, as it is, the place of what is moved on another path; ``beside`` has the name of both for its text."""
+    UNPLACED = enum.auto()
+    """Nobody placed it, and it is an input of a model that was."""
+
+
+@immutable(frozen=True, slots=True)
+class Hint(Site):
+    """A tensor that is probably in the wrong place, ``stray``, and what shows where it should be."""
+
+    kind: HintKind
+    stray: Operand
+    beside: Operand
 
 
 @immutable(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from devlint.rules.placement.operands.device_mismatch import DeviceMismatch
 from devlint.rules.placement.operands.forward_factory import ForwardFactory
 from devlint.rules.placement.operands.meetings import beside, meetings, shown
 from devlint.sites.base import Operand, Scope, Step
-from devlint.sites.placement import Forward, Operation
+from devlint.sites.placement import Forward, Operation, OperationKind
 from devlint.source.tree import Source
 
 DEVICE = symbol("f:device", "device")
@@ -57,7 +57,7 @@ def fresh(text: str = "mask", factory: str = "torch.ones") -> Operand:
 
 
 def operation(*operands: Operand, scope: Scope = PLAIN) -> Operation:
-    return Operation(expression("mask * x"), scope, "*", "operands", operands)
+    return Operation(expression("mask * x"), scope, "*", OperationKind.OPERANDS, operands)
 
 
 def told(site: Operation | Forward) -> list[tuple[str, Severity]]:
@@ -143,7 +143,7 @@ def test_a_write_into_a_cpu_tensor_copies_and_never_raises(
     other: Operand, scope: Scope, expected: list[tuple[str, Severity]]
 ) -> None:
     site = operation(fresh("out", "torch.zeros"), other, scope=scope)
-    assert told(replace(site, kind="accumulator", operator="[] =")) == expected
+    assert told(replace(site, kind=OperationKind.ACCUMULATOR, operator="[] =")) == expected
 
 
 @pytest.mark.parametrize("scope", [AWARE, METHOD])

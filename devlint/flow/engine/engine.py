@@ -64,7 +64,7 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Site
 from devlint.sites.distributed import Unforwarded
-from devlint.sites.placement import Forward, HostRead, Operation
+from devlint.sites.placement import Forward, Hint, HostRead, Operation
 from devlint.sites.transfers import IndexCopy
 
 _DEEPEST_CALL = 4
@@ -199,7 +199,7 @@ class Engine(Interpreter):
 
     def record(self, site: Site, frame: Frame) -> None:
         """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""
-        claim = isinstance(site, (Operation, Forward, HostRead))
+        claim = isinstance(site, (Operation, Hint, Forward, HostRead))
         if claim and frame.state.bare and not is_despite(site, frame.state):
             return
         if claim:

@@ -16,21 +16,18 @@ from devlint.flow.domain.values import Value, as_tensor
 from devlint.flow.syntax import nodes
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
-from devlint.sites.placement import LEADS, Forward, Operation
-
-_WRITES = frozenset({"accumulator"})
-"""What copies between devices and does not raise."""
+from devlint.sites.placement import Forward, Operation, OperationKind
 
 
 def tell(frame: Frame, call: Call, name: str, heard: Iterable[Operation | Forward]) -> None:
     """A function was entered and claimed something: the first that is about its arguments is told of at the call."""
     for site in heard:
-        if isinstance(site, Operation) and site.kind not in LEADS and site.kind not in _WRITES:
+        if isinstance(site, Operation) and site.kind is not OperationKind.ACCUMULATOR:
             # one that cares for devices is told of in its own file
             careful = bool(site.scope.module and site.scope.owner) or site.scope.device_aware
             found = None if careful else next(_meetings(frame, call, site), None)
             if found is not None:
-                frame.emit(Operation(call.node, scope_of(frame), name, "brought", found))
+                frame.emit(Operation(call.node, scope_of(frame), name, OperationKind.BROUGHT, found))
                 return
 
 

@@ -17,7 +17,7 @@ from devlint.flow.program.type_hints import annotated, may_be_none
 from devlint.flow.transfer import havoc
 from devlint.flow.transfer.escapes import Escapes
 from devlint.sites.base import Operand, Site
-from devlint.sites.placement import LEADS, Forward, HostRead, Operation
+from devlint.sites.placement import Forward, Hint, HintKind, HostRead, Operation
 
 _CALLS_PER_FUNCTION = 12
 _PLAIN_DECORATORS = frozenset(
@@ -41,7 +41,7 @@ class Callers(Component):
         self._on_the_host: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
         self._left_out: dict[FunctionInfo, list[frozenset[str]]] = defaultdict(list)
         self._alone: dict[FunctionInfo, list[Site]] = {}
-        self._leads: list[Operation] = []
+        self._hints: list[Hint] = []
         self._escapes = interpreter.component(Escapes)
 
     def exhausted(self, info: FunctionInfo, limit: int = _CALLS_PER_FUNCTION) -> bool:
@@ -59,8 +59,8 @@ class Callers(Component):
 
     def holds_back(self, site: Site, frame: Frame) -> bool:
         """Whether a claim about arguments of which nothing is known waits until all callers are known."""
-        if isinstance(site, Operation) and site.kind in LEADS:
-            self._leads.append(site)
+        if isinstance(site, Hint):
+            self._hints.append(site)
             return True
         if frame.info is None or frame.inlined or not isinstance(site, (Operation, Forward, HostRead)):
             return False
@@ -68,8 +68,8 @@ class Callers(Component):
         return True
 
     def sites(self) -> Iterator[Site]:
-        """The claims to which the callers say nothing, and the leads that nothing here follows up."""
-        yield from (lead for lead in self._leads if lead.kind != "alternative" or self._open(lead))
+        """The claims to which the callers say nothing, and the hints that nothing here follows up."""
+        yield from (hint for hint in self._hints if hint.kind is not HintKind.ALTERNATIVE or self._open(hint))
         for info, sites in self._alone.items():
             if not info.private:
                 host, none = _common(self._on_the_host.get(info)), _common(self._left_out.get(info))
@@ -77,8 +77,8 @@ class Callers(Component):
             elif info not in self._times:
                 yield from sites
 
-    def _open(self, lead: Operation) -> bool:
-        return self._escapes.is_out(lead.operands[0].factory_node)
+    def _open(self, hint: Hint) -> bool:
+        return self._escapes.is_out(hint.stray.factory_node)
 
 
 def _is_host(value: Value) -> bool:
@@ -117,6 +117,8 @@ def is_despite(site: Site, state: State) -> bool:
 def _operands(site: Site) -> tuple[Operand, ...]:
     if isinstance(site, Operation):
         return site.operands
+    if isinstance(site, Hint):
+        return site.stray, site.beside
     if isinstance(site, HostRead):
         return site.values
     return site.inputs if isinstance(site, Forward) and site.device.kind is Kind.CPU else ()

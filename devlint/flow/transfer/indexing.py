@@ -35,6 +35,7 @@ from devlint.flow.syntax import names
 from devlint.flow.transfer import composition, containers
 from devlint.flow.transfer.placement import in_graph, is_tensor, meet, stranded, surely_away
 from devlint.immutable import replace
+from devlint.sites.placement import OperationKind
 
 _ENVIRONMENT = Named("os.environ")
 
@@ -157,7 +158,7 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
     for part, index in indexes:
         # a CPU index may select from any device, an accelerator's index only from its own
         met = ((node.value, tensor, ""), (part, index, ""))
-        if _may_clash(frame, node.value, tensor, index) and meet(frame, node, "[]", "index", met):
+        if _may_clash(frame, node.value, tensor, index) and meet(frame, node, "[]", OperationKind.INDEX, met):
             # what was put on the CPU on purpose stays there, and so does what selects from it
             there = any(leaf.implied for leaf in tensor.device.leaves())
             tensor = stranded(replace(tensor, device=as_tensor(index).device) if there else tensor)
@@ -209,15 +210,21 @@ def _write(
     creations.selections(frame, target, base, by_tensor)
     for part, index in by_tensor:
         if _may_clash(frame, target.value, base, index):
-            meet(frame, target, "[] =", "index", ((target.value, base, ""), (part, index, "")))
+            meet(frame, target, "[] =", OperationKind.INDEX, ((target.value, base, ""), (part, index, "")))
     if not is_tensor(value):
         return
     by_list = any(isinstance(index, Sequence) and index.mutable for _, index in indexes)
-    kind = "operands" if combined else "assignment" if by_tensor or by_list else "accumulator"
-    if kind == "assignment" and _makes_one(value):
+    kind = (
+        OperationKind.OPERANDS
+        if combined
+        else OperationKind.ASSIGNMENT
+        if by_tensor or by_list
+        else OperationKind.ACCUMULATOR
+    )
+    if kind is OperationKind.ASSIGNMENT and _makes_one(value):
         # torch makes a number of it
         return
-    if kind != "accumulator" or base.factory:
+    if kind is not OperationKind.ACCUMULATOR or base.factory:
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
 
 

@@ -30,7 +30,7 @@ from devlint.flow.transfer import memory
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Operand
-from devlint.sites.placement import Operation
+from devlint.sites.placement import Operation, OperationKind
 
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "@"})
 Met = tuple[ast.AST, Value, str]
@@ -43,7 +43,7 @@ def elementwise(frame: Frame, node: ast.AST, operator: str, operands: Sequence[M
     inplace = inplace and is_tensor(operands[0][1])
     if inplace:
         tensors[0] = written(tensors[0])
-    clash = meet(frame, node, operator, "operands", tensors)
+    clash = meet(frame, node, operator, OperationKind.OPERANDS, tensors)
     if inplace:
         return replace(as_tensor(operands[0][1]), certain=True)
     made = memory.separate(blend(*(met[1] for met in tensors)))
@@ -123,7 +123,7 @@ def is_tensor(value: Value) -> bool:
     return isinstance(value, (Tensor, Batches)) or (isinstance(value, Opaque) and value.hint in ("tensor", ""))
 
 
-def meet(frame: Frame, node: ast.AST, operator: str, kind: str, tensors: Iterable[Met]) -> bool:
+def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensors: Iterable[Met]) -> bool:
     """Tensors that need one device: a site where two of them surely have two.
 
     True where they surely fail; not where a condition says that all is on the CPU.

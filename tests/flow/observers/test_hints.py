@@ -20,7 +20,7 @@ from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
 from devlint.sites.base import Step
-from devlint.sites.placement import Operation
+from devlint.sites.placement import Hint, HintKind
 from tests.flow.observers.scene import CHOSEN, CUDA, Scene, argument, given, moved
 
 BRANCH = """
@@ -37,9 +37,9 @@ class M(nn.Module):
 """
 
 
-def told(scene: Scene) -> list[tuple[str, list[str]]]:
-    """The kinds of the operations that are told of, with what they are about."""
-    return [(site.kind, [operand.text for operand in site.operands]) for site in scene.sites(Operation)]
+def told(scene: Scene) -> list[tuple[HintKind, list[str]]]:
+    """The kinds of the hints that are told, with what they are about."""
+    return [(site.kind, [site.stray.text, site.beside.text]) for site in scene.sites(Hint)]
 
 
 def meet_paths(scene: Scene, frame: Frame, then: dict[str, Value], other: dict[str, Value]) -> None:
@@ -54,7 +54,7 @@ def test_one_path_makes_what_the_caller_gives_on_the_other() -> None:
     scene = Scene(BRANCH, MixedOperands)
     frame = scene.frame(env={"x": argument("x"), "y": argument("y")})
     meet_paths(scene, frame, {"x": scene.fresh("torch.zeros(3)")}, {})
-    assert told(scene) == [("alternative", ["torch.zeros(3)", "x"])]
+    assert told(scene) == [(HintKind.ALTERNATIVE, ["torch.zeros(3)", "x"])]
 
 
 ALIKE: dict[str, Callable[[Scene], tuple[Value, Value]]] = {
@@ -98,7 +98,7 @@ def test_the_two_values_of_an_expression() -> None:
     frame = scene.frame("forward", {"x": argument("x")})
     node = scene.first(ast.IfExp)
     events.choice(frame, node, Flag("c"), argument("x"), scene.fresh("torch.zeros(3)"))
-    assert told(scene) == [("alternative", ["torch.zeros(3)", "x"])]
+    assert told(scene) == [(HintKind.ALTERNATIVE, ["torch.zeros(3)", "x"])]
 
 
 def test_an_item_of_a_list_of_new_tensors() -> None:
@@ -108,7 +108,7 @@ def test_an_item_of_a_list_of_new_tensors() -> None:
     target = scene.node("xs[0]", ast.Subscript)
     events.item(frame, target, Sequence((made,), made), NOTHING, argument("x"))
     events.item(frame, target, Sequence((argument("x"),), argument("x")), NOTHING, argument("x"))
-    assert told(scene) == [("alternative", ["torch.zeros(3)", "xs[0]"])]
+    assert told(scene) == [(HintKind.ALTERNATIVE, ["torch.zeros(3)", "xs[0]"])]
 
 
 # -- what goes into one call, or one row ---------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_a_library_gets_a_new_tensor_and_one_of_the_caller() -> None:
     row = Row("kornia.blur", rejects_cpu=frozenset("*"))
     for path, stated in (("kornia.blur", row), ("kornia.Blur", row), ("skimage.blur", None)):
         events.unfollowed_call(frame, call, path, stated)
-    assert told(scene) == [("together", ["torch.ones(3)", "x"])]
+    assert told(scene) == [(HintKind.TOGETHER, ["torch.ones(3)", "x"])]
 
 
 def test_a_function_gets_a_new_tensor_and_a_network() -> None:
@@ -138,7 +138,7 @@ def test_a_function_gets_a_new_tensor_and_a_network() -> None:
     scene.values["torch.ones(3)"] = scene.fresh("torch.ones(3)")
     frame = scene.frame(env={"network": argument("network", "")})
     events.unfollowed_call(frame, scene.call("helper(network, torch.ones(3))", frame), "project.helper")
-    assert told(scene) == [("together", ["torch.ones(3)", "network"])]
+    assert told(scene) == [(HintKind.TOGETHER, ["torch.ones(3)", "network"])]
 
 
 def test_a_collective_gets_a_new_tensor() -> None:
@@ -149,7 +149,7 @@ def test_a_collective_gets_a_new_tensor() -> None:
     events.library_call(frame, call, "torch.distributed.get_rank")
     assert not told(scene)
     events.library_call(frame, call, "torch.distributed.all_reduce")
-    assert told(scene) == [("collective", ["torch.zeros(3)", "torch.distributed.all_reduce"])]
+    assert told(scene) == [(HintKind.COLLECTIVE, ["torch.zeros(3)", "torch.distributed.all_reduce"])]
 
 
 def test_a_collective_of_gloo_takes_tensors_of_the_host() -> None:
@@ -183,7 +183,7 @@ def test_a_row_of_new_tensors_and_chosen_ones(code: str, seen: bool) -> None:
     chosen = Tensor(CHOSEN, many=True, story=(Step(row, "created on `device` here"),))
     held: list[tuple[ast.expr, Value]] = [(row.elts[0], scene.fresh("torch.ones(3)")), (row.elts[1], chosen)]
     events.row(scene.frame(), row, held)
-    assert [kind for kind, _ in told(scene)] == ["row"] * seen
+    assert [kind for kind, _ in told(scene)] == [HintKind.ROW] * seen
 
 
 # -- branches that move -----------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_each_path_moves_the_other_part() -> None:
     there = moved(scene.tree, accelerator("cuda"))
     frame = scene.frame(env={"x": host, "y": host}, loops=[scene.loop()])
     meet_paths(scene, frame, {"x": there}, {"y": there})
-    assert told(scene) == [("parted", ["y", "x"])]
+    assert told(scene) == [(HintKind.PARTED, ["y", "x"])]
 
 
 def test_a_path_that_moves_both_parts() -> None:
@@ -233,7 +233,7 @@ def test_one_path_moves_what_it_names(code: str, seen: bool) -> None:
     scene = Scene(code, MovesOfOnePath)
     left = Opaque("self.batch.y", "self.batch.y")
     meet_paths(scene, scene.frame("step"), {"x": moved(scene.tree, CHOSEN)}, {"x": left})
-    assert [kind for kind, _ in told(scene)] == ["half"] * seen
+    assert [kind for kind, _ in told(scene)] == [HintKind.HALF] * seen
 
 
 # -- inputs -----------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def feed(scene: Scene, text: str = "model(batch.pixels)") -> None:
 def test_a_model_that_was_moved_gets_what_nobody_moves() -> None:
     scene = Scene(FEED, UnmovedInputs)
     feed(scene)
-    assert told(scene) == [("unplaced", ["batch.pixels", "model"])]
+    assert told(scene) == [(HintKind.UNPLACED, ["batch.pixels", "model"])]
 
 
 MOVED = {
@@ -293,7 +293,7 @@ def in_shape(scene: Scene, place: object = UNKNOWN, apart: bool = False) -> None
 def test_a_new_tensor_in_the_shape_of_one_that_may_be_anywhere() -> None:
     scene = Scene(MODULE, SameShape)
     in_shape(scene)
-    assert told(scene) == [("shaped", ["torch.zeros(x.shape)", "x"])]
+    assert told(scene) == [(HintKind.SHAPED, ["torch.zeros(x.shape)", "x"])]
 
 
 @pytest.mark.parametrize(("place", "apart"), [(CPU, False), (CUDA, True)])

@@ -15,7 +15,7 @@ from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, S
 from devlint.report.audit.processes import machine
 from devlint.sites.base import Measurement, Operand, Step
 from devlint.sites.distributed import Optimize, Wrap
-from devlint.sites.placement import Attribute, Forward, Operation
+from devlint.sites.placement import Attribute, Forward, Operation, OperationKind
 
 _NOTHING = Measurement(0)
 """What was seen happened no certain number of times."""
@@ -153,7 +153,7 @@ def _meeting(location: Location, mismatch: Mismatch, locator: Locator) -> Found:
         )
         return Found(location, forward)
     operation = Operation(
-        location.node, location.scope, _operator(location), "operands", tuple(operands), measured=measured
+        location.node, location.scope, _operator(location), OperationKind.OPERANDS, tuple(operands), measured=measured
     )
     return Found(location, operation)
 

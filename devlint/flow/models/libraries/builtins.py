@@ -34,6 +34,7 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.iteration import iterate
 from devlint.immutable import replace
+from devlint.sites.placement import OperationKind
 
 _BUILT_IN = "builtins."
 _ELEMENTS = ("itertools.cycle", "itertools.islice", "copy.copy")
@@ -77,7 +78,7 @@ def _sum(frame: Frame, call: Call, path: str) -> Value:
     value = call.positional[0] if call.positional else UNKNOWN
     if isinstance(value, Sequence):
         found = [(call.nodes[0], kind, "") for kind in tensor_methods.kinds(value.item)]
-        clash = len(found) > 1 and placement.meet(frame, call.node, "sum", "operands", found)
+        clash = len(found) > 1 and placement.meet(frame, call.node, "sum", OperationKind.OPERANDS, found)
         return placement.stranded(placement.blend(*(kind for _, kind, _ in found))) if clash else value.item
     return item(value) if isinstance(value, Tensor) else UNKNOWN
 

@@ -50,6 +50,7 @@ from devlint.flow.program.identity import identity
 from devlint.flow.transfer import containers, device_queue, placement
 from devlint.immutable import replace
 from devlint.sites.base import Step
+from devlint.sites.placement import OperationKind
 
 _ARGUMENT = "argument:"
 _MOVER = Row("", result="self", place="argument:device", parameters=("device",))
@@ -118,7 +119,7 @@ def _meet(frame: Frame, call: Call, path: str, row: Row) -> bool:
     )
     operands = [one for one in tensor_methods.arguments(call, entry) if one[2] not in row.accepts_cpu]
     met = [one for one in operands if tensor_methods.matters(frame, one, entry)]
-    return placement.meet(frame, call.node, path, "operands", met)
+    return placement.meet(frame, call.node, path, OperationKind.OPERANDS, met)
 
 
 def _returned(frame: Frame, call: Call, path: str, row: Row, value: Value, receiver: Value) -> Value:

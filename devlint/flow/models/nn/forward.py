@@ -35,7 +35,7 @@ from devlint.flow.transfer import step_loops
 from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.placement import blend, derive, is_tensor, meet, returned, strays
 from devlint.immutable import replace
-from devlint.sites.placement import Forward
+from devlint.sites.placement import Forward, OperationKind
 
 _CAUSAL_MASKS = {
     "torch.nn.TransformerEncoder": ((1, "mask"),),
@@ -86,9 +86,9 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         # it moves its targets and lengths itself
         pass
     elif not module.has_state and module.path.endswith("Loss"):
-        meet(frame, call.node, module.text, "loss target", tensors_in)
+        meet(frame, call.node, module.text, OperationKind.LOSS_TARGET, tensors_in)
     elif not module.has_state and len(tensors_in) > 1 and module.path.startswith("torch.nn."):
-        meet(frame, call.node, module.text, "operands", tensors_in)
+        meet(frame, call.node, module.text, OperationKind.OPERANDS, tensors_in)
     if module.has_state and place.role is Role.PLACE:
         for _, value, _ in tensors_in:
             frame.state.heap.setdefault((as_tensor(value).device.symbol, CONSUMER), place)

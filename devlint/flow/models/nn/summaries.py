@@ -16,7 +16,7 @@ from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer.placement import derive, returned
 from devlint.immutable import replace
 from devlint.sites.base import Step
-from devlint.sites.placement import Forward, Operation
+from devlint.sites.placement import Forward, Operation, OperationKind
 
 
 def idle(module: Module) -> bool:
@@ -119,4 +119,4 @@ def _proves(site: Operation | Forward, info: ClassInfo) -> bool:
         return site.device.role is Role.PLACE
     own = [operand for operand in site.operands if operand.device.symbol == info.place]
     # an index may be on the CPU, whatever it is an index of
-    return site.kind != "index" and any(operand.many is True for operand in own)
+    return site.kind is not OperationKind.INDEX and any(operand.many is True for operand in own)

@@ -10,6 +10,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Tensor, Value
 from devlint.flow.transfer.placement import blend, is_tensor, meet
+from devlint.sites.placement import OperationKind
 
 
 def handed(frame: Frame, call: Call, name: str, tensors: tuple[ast.AST, Value], position: int, keyword: str) -> None:
@@ -19,7 +20,7 @@ def handed(frame: Frame, call: Call, name: str, tensors: tuple[ast.AST, Value], 
         return
     for tensor, gradient in zip(_each(*tensors), _each(node, given), strict=False):
         if all(isinstance(value, (Tensor, Opaque)) for _, value in (tensor, gradient)):
-            meet(frame, call.node, name, "operands", [(*tensor, ""), (*gradient, "")])
+            meet(frame, call.node, name, OperationKind.OPERANDS, [(*tensor, ""), (*gradient, "")])
 
 
 def _each(node: ast.AST, value: Value) -> Iterator[tuple[ast.AST, Value]]:

@@ -25,6 +25,7 @@ from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.placement import blend, derived, is_tensor, meet, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Step
+from devlint.sites.placement import OperationKind
 
 ROOT = "torch.distributions."
 _PARAMETERS = {
@@ -137,7 +138,9 @@ def _met(frame: Frame, call: Call, node: ast.Attribute, receiver: Stateful, held
     if value is None or where is None or not is_tensor(value):
         return derived(replace(held, many=None))
     name = receiver.path.rpartition(".")[2]
-    clash = meet(frame, call.node, f"{name}.{node.attr}", "operands", [(node.value, held, ""), (where, value, "")])
+    clash = meet(
+        frame, call.node, f"{name}.{node.attr}", OperationKind.OPERANDS, [(node.value, held, ""), (where, value, "")]
+    )
     result = replace(blend(held, value), many=None, rank=None)
     return stranded(result) if clash else result
 
@@ -148,7 +151,7 @@ def _divergence(frame: Frame, call: Call) -> Value:
     held = [(node, value.tensors[0], "") for node, value in given]
     if len(held) < 2:
         return UNKNOWN
-    clash = meet(frame, call.node, "kl_divergence", "operands", held)
+    clash = meet(frame, call.node, "kl_divergence", OperationKind.OPERANDS, held)
     result = replace(blend(*(value for _, value, _ in held)), many=None, rank=None)
     return stranded(result) if clash else result
 

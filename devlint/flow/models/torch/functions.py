@@ -18,6 +18,7 @@ from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import Met, blend, meet
 from devlint.immutable import replace
+from devlint.sites.placement import OperationKind
 
 _FACTORIES = frozenset({"default_or_kwarg", "like_input_or_kwarg", "data_or_default", "arg_tensor_or_cpu", "cpu"})
 """The rules of functions that make tensors."""
@@ -103,7 +104,7 @@ def _proven(value: Value) -> Value:
 def _clash(frame: Frame, call: Call, path: str, entry: torch_table.Function, operands: list[Met]) -> bool:
     """Whether tensors surely are in two places that have to be in one."""
     met = tensor_methods.checked([met for met in operands if tensor_methods.matters(frame, met, entry)], entry)
-    kind = "loss target" if _SHAPES.get(path.rpartition(".")[2]) is _loss else "operands"
+    kind = OperationKind.LOSS_TARGET if _SHAPES.get(path.rpartition(".")[2]) is _loss else OperationKind.OPERANDS
     return meet(frame, call.node, path, kind, met)
 
 

@@ -23,6 +23,7 @@ from devlint.flow.transfer.defaults import GENERATOR, generator_place
 from devlint.flow.transfer.placement import blend, meet, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Step
+from devlint.sites.placement import OperationKind
 
 
 def _made(frame: Frame, call: Call, path: str) -> Stateful:
@@ -59,7 +60,7 @@ def numbers(frame: Frame, call: Call, operator: str, met: tuple[ast.AST, Value],
     story = () if made_at is None else (Step(made_at, f"the generator is made on {place} here"),)
     generator = Tensor(place, many=True, certain=True, story=story)
     operands = ((call.keyword_nodes["generator"], generator, "generator"), (node, tensor, ""))
-    clash = meet(frame, call.node, operator, "generator", operands)
+    clash = meet(frame, call.node, operator, OperationKind.GENERATOR, operands)
     return replace(stranded(as_tensor(result)), device=blend(generator, tensor).device) if clash else result
 
 

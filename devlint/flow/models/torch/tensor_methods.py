@@ -31,6 +31,7 @@ from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.placement import Met, blend, derived, is_tensor, meet, met_in_place, stranded, tied, written
 from devlint.immutable import replace
 from devlint.sites.base import Step
+from devlint.sites.placement import OperationKind
 
 REDUCTIONS = frozenset(
     """sum mean prod norm max min median std var all any amax amin argmax argmin logsumexp nansum nanmean
@@ -96,13 +97,13 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule.startswith("mover"):
         return _typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
     operands = arguments(call, entry, ((node.value, receiver, "self"),))
-    kind = "accumulator" if name == "copy_" else "operands"
+    kind = OperationKind.ACCUMULATOR if name == "copy_" else OperationKind.OPERANDS
     clash = len(operands) > 1 and meet(frame, call.node, f".{name}()", kind, _reacting(frame, name, operands, entry))
     result = met_in_place(tensor, operands, call.node) if name.endswith("_") else blend(*deciding(operands, entry))
     result = memory.separate(tied(result, call), name)
     if "generator" in call.keywords:
         result = as_tensor(rng.numbers(frame, call, f".{name}()", (node.value, tensor), result))
-    if clash and kind != "accumulator":
+    if clash and kind is not OperationKind.ACCUMULATOR:
         result = stranded(result)
     return shaped(call, name, result, tensor)
 

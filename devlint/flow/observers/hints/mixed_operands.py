@@ -23,7 +23,7 @@ from devlint.flow.syntax import names
 from devlint.flow.syntax.device_tests import asks_for_array
 from devlint.immutable import replace
 from devlint.sites.base import Operand
-from devlint.sites.placement import Operation
+from devlint.sites.placement import Hint, HintKind
 from devlint.source.syntax import makes_nothing
 
 _CONVERSIONS = frozenset(f"torch.{name}" for name in ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer"))
@@ -77,8 +77,8 @@ class MixedOperands(Observer):
         if not fresh or beside is None or not _joined_by_column(frame.info.nodes, node):
             return
         for part, tensor in fresh:
-            operands = (frame.operand(tensor.factory_node or part, tensor), frame.operand(*beside))
-            frame.emit(Operation(node, scope_of(frame), "row", "row", operands))
+            stray = frame.operand(tensor.factory_node or part, tensor)
+            frame.emit(Hint(node, scope_of(frame), HintKind.ROW, stray, frame.operand(*beside)))
 
     def on_unfollowed_call(self, frame: Frame, call: Call, path: str, row: Row | None) -> None:
         """A tensor of the default device and one of the caller go into a library that works on tensors."""
@@ -95,8 +95,8 @@ class MixedOperands(Observer):
         for node, value in given if beside is not None else ():
             for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
                 if beside is not None and is_fresh(held) and as_tensor(held).many:
-                    operands = (frame.operand(as_tensor(held).factory_node or node, held), frame.operand(*beside))
-                    frame.emit(Operation(call.node, scope_of(frame), path, "together", operands))
+                    stray = frame.operand(as_tensor(held).factory_node or node, held)
+                    frame.emit(Hint(call.node, scope_of(frame), HintKind.TOGETHER, stray, frame.operand(*beside)))
 
     def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
         """A tensor of the default device is given to a collective, which NCCL carries out between accelerators only."""
@@ -108,7 +108,7 @@ class MixedOperands(Observer):
             if made is None or made.factory_node is None or not any(leaf.implied for leaf in made.device.leaves()):
                 continue
             group = Operand(call.node, path, device.symbol("NCCL", "NCCL"), many=True, certain=True)
-            frame.emit(Operation(call.node, scope_of(frame), path, "collective", (frame.operand(node, made), group)))
+            frame.emit(Hint(call.node, scope_of(frame), HintKind.COLLECTIVE, frame.operand(node, made), group))
 
 
 def is_fresh(value: Value | None) -> bool:
@@ -135,8 +135,8 @@ def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: 
     if made.factory in _CONVERSIONS and not frame.after_init:
         # what converts its arguments may well be meant for the host
         return
-    operands = (frame.operand(made.factory_node, fresh), replace(frame.operand(node, beside), text=name))
-    frame.emit(Operation(node, scope_of(frame), "else", "alternative", operands))
+    other = replace(frame.operand(node, beside), text=name)
+    frame.emit(Hint(node, scope_of(frame), HintKind.ALTERNATIVE, frame.operand(made.factory_node, fresh), other))
 
 
 def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:

@@ -16,7 +16,7 @@ from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Batches, Opaque, Tensor, Value, as_tensor
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
-from devlint.sites.placement import Operation
+from devlint.sites.placement import Hint, HintKind
 
 _Pair = tuple[bool, bool]
 """Of two names: which one a path has moved."""
@@ -40,7 +40,7 @@ class OppositeMoves(Observer):
                 place = next(_moved(node.body, first), node.test)
                 gone = replace(frame.operand(place, then.env[first]), text=first)
                 left = replace(frame.operand(place, then.env[second]), text=second)
-                frame.emit(Operation(place, scope_of(frame), "if", "parted", (left, gone)))
+                frame.emit(Hint(place, scope_of(frame), HintKind.PARTED, left, gone))
                 return
 
 

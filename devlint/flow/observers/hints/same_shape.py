@@ -11,7 +11,7 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Tensor, Value, as_tensor
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.syntax import names, nodes
-from devlint.sites.placement import Operation
+from devlint.sites.placement import Hint, HintKind
 
 
 class SameShape(Observer):
@@ -27,8 +27,8 @@ class SameShape(Observer):
                 continue
             for where, other, _, elsewhere in met:
                 if elsewhere.kind is Kind.UNKNOWN and is_tensor(other) and in_shape_of(call, where):
-                    operands = (frame.operand(made, fresh), frame.operand(where, other))
-                    frame.emit(Operation(node, scope_of(frame), operator, "shaped", operands))
+                    stray, beside = frame.operand(made, fresh), frame.operand(where, other)
+                    frame.emit(Hint(node, scope_of(frame), HintKind.SHAPED, stray, beside))
 
 
 def is_tensor(value: Value) -> bool:

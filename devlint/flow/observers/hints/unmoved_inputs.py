@@ -17,8 +17,9 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Module, Opaque, Tensor, Unknown, Value
 from devlint.flow.syntax import names
+from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
-from devlint.sites.placement import Operation
+from devlint.sites.placement import Hint, HintKind
 
 _TOLD = ("device", "cuda", "gpu", ".to(")
 """Words in the code that made something which say that it was put somewhere."""
@@ -48,8 +49,8 @@ class MovesOfOnePath(Observer):
                 converted = _converted(frame, node, name) if _moves(moved) and _read_off(left, beside) else None
                 if converted is not None:
                     stray = Operand(left, frame.interpreter.text(left))
-                    gone = frame.operand(moved, value)
-                    frame.emit(Operation(converted, scope_of(frame), name, "half", (stray, gone)))
+                    gone = replace(frame.operand(moved, value), text=name)
+                    frame.emit(Hint(converted, scope_of(frame), HintKind.HALF, stray, gone))
 
 
 def _assigned(body: list[ast.stmt]) -> dict[str, ast.expr]:
@@ -119,7 +120,7 @@ class UnmovedInputs(Observer):
                 steps = (Step(origin, f"`{name}` is made here, and nowhere put on a device"),)
                 stray = Operand(node, interpreter.text(node), story=steps)
                 model = Operand(call.node.func, interpreter.text(call.node.func), place, story=story)
-                frame.emit(Operation(call.node, scope_of(frame), module.text, "unplaced", (stray, model)))
+                frame.emit(Hint(call.node, scope_of(frame), HintKind.UNPLACED, stray, model))
 
 
 def _unplaced(value: Opaque | Unknown) -> bool:

@@ -9,11 +9,11 @@ from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import as_written, receiver
 from devlint.rules.placement.operands.creation import takes_device
-from devlint.rules.placement.operands.meetings import ASKED, GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
+from devlint.rules.placement.operands.meetings import GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
 from devlint.rules.placement.operands.mismatch_fix import fix
 from devlint.sites import proof
 from devlint.sites.base import Operand, Site, Step
-from devlint.sites.placement import Forward, Operation
+from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 from devlint.sites.proof import Traces
 
 
@@ -79,22 +79,17 @@ class DeviceMismatch(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     observed = True
-    sites = (Forward, Operation)
+    sites = (Forward, Operation, Hint)
     proof = Traces(confirm=(proof.MISMATCH,), contradict=(proof.RAN,))
 
     def judge(self, site: Site) -> Iterable[Report]:
         """One report for the place, about the first operand that is somewhere else."""
+        if isinstance(site, Hint) and site.kind in _HINTS:
+            yield from (_HINTS[site.kind](meeting, site) for meeting in meetings(site))
         if not isinstance(site, Forward | Operation):
             return
         found = meetings(site)
-        if isinstance(site, Operation) and site.kind == "parted":
-            yield from map(self._parted, found)
-            return
-        if isinstance(site, Operation) and site.kind in ASKED:
-            told = _half_moved if site.kind == "half" else _unplaced
-            yield from (told(meeting, site) for meeting in found)
-            return
-        if isinstance(site, Operation) and site.kind == "brought":
+        if isinstance(site, Operation) and site.kind is OperationKind.BROUGHT:
             yield from (_brought(meeting, site) for meeting in found)
             return
         mismatches = [meeting for meeting in found if meeting.creation is None]
@@ -113,17 +108,6 @@ class DeviceMismatch(Rule):
                 fix=fix(self, site, mismatches, as_written(self.source, target)) if target else None,
             )
 
-    def _parted(self, meeting: Meeting) -> Report:
-        left, gone = shown(meeting.stray.text), shown(meeting.other.text)
-        return Report(
-            meeting.other.node,
-            f"this branch moves {gone} and leaves {left}, another one moves {left} and leaves {gone}; "
-            "used together, they are on different devices",
-            label=f"{left} stays where it is",
-            severity=meeting.severity,
-            help="move both in every branch",
-        )
-
 
 def _brought(meeting: Meeting, site: Operation) -> Report:
     """A function of another file makes a tensor on the CPU, and this call gives it one that is elsewhere."""
@@ -139,12 +123,25 @@ def _brought(meeting: Meeting, site: Operation) -> Report:
     )
 
 
-def _half_moved(meeting: Meeting, site: Operation) -> Report:
+def _parted(meeting: Meeting, site: Hint) -> Report:
+    """Of two parts, one branch moves only the one, and another only the other."""
+    left, gone = shown(meeting.stray.text), shown(meeting.other.text)
+    return Report(
+        site.node,
+        f"this branch moves {gone} and leaves {left}, another one moves {left} and leaves {gone}; "
+        "used together, they are on different devices",
+        label=f"{left} stays where it is",
+        severity=meeting.severity,
+        help="move both in every branch",
+    )
+
+
+def _half_moved(meeting: Meeting, site: Hint) -> Report:
     """A hint for those who ask: what is moved on one path is taken as it is on the other."""
     stray, gone = meeting.stray, meeting.other
     return Report(
         site.node,
-        f"`{site.operator}` is moved to {gone.device} on one path, on the other it is {shown(stray.text)}, as it is",
+        f"`{gone.text}` is moved to {gone.device} on one path, on the other it is {shown(stray.text)}, as it is",
         label="converts it, and leaves it where it is",
         severity=meeting.severity,
         steps=(Step(gone.node, "moved here"), Step(stray.node, "not moved here")),
@@ -153,7 +150,7 @@ def _half_moved(meeting: Meeting, site: Operation) -> Report:
     )
 
 
-def _unplaced(meeting: Meeting, site: Operation) -> Report:
+def _unplaced(meeting: Meeting, site: Hint) -> Report:
     """A hint for those who ask: an input that nobody puts where the model is."""
     stray, model = meeting.stray, meeting.other
     return Report(
@@ -167,9 +164,13 @@ def _unplaced(meeting: Meeting, site: Operation) -> Report:
     )
 
 
+_HINTS = {HintKind.PARTED: _parted, HintKind.HALF: _half_moved, HintKind.UNPLACED: _unplaced}
+"""The hints that this rule tells, each by its kind."""
+
+
 def _named(operand: Operand, site: Forward | Operation) -> str:
     """What an operand is called: random numbers, of which nothing but the call speaks, by their function."""
-    if isinstance(site, Operation) and site.kind == GENERATOR and operand.node is site.node:
+    if isinstance(site, Operation) and site.kind is OperationKind.GENERATOR and operand.node is site.node:
         return f"what `{site.operator}` makes"
     return shown(operand.text)
 
@@ -195,11 +196,11 @@ def _consequence(operand: Operand) -> str:
 def _label(site: Forward | Operation) -> str:
     if isinstance(site, Forward):
         return f"{shown(site.module)} and its input are on different devices"
-    if site.kind in ("operands", "assignment", "index"):
+    if site.kind in (OperationKind.OPERANDS, OperationKind.ASSIGNMENT, OperationKind.INDEX):
         return f"`{site.operator}` needs its operands on one device"
-    if site.kind == "loss target":
+    if site.kind is OperationKind.LOSS_TARGET:
         return f"`{site.operator}` needs its input, target and weight on one device"
-    return f"`{site.operator}` needs its {site.kind} on the same device"
+    return f"`{site.operator}` needs its {site.kind.value} on the same device"
 
 
 def _help(meeting: Meeting, site: Forward | Operation) -> str:

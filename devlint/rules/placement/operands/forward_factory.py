@@ -14,25 +14,33 @@ from devlint.rules.code.edits import as_written, code, parsed, with_keyword
 from devlint.rules.placement.operands.creation import advice, can_be_told, placeable
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, meetings, shown
 from devlint.sites.base import Operand, Site, Step
-from devlint.sites.placement import Forward, Operation
+from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 
 _MET = ("the result meets", "meets", "this raises when that is an accelerator")
 _WORDS = {
-    "accumulator": ("the result takes in", "takes in", "each write copies to the CPU, and the result stays there"),
-    "alternative": (
+    OperationKind.ACCUMULATOR: (
+        "the result takes in",
+        "takes in",
+        "each write copies to the CPU, and the result stays there",
+    ),
+    HintKind.ALTERNATIVE: (
         "on another path its place is taken by",
         "stands beside",
         "what follows gets tensors of two devices",
     ),
-    "row": ("the result is kept in one row with", "stands beside", "the rows' columns are joined later, on one device"),
-    "together": (
+    HintKind.ROW: (
+        "the result is kept in one row with",
+        "stands beside",
+        "the rows' columns are joined later, on one device",
+    ),
+    HintKind.TOGETHER: (
         "the result goes into one call with",
         "goes into one call with",
         "functions of tensors raise when that is an accelerator",
     ),
-    "collective": ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
+    HintKind.COLLECTIVE: ("the result goes as it is into", "goes into", "NCCL takes tensors of accelerators only"),
 }
-"""What happens to the new tensor, by the kind of the operation: said of it, said of the place, and what comes of it."""
+"""What happens to the new tensor, by the kind of operation or hint: said of it, of the place, and what comes of it."""
 
 
 class ForwardFactory(Rule):
@@ -96,13 +104,13 @@ class ForwardFactory(Rule):
     hints = False
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
-    sites = (Forward, Operation)
+    sites = (Forward, Operation, Hint)
 
     def judge(self, site: Site) -> Iterable[Report]:
         """One report per creation that meets a caller's tensor at this place."""
-        if not isinstance(site, Forward | Operation):
+        if not isinstance(site, Forward | Operation | Hint):
             return
-        happens, verb, raises = _WORDS.get(site.kind if isinstance(site, Operation) else "", _MET)
+        happens, verb, raises = _MET if isinstance(site, Forward) else _WORDS.get(site.kind, _MET)
         for meeting in meetings(site):
             if meeting.creation is None:
                 continue
@@ -156,7 +164,10 @@ def _party(operand: Operand) -> str:
     return f"{shown(operand.text)}, which is on {operand.device}"
 
 
-def _caller(site: Forward | Operation) -> str:
+def _caller(site: Forward | Operation | Hint) -> str:
     """The device of an argument that takes part; empty where none does."""
-    operands = site.inputs if isinstance(site, Forward) else site.operands
+    if isinstance(site, Hint):
+        operands: tuple[Operand, ...] = (site.stray, site.beside)
+    else:
+        operands = site.inputs if isinstance(site, Forward) else site.operands
     return next((beside(operand, site.scope) for operand in operands if operand.device.role is Role.INPUT), "")

@@ -16,15 +16,15 @@ from devlint.device import Device, EachItem, Kind, LoopRound, Returned, Role
 from devlint.finding import Severity
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Scope
-from devlint.sites.placement import LEADS, Forward, Operation
+from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.syntax import makes_nothing
 
 MODULE = "module"
 """The role of the operand that is the called module itself."""
 GENERATOR = "generator"
-"""The kind of an operation that draws numbers, and the role of the operand that it draws them with."""
-ASKED = frozenset({"half", "unplaced"})
-"""The kinds of operations of which only those hear who ask: what is placed here and not there may be meant so."""
+"""The role of the operand with which an operation draws numbers."""
+_ASKED = frozenset({HintKind.HALF, HintKind.UNPLACED})
+"""Hints for those who ask: what is placed here and not there may be meant so."""
 _STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
 """The methods that torch and Lightning give what is on the module's device."""
 _OF_A_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
@@ -46,21 +46,22 @@ class Meeting:
     creation: ast.AST | None = None
 
 
-def meetings(site: Operation | Forward) -> list[Meeting]:
+def meetings(site: Operation | Hint | Forward) -> list[Meeting]:
     """What is wrong at a place where operands have to be on one device: one meeting per operand that strayed."""
-    if isinstance(site, Operation) and site.kind in LEADS:
-        return _lead(site)
+    if isinstance(site, Hint):
+        return _hinted(site)
     scope = site.scope
     if isinstance(site, Operation) and site.sent and not scope.module:
         # the function moves what comes of it, not what goes in: that may well be on the CPU
         scope = replace(scope, device_aware=False)
     best: dict[int, Meeting] = {}
     for first, second in _pairs(site):
-        if isinstance(site, Operation) and site.kind == "accumulator":
+        if isinstance(site, Operation) and site.kind is OperationKind.ACCUMULATOR:
             meeting = _written(first, second, site)
         else:
             meeting = _meeting(first, second, scope)
-        if meeting is not None and meeting.creation and isinstance(site, Operation) and site.kind == GENERATOR:
+        draws = isinstance(site, Operation) and site.kind is OperationKind.GENERATOR
+        if meeting is not None and meeting.creation and draws:
             # the creation itself fails: its generator, at least, was put somewhere
             meeting = Meeting(meeting.stray, meeting.other)
         if meeting is None:
@@ -72,12 +73,12 @@ def meetings(site: Operation | Forward) -> list[Meeting]:
     return list(best.values())
 
 
-def _lead(site: Operation) -> list[Meeting]:
+def _hinted(site: Hint) -> list[Meeting]:
     """What strayed, a new tensor of the default device as a rule, and the operand that shows where it should be."""
-    stray, other = site.operands
-    if site.kind == "parted":
+    stray, other = site.stray, site.beside
+    if site.kind is HintKind.PARTED:
         return [Meeting(stray, other, Severity.WARNING)]
-    if site.kind in ASKED:
+    if site.kind in _ASKED:
         return [] if site.scope.test else [Meeting(stray, other, Severity.INFO)]
     if site.scope.test or stray.factory_node is None:
         return []

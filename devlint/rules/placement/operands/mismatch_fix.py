@@ -12,9 +12,9 @@ from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import code, parsed, with_keyword
 from devlint.rules.placement.operands.creation import takes_device
-from devlint.rules.placement.operands.meetings import GENERATOR, MODULE, Meeting
+from devlint.rules.placement.operands.meetings import MODULE, Meeting
 from devlint.sites.base import Operand
-from devlint.sites.placement import Forward, Operation
+from devlint.sites.placement import Forward, Operation, OperationKind
 
 _PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _LISTS = frozenset({"tensors"})
@@ -43,7 +43,7 @@ def fix(rule: Rule, site: Forward | Operation, strays: Sequence[Meeting], target
 def _movable(site: Forward | Operation, stray: Operand) -> bool:
     """Whether the operand's own expression can be replaced by a moved one."""
     node = stray.node
-    if isinstance(site, Operation) and site.kind == GENERATOR:
+    if isinstance(site, Operation) and site.kind is OperationKind.GENERATOR:
         # it draws where it was made
         return False
     if stray.device.kind is not Kind.CPU or not stray.device.implied or not isinstance(node, ast.expr):
