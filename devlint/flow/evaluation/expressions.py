@@ -38,6 +38,7 @@ from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
 from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
 from devlint.flow.observers.portability.gpu_selection import Choosing
+from devlint.flow.syntax import device_tests
 from devlint.flow.syntax.device_tests import asks_for_array
 from devlint.flow.transfer import arithmetic, containers, device_queue, placement
 from devlint.flow.transfer.escapes import Escapes
@@ -406,19 +407,11 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
         if isinstance(value, ast.FormattedValue):
             held = evaluate(frame, value.value)
             device_queue.shown(frame, value, value.value, held)
-            if isinstance(held, Opaque) and len(node.values) == 2 and _is_prefix(node.values[0]):
+            if isinstance(held, Opaque) and len(node.values) == 2 and device_tests.is_prefix(node.values[0]):
                 # f"cuda:{rank}" is one device for one rank
                 events.device_index(frame, node, held)
                 return DeviceValue(device.symbol(f"cuda:{held.key}", f"cuda:{{{held.text}}}"), node)
     return UNKNOWN
-
-
-def _is_prefix(node: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value.rstrip(":") in device.ACCELERATOR_TYPES
-    )
 
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[..., Value]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from devlint import device
 from devlint.flow.catalog.methods import FETCHES
 from devlint.flow.syntax import names
 
@@ -106,3 +107,12 @@ def asks_for_array(test: ast.expr) -> bool:
     if not isinstance(test, ast.Call) or names.dotted(test.func) != "isinstance" or len(test.args) != 2:
         return False
     return names.dotted(test.args[1]).endswith("ndarray")
+
+
+def is_prefix(node: ast.expr) -> bool:
+    """Whether the text before a number names a kind of accelerator: ``cuda:``."""
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value.rstrip(":") in device.ACCELERATOR_TYPES
+    )
