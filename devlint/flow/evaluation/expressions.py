@@ -33,14 +33,14 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
-from devlint.flow.evaluation import calls, condition_cache, conditions, device_conditions
+from devlint.flow.evaluation import calls, condition_cache, conditions, constant_folding, device_conditions
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
 from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.syntax import device_tests
 from devlint.flow.syntax.device_tests import asks_for_array
-from devlint.flow.transfer import arithmetic, containers, device_queue, placement
+from devlint.flow.transfer import containers, device_queue, placement
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import subscript
 from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of
@@ -206,7 +206,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     if isinstance(node.op, ast.Sub):
         events.subtraction(frame, node, left, right)
-    return arithmetic.of_literals(node, left, right) or operate(frame, node, node.left, left, node.right, right)
+    return constant_folding.of_literals(node, left, right) or operate(frame, node, node.left, left, node.right, right)
 
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:

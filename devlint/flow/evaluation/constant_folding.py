@@ -1,4 +1,4 @@
-"""Numbers that the code reckons with as they stand there, such as ``1.0 / 0.01``."""
+"""Constant folding: numbers that the code reckons with as they stand there, such as ``1.0 / 0.01``."""
 
 from __future__ import annotations
 
