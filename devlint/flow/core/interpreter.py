@@ -93,7 +93,10 @@ class Interpreter(ABC):
     observers look through for what concerns them, empty in a file of which nothing is reported.
     """
 
-    def __init__(self, index: Index, tree: ast.Module, text: str, test: bool, host: Interpreter | None = None) -> None:
+    def __init__(
+        self, index: Index, tree: ast.Module, text: str, test: bool, host: Interpreter | None = None,
+        observers: tuple[type[Component], ...] = (),
+    ) -> None:  # fmt: skip
         self.host = self if host is None else host
         self.index = index
         self.catalog = index.catalog
@@ -112,8 +115,7 @@ class Interpreter(ABC):
         """What :func:`condition_cache.keep` knows of tests."""
         self.bound: set[str] = set()
         """The keys of what names were bound to; of any other, no heap can have anything yet."""
-        self.observers: tuple[type[Component], ...] = ()
-        """Who hears of the events in the file, the first one first."""
+        self.observers = observers
         self.audience: tuple[dict[str, list[Component]], ...] = ({}, {}, {}, {})
         """What :func:`events.heard` knows of who hears of an event."""
         self._components: dict[type[Component], Component] = {}

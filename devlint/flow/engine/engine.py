@@ -85,8 +85,9 @@ class Engine(Interpreter):
         foreign: Foreign | None = None,
         catalog: Catalog = BUILT_IN,
     ) -> None:
-        super().__init__(Index(tree, text, catalog=catalog) if index is None else index, tree, text, test, host)
-        self.observers = OBSERVERS
+        super().__init__(
+            Index(tree, text, catalog=catalog) if index is None else index, tree, text, test, host, OBSERVERS
+        )
         self.imports: Imports | None = None
         self._class_heaps: dict[ClassInfo, Heap] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
