@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,9 @@ settings.load_profile("devlint")
 # A shell starts what runs in the background deaf to interrupts, and a process that starts others makes them so, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# Without bytecode each of the processes that tests start, of which there are many, would compile devlint anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # Results that an earlier test left behind are for the tests of the cache alone.
 os.environ["DEVLINT_NO_CACHE"] = "1"
 

@@ -21,6 +21,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 if torch.cuda.is_available():
     pytest.skip("a machine with a GPU does not simulate one", allow_module_level=True)
 
+pytestmark = pytest.mark.slow
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STARTED = re.compile(r", \d{4}-\d\d-\d\d \d\d:\d\d")
 CHANGES = {

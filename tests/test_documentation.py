@@ -259,6 +259,7 @@ def test_the_index_has_every_page() -> None:
     assert pages <= set(linked)
 
 
+@pytest.mark.slow
 def test_the_sessions_print_what_is_shown() -> None:
     """But for versions, the machine and the date; see docs/transcripts.py."""
     needs_expressions()

@@ -46,7 +46,8 @@ NOT_RUN = {
     "python -m pip install DEVLINT": "installs",
     "python -m venv .venv": "makes an environment for what is installed next",
     "source .venv/bin/activate": "makes an environment for what is installed next",
-    "python -m pytest": ".ci/run does",
+    "python -m pytest -n auto": ".ci/run does",
+    "python -m pytest -n auto -m slow": ".ci/run does",
     "pre-commit install": "needs the network afterwards: tests/test_pre_commit.py",
     "pre-commit run devlint --all-files": "needs the network: tests/test_pre_commit.py",
     "pre-commit try-repo REPOSITORY devlint --all-files": "needs the network: tests/test_pre_commit.py",
@@ -200,7 +201,14 @@ def sample(folder: Path, command: str) -> None:
             assert run([git, *words.split()], folder).returncode == 0
 
 
-@pytest.mark.parametrize("command", runnable())
+def slow(command: str) -> bool:
+    """Whether several processes import torch."""
+    return command.startswith("torchrun")
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(command, marks=pytest.mark.slow if slow(command) else ()) for command in runnable()]
+)
 def test_a_command_runs_as_shown(command: str, tmp_path: Path) -> None:
     """A check and an audit find something, all else succeeds."""
     shell = shutil.which("sh")

@@ -21,7 +21,8 @@ else:
     import tomli as tomllib
 
 ROOT = Path(devlint.__file__).parents[1]
-TEST_COMMAND = "python -m pip install -c constraints.txt -e '.[test]' && python -m pytest"
+TEST_COMMAND = "python -m pip install -c constraints.txt -e '.[test]' && python -m pytest -n auto"
+SLOW_COMMAND = "python -m pytest -n auto -m slow"
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +57,9 @@ def test_the_constraints_pin_all_that_is_asked_for(project: dict[str, Any]) -> N
     assert asked <= pinned.keys()
 
 
-def test_ci_runs_exactly_the_readmes_test_command(tmp_path: Path) -> None:
+def test_ci_runs_exactly_the_readmes_test_commands(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme.count(TEST_COMMAND) == 1
+    assert readme.count(TEST_COMMAND) == readme.count(SLOW_COMMAND) == 1
     # A stand-in for Python makes a virtual environment whose `python` only writes down what it was asked to do.
     log = tmp_path / "log"
     fake = tmp_path / "python3"
@@ -77,8 +78,9 @@ def test_ci_runs_exactly_the_readmes_test_command(tmp_path: Path) -> None:
         [bash, ROOT / ".ci" / "run"], env={**os.environ, "PYTHON": str(fake)}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"+ {TEST_COMMAND}\n"
-    assert log.read_text().splitlines() == ["-m pip install -c constraints.txt -e .[test]", "-m pytest"]
+    assert done.stdout == f"+ {TEST_COMMAND}\n+ {SLOW_COMMAND}\n"
+    install, fast = "-m pip install -c constraints.txt -e .[test]", "-m pytest -n auto"
+    assert log.read_text().splitlines() == [install, fast, f"{fast} -m slow"]
 
 
 def test_the_wheel_has_the_data_and_nothing_else(tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ def test_the_hook_runs_once_over_what_is_staged(scratch: Path, tmp_path: Path) -
     assert "notes.txt" not in dirty.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_the_repository_can_be_tried(scratch: Path, tmp_path: Path) -> None:
     """`pre-commit try-repo` installs devlint from a clone of its repository, as any user's pre-commit does."""

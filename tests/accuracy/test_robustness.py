@@ -78,14 +78,16 @@ def test_what_is_read_as_if_it_were_about_torch() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), ODD.items(), ids=ODD.keys())
 def test_odd_shapes(name: str, size: int) -> None:
     found = cost(SHAPES[name], size)
     assert found.failure == ""
-    assert found.peak_mib < 400
+    assert found.peak_mib - found.before_mib < 370
     assert found.findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), ODD.items(), ids=ODD.keys())
 def test_odd_shapes_take_time_in_proportion(name: str, size: int) -> None:
     """What Python gives up as too deep costs nothing."""

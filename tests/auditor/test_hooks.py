@@ -351,6 +351,7 @@ FRAMEWORKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loop", FRAMEWORKS, ids=lambda loop: loop.__name__)
 def test_the_steps_of_a_framework(loop: Callable[[Path], None], tmp_path: Path) -> None:
     """2 epochs of 4 batches, each followed by a validation of 2; a stop after 3 steps passes through."""

@@ -17,6 +17,7 @@ from tests.benchmarks import compiled, corpora, kept, tools
 from tests.benchmarks.kept import ALONE, AST, COLD, COMPILED, WARM
 from tests.benchmarks.measure import CommandFailedError
 
+pytestmark = pytest.mark.slow
 NEVER_LOADED = f"devlint/server/protocol{EXTENSION_SUFFIXES[0]}"
 """``devlint check`` has no use for this module: nothing happens if a file that is no library stands for it."""
 posix = pytest.mark.skipif(os.name != "posix", reason="elsewhere a compiler is looked for by setuptools")
@@ -67,9 +68,9 @@ def test_what_is_measured_is_the_devlint_of_the_folder(
 def test_a_library_that_this_python_does_not_load_is_noticed(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "devlint" / "flow" / "machine.cpython-27-other.so").touch()
+    (folder / "devlint" / "flow" / "engine" / "engine.cpython-27-other.so").touch()
     assert measured(tmp_path, monkeypatch) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == "error: not the compiled devlint was measured, but machine.py"
+    assert capsys.readouterr().err.splitlines()[-1] == "error: not the compiled devlint was measured, but engine.py"
     assert kept.load("small") == []
 
 

@@ -59,6 +59,7 @@ def test_collectives_of_nccl_work_on_simulated_devices() -> None:
         }
 
 
+@pytest.mark.slow
 def test_ddp_trains_as_it_does_on_the_cpu() -> None:
     first, second = ranks("simulated")
     assert first["weights"] == second["weights"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("cnn", "lstm", "recurrent", "gan", "transformer", "accumulation", "mixed")
 

@@ -7,9 +7,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.simulator.child import ROOT
 
 
+@pytest.mark.slow
 def test_operations_equal_the_host_and_refuse_its_tensors() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.simulator.sweep", "--part", "6"],

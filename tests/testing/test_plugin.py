@@ -210,6 +210,7 @@ def test_budgets_are_enforced_and_other_tests_notice_nothing(suite: pytest.Pytes
     assert (suite.path / "report.xml").read_text(encoding="utf-8").count("<testcase ") == 18
 
 
+@pytest.mark.slow
 def test_with_xdist_and_budgets_of_the_configuration(suite: pytest.Pytester) -> None:
     needs_the_simulation()
     pytest.importorskip("xdist")

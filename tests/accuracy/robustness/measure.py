@@ -22,7 +22,10 @@ _MEMORY = 12 << 30
 
 @dataclass(frozen=True)
 class Cost:
-    """What one check came to; ``failure`` says what went wrong instead."""
+    """What one check came to; ``failure`` says what went wrong instead.
+
+    ``before_mib`` is what the process had before, which is a copy of one that may have done much else.
+    """
 
     size: int
     lines: int = 0
@@ -30,6 +33,7 @@ class Cost:
     peak_mib: int = 0
     findings: int = 0
     failure: str = ""
+    before_mib: int = 0
 
 
 def steepness(costs: Sequence[Cost]) -> float:
@@ -65,13 +69,18 @@ def _measure(make: Callable[[int], str], size: int, writer: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         resource.setrlimit(resource.RLIMIT_CPU, (LONGEST + 10, LONGEST + 10))
         text = make(size)
+        before = _peak_mib()
         begin = time.process_time()
         try:
             found, failure = analysed(text), ""
         except BaseException as error:  # whatever it is, it is what this looks for
             found, failure = 0, f"{type(error).__name__}: {error}"
         seconds = time.process_time() - begin
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        os.write(writer, pickle.dumps(Cost(size, text.count("\n"), seconds, peak, found, failure)))
+        spent = Cost(size, text.count("\n"), seconds, _peak_mib(), found, failure, before)
+        os.write(writer, pickle.dumps(spent))
     finally:
         os._exit(0)
+
+
+def _peak_mib() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -44,6 +44,7 @@ def same(run: Run, *arguments: str, times: int = 1) -> str:
     return without.stdout
 
 
+@pytest.mark.slow
 def test_every_fixture(run: Run, tmp_path: Path, checked: list[str]) -> None:
     shutil.copytree(FIXTURES / "rules", tmp_path / "rules", dirs_exist_ok=True)
     assert len(same(run, "rules", "--isolated", times=2)) > 100_000
@@ -91,6 +92,7 @@ def test_what_changed_since_a_revision(run: Run, tree, checked: list[str]) -> No
     assert same(run, ".", "--isolated", "--output-format", "concise").count("DVL102") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("project", PROJECTS)
 def test_whatever_happens_to_a_file_of_a_project(run: Run, tmp_path: Path, project: str) -> None:
     root = tmp_path / project
