@@ -18,7 +18,7 @@ from devlint.device.conditions import (
     Wanted,
 )
 from devlint.device.lattice import CPU, IMPLIED_CPU, UNKNOWN, Device, Kind, Role, accelerator, choice, symbol
-from devlint.device.parse import ACCELERATOR_TYPES, parse
+from devlint.device.spelling import ACCELERATOR_TYPES, parse
 from devlint.device.wording import AN_ITEM
 
 __all__ = [
