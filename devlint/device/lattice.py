@@ -176,11 +176,11 @@ class Device:
         return (self.guard, *self.then.guards(), *self.other.guards())
 
     def _shared_guard(self, that: Device) -> Condition | None:
-        """A condition on which both hang, however they nest theirs."""
+        """A condition on which both hang, however they nest theirs: of several the same, whichever of the two asks."""
         if self.kind is not Kind.CHOICE or that.kind is not Kind.CHOICE:
             return None
         mine = self.guards()
-        return next((guard for guard in that.guards() if guard in mine), None)
+        return min((guard for guard in that.guards() if guard in mine), key=repr, default=None)
 
     def _sides(self) -> tuple[Device, ...]:
         """What a comparison has to look at: an accelerator-or-CPU switch is one accelerator of its own."""
