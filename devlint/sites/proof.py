@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devlint.sites.base import Measurement
+from devlint.sites.measurement import Measurement
 
 COPY = "a copy between host and device"
 UPLOAD = "a copy to the device"

@@ -20,7 +20,7 @@ from devlint.report.audit.table import Cost
 from devlint.report.formats.exchange import has_file
 from devlint.rules.registry import registry
 from devlint.sites import proof
-from devlint.sites.base import ENOUGH_STEPS, Measurement
+from devlint.sites.measurement import ENOUGH_STEPS, Measurement
 from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Evidence, Traces
 from devlint.source.text import decode, split_lines
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from devlint.record import FORMAT, Record
-from devlint.sites.base import Measurement
+from devlint.sites.measurement import Measurement
 from devlint.source.files import content
 from devlint.source.output import write as replace
 

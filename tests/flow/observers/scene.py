@@ -10,6 +10,9 @@ import ast
 import textwrap
 from typing import Any, TypeVar
 
+import pytest
+
+from devlint._about import is_compiled
 from devlint.device import IMPLIED_CPU, Device, Role, accelerator, symbol
 from devlint.flow.core.call import Call, Loop
 from devlint.flow.core.events import Observer
@@ -21,6 +24,8 @@ from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.sites.base import Site, Step
 from devlint.sites.placement import Forward, Operation
 
+if is_compiled():
+    pytest.skip("what a compiled interpreter calls cannot be replaced", allow_module_level=True)
 CUDA, CHOSEN = accelerator("cuda"), symbol("f:device", "device")
 PRELUDE = "import torch; from torch import nn\n"
 Kind = TypeVar("Kind", bound=Site)

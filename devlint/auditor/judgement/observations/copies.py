@@ -12,8 +12,9 @@ from devlint.auditor.judgement.observations import syntax
 from devlint.auditor.judgement.observations.measure import Found, Seen, Spot, common, library, measure, places
 from devlint.device import Device
 from devlint.record import Event, Frame, Loader, Process, Record
-from devlint.sites.base import ENOUGH_STEPS, Measurement, Operand, Step
+from devlint.sites.base import Operand, Step
 from devlint.sites.loaders import Load
+from devlint.sites.measurement import ENOUGH_STEPS, Measurement
 from devlint.sites.transfers import Transfer
 
 _LOADER = "DataLoader"

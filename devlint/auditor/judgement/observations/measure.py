@@ -12,7 +12,8 @@ from devlint.auditor.judgement.locator import Location
 from devlint.device import CPU, UNKNOWN, Device, Kind
 from devlint.immutable import replace
 from devlint.record import Event, Frame, Phase, Process, Record
-from devlint.sites.base import Measurement, Site
+from devlint.sites.base import Site
+from devlint.sites.measurement import Measurement
 
 _STEPS: tuple[Phase, ...] = ("train", "eval")
 _T = TypeVar("_T", bound=Hashable)

@@ -13,8 +13,9 @@ from devlint.auditor.judgement.observations.measure import Found, Seen, common, 
 from devlint.device import CPU, IMPLIED_CPU, Kind
 from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, Stray, Wrapper
 from devlint.report.audit.processes import machine
-from devlint.sites.base import Measurement, Operand, Step
+from devlint.sites.base import Operand, Step
 from devlint.sites.distributed import Optimize, Wrap
+from devlint.sites.measurement import Measurement
 from devlint.sites.placement import Attribute, Forward, Operation, OperationKind
 
 _NOTHING = Measurement(0)
