@@ -13,37 +13,28 @@ import devlint
 
 PACKAGE = Path(devlint.__file__).parent
 MOST_MODULES = 15
-LIBRARY = re.compile(
-    r"(torch|torchvision|torchaudio|torchmetrics|numpy|scipy|sklearn|pandas|matplotlib|accelerate|transformers|diffusers"
-    r"|lightning|pytorch_lightning|ray|tensordict|timm|einops|kornia|ignite|deepspeed|tqdm)\.[\w.]+"
+_PACKAGES = (
+    r"(?:torch|torchvision|torchaudio|torchmetrics|numpy|scipy|sklearn|pandas|matplotlib|accelerate|transformers"
+    r"|diffusers|lightning|pytorch_lightning|ray|tensordict|timm|einops|kornia|ignite|deepspeed|tqdm)"
 )
+LIBRARY = re.compile(rf"{_PACKAGES}\.[\w.]+")
 """A qualified name of a library, as code would have to spell it to decide something by it."""
+LIBRARY_PATTERN = re.compile(rf"\b{_PACKAGES}\\\.[\w(]")
+"""The same in a regular expression."""
 
 NAMES_LEFT = Counter(
     {
-        "domain/values.py": 1,
-        "evaluation/conditions.py": 4,
-        "evaluation/device_conditions.py": 1,
-        "evaluation/predicates.py": 1,
-        "evaluation/statements.py": 1,
         "observers/costs/creations.py": 6,
         "observers/costs/repeated_copies.py": 5,
         "observers/hints/mixed_operands.py": 1,
         "observers/placement/host_reads.py": 2,
         "observers/placement/leaf_moves.py": 2,
         "observers/placement/unregistered_modules.py": 1,
-        "observers/portability/api_mentions.py": 1,
+        "observers/portability/api_mentions.py": 2,
         "observers/portability/device_literals.py": 14,
         "observers/portability/device_misuse.py": 7,
         "observers/portability/gpu_selection.py": 5,
         "observers/portability/unused_devices.py": 1,
-        "program/module_bases.py": 2,
-        "program/module_classes.py": 2,
-        "program/symbols.py": 2,
-        "program/type_hints.py": 2,
-        "transfer/defaults.py": 3,
-        "transfer/memory.py": 4,
-        "transfer/module_state.py": 2,
     }
 )
 """Names that have not moved into the catalog yet; whoever moves one takes it from here, and nobody adds any."""
@@ -72,7 +63,7 @@ def test_names_of_libraries_stand_in_the_catalog_and_in_models() -> None:
         for path in folder.rglob("*.py")
         if path.relative_to(folder).parts[0] not in ("catalog", "models")
         for _, text in _literals(path)
-        if LIBRARY.fullmatch(text)
+        if LIBRARY.fullmatch(text) or LIBRARY_PATTERN.search(text)
     )
     assert found == NAMES_LEFT
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 CURRENT = ("cuda.device", "accelerator.device_index")
 """What makes another accelerator the current one, and leaves the default device alone."""
-DEVICE = "torch.device"
 KNOWN = ("torch.", "contextlib.")
 """Where the context managers come from of which it is known that only a device changes where tensors are made."""
 FAKE = "FakeTensorMode"

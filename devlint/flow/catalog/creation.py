@@ -1,4 +1,4 @@
-"""Functions of torch that make tensors, by what they take: sizes, data, or numbers that say how many."""
+"""Functions that make tensors, by what they take: sizes, data, tensors, or numbers that say how many."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ FLAT = frozenset(
     {"arange", "range", "linspace", "logspace", "randperm", "eye", "tril_indices", "triu_indices", "cartesian_prod"}
 )
 DATA = frozenset({"tensor", "as_tensor", "asarray", "scalar_tensor", "Tensor"})
+JOINING = frozenset(f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "hstack", "vstack", "dstack"))
+"""Functions that take several tensors at once, and not one."""
+SHARING = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray", "numpy.asarray"})
+"""Functions whose result may have the memory of what they are given."""
+MAKING = frozenset(
+    f"torch.{name}" for name in "tensor ones zeros full eye arange linspace rand randn randint randperm empty".split()
+)
+"""Functions that make tensors of values which the code itself chooses."""
 LEGACY = frozenset(
     {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"}
 )

@@ -12,6 +12,7 @@ from dataclasses import field
 from devlint import device
 from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Condition, Device
+from devlint.flow.catalog.concepts import ARRAY
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Step
@@ -307,8 +308,6 @@ class Stateful(Value):
 
 PARTIAL = "functools.partial"
 """The path of a :class:`Stateful` that is a function with some of its arguments."""
-ARRAY = "numpy.ndarray"
-"""The path of a :class:`Stateful` that is an array of NumPy."""
 
 
 CONTAINERS = frozenset({Sequence, Mapping})

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from devlint import device
 from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Topic, Truth, Wanted
+from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import (
-    ARRAY,
     Const,
     Flag,
     Instance,
@@ -35,9 +35,6 @@ from devlint.flow.syntax import device_tests, names
 from devlint.immutable import replace
 from devlint.source.syntax import says_none
 
-_AVAILABLE = re.compile(
-    r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\.(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"
-)
 _ACCELERATED_NAME = re.compile(
     r"(?:^|_)(?:cuda|gpu|gpus|use_cuda|use_gpu|on_gpu|n_gpu|num_gpus|ngpus?\w*|rocm|accel|model_parallel)(?:_|$)",
     re.IGNORECASE,
@@ -139,10 +136,8 @@ def accelerates(flag: Flag) -> bool:
 
 def _called(frame: Frame, node: ast.Call) -> Flag:
     path = frame.interpreter.index.resolve(names.dotted(node.func))
-    if _AVAILABLE.search(path):
-        return (
-            availability() if path.startswith("torch.cuda.is_av") else Flag(predicates.of(frame, node), accelerated=1)
-        )
+    if AVAILABILITY.search(path):
+        return availability() if path == IS_AVAILABLE else Flag(predicates.of(frame, node), accelerated=1)
     if _AVAILABLE_NAME.search(path) or path.rpartition(".")[2] == "is_cuda":
         return Flag(predicates.of(frame, node), accelerated=1)
     if (
@@ -157,7 +152,7 @@ def _called(frame: Frame, node: ast.Call) -> Flag:
         return Flag(predicates.of(frame, node), accelerated=2)
     if path in ("bool", "int") and len(node.args) == 1:
         return condition(frame, node.args[0])
-    if path not in ("isinstance", "torch.is_tensor") or not node.args:
+    if path not in ("isinstance", IS_TENSOR) or not node.args:
         return Flag(predicates.of(frame, node))
     known = _type_test(frame, node, path)
     return Flag(predicates.of_type(frame, node) if known is None else Truth(known))
@@ -170,7 +165,7 @@ def counts(frame: Frame, node: ast.expr) -> bool:
     asked = [
         frame.interpreter.index.resolve(names.dotted(last.func)) for last in node.args if isinstance(last, ast.Call)
     ]
-    return any(_AVAILABLE.search(path) for path in asked)
+    return any(AVAILABILITY.search(path) for path in asked)
 
 
 def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
@@ -182,7 +177,7 @@ def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
         return None
     if not (value.hint == "tensor" if isinstance(value, Opaque) else value.certain):
         return None
-    return path == "torch.is_tensor" or (len(node.args) == 2 and "Tensor" in ast.unparse(node.args[1]))
+    return path == IS_TENSOR or (len(node.args) == 2 and "Tensor" in ast.unparse(node.args[1]))
 
 
 def _compared(frame: Frame, node: ast.Compare) -> Flag:
@@ -197,7 +192,7 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         return Flag(there, (right.value == "cuda") is positive, 1)
     subject = predicates.key(frame, left)
     compared = predicate(f"{subject} {_OPERATORS.get(type(operator), '?')} {predicates.key(frame, right)}", subject)
-    if isinstance(left, ast.Call) and _AVAILABLE.search(frame.interpreter.index.resolve(names.dotted(left.func))):
+    if isinstance(left, ast.Call) and AVAILABILITY.search(frame.interpreter.index.resolve(names.dotted(left.func))):
         none = isinstance(right, ast.Constant) and right.value == 0 and isinstance(operator, (ast.Eq, ast.NotEq))
         return Flag(compared, positive, -1 if none else 1)
     if names_accelerator(right) or names_accelerator(left):
@@ -392,7 +387,7 @@ def _refine_tensor(frame: Frame, test: ast.Call) -> None:
     path = frame.interpreter.index.resolve(names.dotted(test.func))
     instance = path == "isinstance" and len(test.args) == 2 and _tensor_class(test.args[1])
     value = frame.lookup(test.args[0].id)
-    if isinstance(value, Opaque) and (instance or path == "torch.is_tensor"):
+    if isinstance(value, Opaque) and (instance or path == IS_TENSOR):
         frame.state.env[test.args[0].id] = replace(value, hint="tensor")
     elif (isinstance(value, Unknown) or (isinstance(value, Opaque) and value.derived)) and device_tests.asks_for_array(
         test

@@ -6,6 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.catalog import concepts
 from devlint.flow.catalog import context_managers as managers
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import DeviceValue, Opaque, Value
@@ -52,7 +53,7 @@ def _enters(frame: Frame, definition: FunctionInfo | ClassInfo) -> bool:
     for node in definition.nodes:
         if isinstance(node, ast.withitem) and not isinstance(node.context_expr, ast.Call):
             return True
-        if isinstance(node, ast.Call) and frame.interpreter.index.resolve(names.dotted(node.func)) == managers.DEVICE:
+        if isinstance(node, ast.Call) and frame.interpreter.index.resolve(names.dotted(node.func)) == concepts.DEVICE:
             return True
     return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint.device import ALWAYS, AVAILABLE, CPU, Device, Kind, Truth, parse
+from devlint.flow.catalog.concepts import DEVICE
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import UNKNOWN, Const, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor, placement
@@ -36,7 +37,7 @@ def is_cpu(frame: Frame, node: ast.expr) -> bool:
     if isinstance(node, ast.Name):
         return placement(frame.lookup(node.id) or UNKNOWN) == CPU
     path = frame.interpreter.index.resolve(names.dotted(node.func)) if isinstance(node, ast.Call) else ""
-    return path == "torch.device" and isinstance(node, ast.Call) and bool(node.args) and is_cpu(frame, node.args[0])
+    return path == DEVICE and isinstance(node, ast.Call) and bool(node.args) and is_cpu(frame, node.args[0])
 
 
 def on_cuda(frame: Frame, node: ast.Name | ast.Attribute) -> Flag | None:

@@ -7,6 +7,7 @@ import functools
 import re
 
 from devlint.device import Condition, Predicate, Topic, TypePredicate
+from devlint.flow.catalog.concepts import TENSOR
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import Const, Flag, Named, Opaque, Value
 from devlint.flow.syntax import names, nodes
@@ -55,7 +56,7 @@ def of(frame: Frame, node: ast.expr) -> Predicate:
 
 def of_type(frame: Frame, node: ast.Call) -> Condition:
     """The predicate ``isinstance(value, classes)``, or ``torch.is_tensor(value)``."""
-    classes = frozenset({"torch.Tensor"})
+    classes = frozenset({TENSOR})
     if len(node.args) == 2:
         listed = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
         classes = frozenset(frame.interpreter.index.resolve(names.dotted(one)) for one in listed)

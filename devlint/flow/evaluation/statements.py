@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 
 from devlint.device import LoopRound, PathTaken
+from devlint.flow.catalog.concepts import TRANSPARENT_DECORATORS
 from devlint.flow.core import events
 from devlint.flow.core.call import Loop
 from devlint.flow.core.interpreter import Frame
@@ -123,9 +124,7 @@ def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
 def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
     info = frame.interpreter.index.function(node)
     closure = (frame, *frame.closure) if frame.info is not None else ()
-    plain = not info.decorators or all(
-        name.endswith(("no_grad", "inference_mode", "torch.jit.script")) for name in info.decorators
-    )
+    plain = not info.decorators or all(name.endswith(TRANSPARENT_DECORATORS) for name in info.decorators)
     frame.state.env[node.name] = Function(info, closure) if plain else UNKNOWN
     info.shim = info.shim or api_mentions.in_shim(frame)
     info.guarded = info.guarded or (frame.state.accelerated and not frame.inlined)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.concepts import MODULE, PARAMETER
 from devlint.flow.catalog.libraries import Catalog
 from devlint.flow.syntax import names
 
@@ -32,7 +33,7 @@ def is_module_path(path: str, catalog: Catalog) -> bool:
 def is_bare(path: str, catalog: Catalog) -> bool:
     """Whether it is a module that has neither parameters nor buffers of its own: a base for others."""
     row = catalog.row(path)
-    return path == "torch.nn.Module" or (row is not None and row.is_a == "module" and row.stateless)
+    return path == MODULE or (row is not None and row.is_a == "module" and row.stateless)
 
 
 def registers(inside: Iterable[ast.AST], has_forward: bool, resolve: Callable[[str], str]) -> bool:
@@ -46,6 +47,6 @@ def registers(inside: Iterable[ast.AST], has_forward: bool, resolve: Callable[[s
             target = node.targets[0]
             if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
                 path = resolve(names.dotted(node.value.func))
-                if path == "torch.nn.Parameter" or torch_table.module(path) is not None:
+                if path == PARAMETER or torch_table.module(path) is not None:
                     return True
     return False

@@ -6,6 +6,7 @@ import ast
 import builtins
 
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.concepts import MODULE, PARAMETER
 from devlint.flow.program.facts import derived
 from devlint.flow.program.module_bases import is_bare, is_plain
 from devlint.flow.program.symbols import ClassInfo
@@ -21,7 +22,7 @@ def has_state(info: ClassInfo) -> bool | None:
             return True
         path = info.index.resolve(names.dotted(node.func))
         known = torch_table.module(path)
-        if path == "torch.nn.Parameter" or (known is not None and known.has_params):
+        if path == PARAMETER or (known is not None and known.has_params):
             return True
         inner = info.index.classes.get(path)
         if inner is not None and inner is not info and inner.is_module:
@@ -103,7 +104,7 @@ def holds_only_tensors(info: ClassInfo) -> bool:
 
 def _only_tensors(info: ClassInfo, depth: int) -> bool:
     """Whether a class is known to hold nothing but tensors: no layer, no unknown module, no unknown base."""
-    if depth > _MOST_NESTED or not all(root == "torch.nn.Module" or is_plain(root) for root in info.roots()):
+    if depth > _MOST_NESTED or not all(root == MODULE or is_plain(root) for root in info.roots()):
         return False
     return all(_holds_no_layer(known, depth) for known in (info, *info.ancestors()))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 
+from devlint.flow.catalog.creation import MAKING
 from devlint.flow.catalog.methods import MOVERS, OF_MODULES, TO_DEVICE
 from devlint.flow.program.facts import derived
 from devlint.flow.program.module_bases import is_module_path, is_plain
@@ -15,7 +15,6 @@ from devlint.flow.syntax import names, nodes
 from devlint.source.syntax import says_none
 
 _FOR_GOOD = TO_DEVICE | {"to_empty"}
-_MADE = re.compile(r"torch\.(?:tensor|ones|zeros|full|eye|arange|linspace|rand|randn|randint|randperm|empty)")
 
 
 @derived
@@ -107,7 +106,7 @@ def _kept(info: ClassInfo, node: ast.expr) -> ast.expr | None:
 
 def _is_made(node: ast.expr | None) -> bool:
     """Whether a call of torch makes a tensor of nothing."""
-    return isinstance(node, ast.Call) and bool(_MADE.fullmatch(names.dotted(node.func)))
+    return isinstance(node, ast.Call) and names.dotted(node.func) in MAKING
 
 
 def _is_passed(node: ast.expr, given: set[str]) -> bool:

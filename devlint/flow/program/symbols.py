@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from devlint.flow.catalog.concepts import SHORT_NAMES
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog, canonical
 from devlint.flow.catalog.methods import OF_MODULES
 from devlint.flow.program import hooks, relevance
@@ -24,7 +25,6 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _INITIALISERS = frozenset("__init__ _init_weights reset_parameters init_weights __new__ _reset_parameters".split())
 _IMPORT = re.compile(r"(?:^|;)[ \t]*(?:from|import)[ \t]+([\w., \t]+)", re.MULTILINE)
-_BY_STAR = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
 
 
 @dataclass(eq=False)
@@ -309,7 +309,7 @@ class Index:
                     self.star_modules.append(level + (getattr(node, "module", None) or ""))
         if self._star:
             # what a star brings in cannot be seen, but these names have one meaning
-            self.imports = {**_BY_STAR, **self.imports}
+            self.imports = {**SHORT_NAMES, **self.imports}
         self._look_for_triggers()
         self._collect(tree.body)
         self._trigger_callers()

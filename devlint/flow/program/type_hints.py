@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.concepts import DEVICE, MODULE_ANNOTATIONS
+from devlint.flow.catalog.creation import JOINING
 from devlint.flow.program.facts import derived
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names
@@ -20,10 +22,6 @@ TENSOR_ONLY = frozenset(
     repeat_interleave unfold sqrt exp long mT nonzero bool int short byte clamp reshape transpose""".split()
 )
 """Attributes which tensors have, and neither modules, arrays nor batches of other libraries all have."""
-_JOINING = frozenset(
-    f"torch.{name}" for name in ("stack", "cat", "concat", "concatenate", "hstack", "vstack", "dstack")
-)
-"""Functions that take several tensors at once, and not one."""
 NUMBERS_TOO = frozenset(
     """add div divide float_power floor_divide mul multiply pow remainder sub subtract true_divide xlog1py xlogy zeta
     bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift""".split()
@@ -116,9 +114,9 @@ def annotated(annotation: ast.expr) -> str:
 def _annotated_as(text: str) -> str:
     if text in _NUMBERS or _NUMBERS_ANNOTATION.search(text):
         return "number"
-    if "torch.device" in text or text == "device":
+    if DEVICE in text or text == "device":
         return "device"
-    if text in ("nn.Module", "torch.nn.Module", "Module"):
+    if text in MODULE_ANNOTATIONS:
         return "module"
     data = _DATA_ANNOTATION.search(text) and "Tensor" not in text and "Any" not in text
     if data or _FOREIGN_ANNOTATION.fullmatch(text):
@@ -222,7 +220,7 @@ def _required_otherwise(info: FunctionInfo) -> Iterator[str]:
 
 def _put_together(info: FunctionInfo) -> Iterator[str]:
     """The names of several tensors, which stand for one from where the function has put these together."""
-    joins = {id(call): call.args[0] for call in info.calls if names.dotted(call.func) in _JOINING and call.args}
+    joins = {id(call): call.args[0] for call in info.calls if names.dotted(call.func) in JOINING and call.args}
     if not joins:
         return
     first: dict[str, ast.Assign] = {}

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.catalog.concepts import CPU_GENERATORS, GENERATOR
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import Field
 from devlint.flow.domain.values import DeviceValue, Named, Stateful, Value
 
-GENERATOR = "torch.Generator"
-"""The canonical name of torch's generators of random numbers."""
 _PROCESS = 0
 """What all code has in common, as an object."""
 _DEFAULT: Field[Value] = Field("default device", Value)
-_OF_THE_CPU = frozenset({"torch.default_generator", "torch.random.default_generator"})
 
 
 def set_default(frame: Frame, call: Call, place: Device) -> None:
@@ -41,7 +39,7 @@ def on_host(frame: Frame) -> bool:
 def generator_place(given: Value) -> Device | None:
     """Where a generator is."""
     if isinstance(given, Named):
-        return device.CPU if given.path in _OF_THE_CPU else None
+        return device.CPU if given.path in CPU_GENERATORS else None
     if not isinstance(given, Stateful) or given.path != GENERATOR or not given.tensors:
         return None
     (place,) = given.tensors

@@ -6,6 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.catalog.creation import SHARING
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE
 from devlint.flow.domain.values import Module, Named, Sequence, Tensor, Value, as_tensor
@@ -19,7 +20,6 @@ _VIEWS = frozenset(
 )
 _CONVERSIONS = frozenset("float double half bfloat16 int long short byte bool char".split())
 """Methods that return a tensor itself where it has the dtype already."""
-_SHARING = frozenset({"torch.from_numpy", "torch.as_tensor", "torch.asarray", "numpy.asarray"})
 _READING = ("torch.", "numpy.", "builtins.")
 _BUILT_IN = frozenset(
     "print len range isinstance type float int str list tuple zip enumerate id repr sum max min".split()
@@ -68,7 +68,7 @@ def _base(frame: Frame, node: ast.expr) -> str:
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Call):
             path = frame.interpreter.index.resolve(names.dotted(node.func))
-            if path in _SHARING and node.args:
+            if path in SHARING and node.args:
                 node = node.args[0]
             elif isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
                 node = node.func.value

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow.catalog.concepts import ARRAY
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import (
-    ARRAY,
     UNKNOWN,
     Batches,
     Opaque,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from devlint import device
 from devlint.device import AVAILABLE, Device, Kind
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.concepts import ARRAY
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
@@ -15,7 +16,6 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, MODELS, STATED_NAME, ObjectModel
 from devlint.flow.domain.heap import DEVICE, STORY
 from devlint.flow.domain.values import (
-    ARRAY,
     UNKNOWN,
     Batches,
     Class,

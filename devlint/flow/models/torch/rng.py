@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint import device
+from devlint.flow.catalog.concepts import GENERATOR
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
@@ -19,7 +20,7 @@ from devlint.flow.domain.values import (
     named_place,
 )
 from devlint.flow.observers.portability import device_literals, device_misuse
-from devlint.flow.transfer.defaults import GENERATOR, generator_place
+from devlint.flow.transfer.defaults import generator_place
 from devlint.flow.transfer.placement import blend, meet, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Step

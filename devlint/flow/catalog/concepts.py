@@ -1,0 +1,27 @@
+"""What libraries call those things for which the interpreter has values and conditions of its own."""
+
+from __future__ import annotations
+
+import re
+
+ARRAY = "numpy.ndarray"
+DEVICE = "torch.device"
+GENERATOR = "torch.Generator"
+CPU_GENERATORS = frozenset({"torch.default_generator", "torch.random.default_generator"})
+"""Generators that are there without having been made."""
+TENSOR = "torch.Tensor"
+PARAMETER = "torch.nn.Parameter"
+MODULE = "torch.nn.Module"
+MODULE_ANNOTATIONS = frozenset({"Module", "nn.Module", MODULE})
+IS_TENSOR = "torch.is_tensor"
+"""The function that asks what ``isinstance`` does."""
+IS_AVAILABLE = "torch.cuda.is_available"
+AVAILABILITY = re.compile(
+    r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\."
+    r"(?:is_available|is_initialized|device_count|is_built|is_bf16_supported)"
+)
+"""What asks for an accelerator, or counts them."""
+TRANSPARENT_DECORATORS = ("no_grad", "inference_mode", "torch.jit.script")
+"""How decorators end that leave a function as it is."""
+SHORT_NAMES = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional"}
+"""What everybody calls parts of torch, where the import cannot be seen."""
