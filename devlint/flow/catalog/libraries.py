@@ -115,6 +115,7 @@ class Catalog:
         """What users say; of several layers that have a row for a name, the first decides alone."""
         self._rows: dict[str, Row | None] = {}
         self._methods: dict[str, Row | None] = {}
+        self._canonical: dict[str, str] = {}
 
     def row(self, path: str) -> Row | None:
         """What is stated of a dotted name, as a user's name resolves."""
@@ -161,6 +162,12 @@ class Catalog:
 
     def canonical(self, path: str) -> str:
         """The name under which the rest of devlint knows what goes by ``path``."""
+        known = self._canonical.get(path)
+        if known is None:
+            known = self._canonical[path] = self._meant(path)
+        return known
+
+    def _meant(self, path: str) -> str:
         known = path
         for _ in range(_LONGEST_CHAIN):
             row = self.row(known)

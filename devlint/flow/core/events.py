@@ -1,6 +1,7 @@
 """Events of the interpreter: what happens while a file is read, and the observers who hear of it.
 
-An observer overrides the handlers of the events that it wants to hear; what nobody hears costs one look into a dict.
+An observer overrides the handlers of the events that it wants to hear.  Where something happens, the interpreter calls
+the handler of all who :func:`heard` of it; what nobody hears costs one look into a dict.
 Observers make sites or collect for :meth:`Component.sites`; none of them answers, or changes what the interpreter
 knows.  Who hears of the same event hears of it in the order in which the interpreter's ``observers`` stand.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from devlint.device import Device
 from devlint.flow.catalog.schema import Row
@@ -97,128 +98,21 @@ def heard(frame: Frame, event: str) -> list[Observer]:
     """Who hears of an event in a frame."""
     interpreter = frame.interpreter
     mode = (2 if frame.inlined else 0) + (1 if interpreter.muted else 0)
-    found = interpreter.audience[mode].get(event)
+    found: list[Observer] | None = interpreter.audience[mode].get(event)
     if found is None:
         kinds = _hearing(interpreter.observers, event, bool(interpreter.muted), frame.inlined)
         found = interpreter.audience[mode][event] = [interpreter.component(kind) for kind in kinds]
-    return cast("list[Observer]", found)
-
-
-@cache
-def _hearing(kinds: tuple[type[Component], ...], event: str, quiet: bool, inlined: bool) -> list[type[Component]]:
-    """Those of some kinds of observers that handle an event and want to hear of it."""
-    found: list[type[Component]] = []
-    for kind in kinds:
-        if not issubclass(kind, Observer) or getattr(kind, event) is getattr(Observer, event):
-            continue
-        if (kind.wants_quiet or not quiet) and (kind.wants_inlined or not inlined):
-            found.append(kind)
     return found
 
 
-def branch(frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
-    """Tell of the two paths of a branch."""
-    for observer in heard(frame, "on_branch"):
-        observer.on_branch(frame, node, before, then, other)
-
-
-def choice(frame: Frame, node: ast.IfExp, flag: Flag, then: Value, other: Value) -> None:
-    """Tell of the two values of a conditional expression."""
-    for observer in heard(frame, "on_choice"):
-        observer.on_choice(frame, node, flag, then, other)
-
-
-def row(frame: Frame, node: ast.Tuple | ast.List, items: list[tuple[ast.expr, Value]]) -> None:
-    """Tell of values that stand side by side."""
-    for observer in heard(frame, "on_row"):
-        observer.on_row(frame, node, items)
-
-
-def item(frame: Frame, target: ast.Subscript, base: Value, index: Value, value: Value) -> None:
-    """Tell of an item that is given a value."""
-    for observer in heard(frame, "on_item"):
-        observer.on_item(frame, target, base, index, value)
-
-
-def library_call(frame: Frame, call: Call, path: str) -> None:
-    """Tell of a call of something of a library."""
-    for observer in heard(frame, "on_library_call"):
-        observer.on_library_call(frame, call, path)
-
-
-def unfollowed_call(frame: Frame, call: Call, path: str = "", row: Row | None = None) -> None:
-    """Tell of a call of code that cannot be followed."""
-    for observer in heard(frame, "on_unfollowed_call"):
-        observer.on_unfollowed_call(frame, call, path, row)
-
-
-def module_call(frame: Frame, call: Call, module: Module, place: Device) -> None:
-    """Tell of the call of a module."""
-    for observer in heard(frame, "on_module_call"):
-        observer.on_module_call(frame, call, module, place)
-
-
-def meet(frame: Frame, node: ast.AST, operator: str, met: list[Meeting], apart: list[Pair]) -> None:
-    """Tell of tensors that meet."""
-    for observer in heard(frame, "on_meet"):
-        observer.on_meet(frame, node, operator, met, apart)
-
-
-def returned(frame: Frame, node: ast.Return, value: Value) -> None:
-    """Tell of a value that a function returns."""
-    for observer in heard(frame, "on_return"):
-        observer.on_return(frame, node, value)
-
-
-def rounds(frame: Frame, node: ast.For | ast.AsyncFor, item: Value) -> None:
-    """Tell of a loop and the item that each of its rounds gets."""
-    for observer in heard(frame, "on_rounds"):
-        observer.on_rounds(frame, node, item)
-
-
-def device_index(frame: Frame, node: ast.AST, index: Value) -> None:
-    """Tell of a number that is computed to name a device."""
-    for observer in heard(frame, "on_device_index"):
-        observer.on_device_index(frame, node, index)
-
-
-def move(frame: Frame, transfer: Transfer, receiver: Value) -> None:
-    """Tell of a move."""
-    for observer in heard(frame, "on_move"):
-        observer.on_move(frame, transfer, receiver)
-
-
-def relocation(frame: Frame, module: Module, place: Device, step: Step) -> None:
-    """Tell of a module that goes to another device."""
-    for observer in heard(frame, "on_relocation"):
-        observer.on_relocation(frame, module, place, step)
-
-
-def subtraction(frame: Frame, node: ast.BinOp, left: Value, right: Value) -> None:
-    """Tell of a subtraction."""
-    for observer in heard(frame, "on_subtraction"):
-        observer.on_subtraction(frame, node, left, right)
-
-
-def step_loop(frame: Frame, node: ast.For | ast.AsyncFor | ast.While) -> None:
-    """Tell of the end of a loop of steps."""
-    for observer in heard(frame, "on_step_loop"):
-        observer.on_step_loop(frame, node)
-
-
-def arguments(frame: Frame, node: ast.Call) -> None:
-    """Tell of a call whose arguments come next."""
-    for observer in heard(frame, "on_arguments"):
-        observer.on_arguments(frame, node)
-
-
-def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
-    """Tell of the call of a method."""
-    for observer in heard(frame, "on_method"):
-        observer.on_method(frame, call, receiver, node)
-
-
-def wait(frame: Frame, node: ast.AST, read: ast.expr, value: Value, spelled: str) -> None:
-    """Tell of a wait."""
-    for observer in heard(frame, "on_wait"):
-        observer.on_wait(frame, node, read, value, spelled)
+@cache
+def _hearing(kinds: tuple[type[Component], ...], event: str, quiet: bool, inlined: bool) -> list[type[Observer]]:
+    """Those of some kinds of observers that handle an event and want to hear of it."""
+    return [
+        kind
+        for kind in kinds
+        if issubclass(kind, Observer)
+        and getattr(kind, event) is not getattr(Observer, event)
+        and (kind.wants_quiet or not quiet)
+        and (kind.wants_inlined or not inlined)
+    ]

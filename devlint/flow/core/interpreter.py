@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
@@ -116,9 +116,9 @@ class Interpreter(ABC):
         self.bound: set[str] = set()
         """The keys of what names were bound to; of any other, no heap can have anything yet."""
         self.observers = observers
-        self.audience: tuple[dict[str, list[Component]], ...] = ({}, {}, {}, {})
+        self.audience: tuple[dict[str, Any], ...] = ({}, {}, {}, {})
         """What :func:`events.heard` knows of who hears of an event."""
-        self._components: dict[type[Component], Component] = {}
+        self.components: dict[type[Component], Any] = {}
         self._loops: dict[ast.AST, LoopText] = {}
         self._spelled: dict[ast.AST, str] = {}
         self._quiet = Quiet(self)
@@ -132,11 +132,10 @@ class Interpreter(ABC):
 
     def component(self, kind: type[Part]) -> Part:
         """The state that a model or an observer has here."""
-        found = self._components.get(kind)
+        found: Part | None = self.components.get(kind)
         if found is None:
-            found = self.host.component(kind) if kind.shared and self.foreign else kind(self)
-            self._components[kind] = found
-        return cast(Part, found)
+            found = self.components[kind] = self.host.component(kind) if kind.shared and self.foreign else kind(self)
+        return found
 
     def finish(self, default_device: object) -> None:
         """The top level has been run, and leaves this default device to the functions."""
@@ -347,7 +346,8 @@ class Frame(Environment):
 
     def component(self, kind: type[Part]) -> Part:
         """The state that a model or an observer has in the file."""
-        return self.interpreter.component(kind)
+        found: Part | None = self.interpreter.components.get(kind)
+        return self.interpreter.component(kind) if found is None else found
 
     def evaluate(self, node: ast.expr) -> Value:
         """The value of an expression, with the sites that it makes."""

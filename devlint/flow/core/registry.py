@@ -39,12 +39,6 @@ class ObjectModel:
         """An attribute is set from outside."""
 
 
-STATED_NAME = "<stated>"
-"""Under this name the models are registered of all that rows of the catalog speak of."""
-UNKNOWN_NAME = "<unknown>"
-"""Under this name the model is registered of what has no other."""
-
-
 class Registry(Generic[_Known]):
     """Models by qualified name.
 
@@ -53,6 +47,10 @@ class Registry(Generic[_Known]):
     """
 
     def __init__(self) -> None:
+        self.stated: _Known | None = None
+        """Who models all that rows of the catalog speak of."""
+        self.fallback: _Known | None = None
+        """Who models what has no other model."""
         self._exact: dict[str, _Known] = {}
         self._parts: dict[str, _Known] = {}
         self._found: dict[str, _Known | None] = {}

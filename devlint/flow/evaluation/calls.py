@@ -7,7 +7,7 @@ import ast
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.core.registry import CLASSES, EFFECTS, KINDS, MODELS, STATED_NAME, UNKNOWN_NAME, Model
+from devlint.flow.core.registry import CLASSES, EFFECTS, KINDS, MODELS, Model
 from devlint.flow.domain.values import (
     UNKNOWN,
     Class,
@@ -32,7 +32,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     if isinstance(called, Named):
         called = frame.interpreter.behind_call(frame, called)
     if isinstance(called, (Function, Class)) and called.info.stated:
-        rows = CLASSES.exact(STATED_NAME)
+        rows = CLASSES.stated
         told = rows.called(frame, call, called) if rows is not None else None
         return named(frame, call, frame.interpreter.catalog.canonical(called.info.stated)) if told is None else told
     if isinstance(called, Named):
@@ -51,11 +51,12 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
 
 def named(frame: Frame, call: Call, path: str) -> Value:
     """The result of calling something imported or built in."""
-    events.library_call(frame, call, path)
+    for observer in events.heard(frame, "on_library_call"):
+        observer.on_library_call(frame, call, path)
     if path.startswith("os."):
         gpu_selection.set_by_call(frame, call, path)
     model = _model(frame, path)
-    if path.startswith("torch.") and model is not MODELS.exact(STATED_NAME):
+    if path.startswith("torch.") and model is not MODELS.stated:
         device_literals.of_torch(frame, call, path)
     return model(frame, call, path) if model is not None else UNKNOWN
 
@@ -67,8 +68,8 @@ def _model(frame: Frame, path: str) -> Model | None:
         return exact
     row = catalog.row(path)
     if row is not None and row.speaks_of_calls and (exact is None or catalog.is_stated(path)):
-        return MODELS.exact(STATED_NAME)
-    return MODELS.model(path) or MODELS.exact(UNKNOWN_NAME)
+        return MODELS.stated
+    return MODELS.model(path) or MODELS.fallback
 
 
 def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Value:
@@ -77,7 +78,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     effect = EFFECTS.get(node.attr)
     if effect is not None:
         effect(frame, call, receiver, node)
-    rows = CLASSES.exact(STATED_NAME)
+    rows = CLASSES.stated
     stated = rows.method(frame, call, receiver, node) if rows is not None else None
     if stated is not None:
         return stated
@@ -105,7 +106,8 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
 
 def _note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
     """What a method call says by its name alone."""
-    events.method(frame, call, receiver, node)
+    for observer in events.heard(frame, "on_method"):
+        observer.on_method(frame, call, receiver, node)
     device_queue.method(frame, call, receiver, node)
     if node.attr in host_reads.READERS:
         host_reads.method(frame, call, receiver, node.attr)

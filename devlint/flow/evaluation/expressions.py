@@ -123,7 +123,8 @@ def _call(frame: Frame, node: ast.Call) -> Value:
         function = _bare(frame, node.func)
         if isinstance(function, Named):
             api_mentions.note(frame, node.func, function.path, node)
-    events.arguments(frame, node)
+    for observer in events.heard(frame, "on_arguments"):
+        observer.on_arguments(frame, node)
     outer, frame.asking = frame.asking, api_mentions.asks(node)
     call = _arguments(frame, node)
     frame.asking = outer
@@ -205,7 +206,8 @@ def _operate_other(left: Value, right: Value) -> Value:
 def _binary(frame: Frame, node: ast.BinOp) -> Value:
     left, right = evaluate(frame, node.left), evaluate(frame, node.right)
     if isinstance(node.op, ast.Sub):
-        events.subtraction(frame, node, left, right)
+        for observer in events.heard(frame, "on_subtraction"):
+            observer.on_subtraction(frame, node, left, right)
     return constant_folding.of_literals(node, left, right) or operate(frame, node, node.left, left, node.right, right)
 
 
@@ -289,7 +291,8 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
         _fallback(frame, node.orelse)
     then, other = device_conditions.left_alone(node.test, before, then, other)
     _escape(frame, node, then, other)
-    events.choice(frame, node, flag, then, other)
+    for observer in events.heard(frame, "on_choice"):
+        observer.on_choice(frame, node, flag, then, other)
     first, second = (then, other) if flag.positive else (other, then)
     frame.component(Choosing).select(frame, node, flag, first, second)
     conditions.rejoined(named, before, then_state, other_state)
@@ -317,13 +320,17 @@ def _escape(frame: Frame, node: ast.IfExp, then: Value, other: Value) -> None:
 def _sequence(frame: Frame, node: ast.Tuple | ast.List) -> Value:
     if any(isinstance(element, ast.Starred) for element in node.elts):
         held = [(element, evaluate(frame, element)) for element in node.elts]
-        events.row(
-            frame, node, [(part, iterate(value) if isinstance(part, ast.Starred) else value) for part, value in held]
-        )
+        for observer in events.heard(frame, "on_row"):
+            observer.on_row(
+                frame,
+                node,
+                [(part, iterate(value) if isinstance(part, ast.Starred) else value) for part, value in held],
+            )
         return containers.made(frame, Sequence(None, UNKNOWN, isinstance(node, ast.List)))
     items = tuple(evaluate(frame, element) for element in node.elts)
     if isinstance(node, ast.Tuple) and len(items) > 1:
-        events.row(frame, node, list(zip(node.elts, items, strict=True)))
+        for observer in events.heard(frame, "on_row"):
+            observer.on_row(frame, node, list(zip(node.elts, items, strict=True)))
     return containers.made(frame, Sequence(items, containers.common(items), isinstance(node, ast.List)))
 
 
@@ -409,7 +416,8 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
             device_queue.shown(frame, value, value.value, held)
             if isinstance(held, Opaque) and len(node.values) == 2 and device_tests.is_prefix(node.values[0]):
                 # f"cuda:{rank}" is one device for one rank
-                events.device_index(frame, node, held)
+                for observer in events.heard(frame, "on_device_index"):
+                    observer.on_device_index(frame, node, held)
                 return DeviceValue(device.symbol(f"cuda:{held.key}", f"cuda:{{{held.text}}}"), node)
     return UNKNOWN
 

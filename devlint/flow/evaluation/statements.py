@@ -92,7 +92,8 @@ def _delete(frame: Frame, node: ast.Delete) -> None:
 def _return(frame: Frame, node: ast.Return) -> None:
     value = evaluate(frame, node.value) if node.value is not None else Const(None)
     frame.returns.append(value)
-    events.returned(frame, node, value)
+    for observer in events.heard(frame, "on_return"):
+        observer.on_return(frame, node, value)
     if not frame.inlined:
         frame.component(Escapes).data((value,))
         if frame.info is None or not frame.info.private:
@@ -210,7 +211,8 @@ def _if(frame: Frame, node: ast.If) -> None:
     frame.branches -= 1
     frame.chances -= chance
     other = frame.state
-    events.branch(frame, node, before, then, other)
+    for observer in events.heard(frame, "on_branch"):
+        observer.on_branch(frame, node, before, then, other)
     conditions.rejoined(named, before, then, other)
     device_conditions.settle(node.test, before, then, other)
     flag = device_conditions.decides(flag)
@@ -304,7 +306,8 @@ def _for(frame: Frame, node: ast.For | ast.AsyncFor) -> None:
     single = frame.interpreter.loop_text(node).single
     if single and listed:
         item = listed[0]
-    events.rounds(frame, node, item)
+    for observer in events.heard(frame, "on_rounds"):
+        observer.on_rounds(frame, node, item)
 
     def begin() -> None:
         for value in item.items or () if isinstance(item, Sequence) else (item,):
@@ -361,7 +364,8 @@ def _loop(
     end = _iteration(frame, node, start.copy(), begin, loop)
     if step and not loop.encloses and not interpreter.muted:
         frame.loops.append(loop)
-        events.step_loop(frame, node)
+        for observer in events.heard(frame, "on_step_loop"):
+            observer.on_step_loop(frame, node)
         frame.loops.pop()
     # what comes after is read as if the loop ran at least once
     if end.dead and loop.breaks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from devlint.flow.syntax.nodes import Holder
 
@@ -18,6 +18,7 @@ def derived(derive: Callable[[Definition], Fact]) -> Callable[[Definition], Fact
         facts = definition.facts
         if derive not in facts:
             facts[derive] = derive(definition)
-        return cast(Fact, facts[derive])
+        found: Fact = facts[derive]
+        return found
 
     return ask

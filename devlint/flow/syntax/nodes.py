@@ -7,7 +7,7 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from devlint.flow.catalog.methods import MOVERS
 from devlint.flow.syntax import names
@@ -42,7 +42,7 @@ class Holder:
         return self._all()
 
     @cached_property
-    def facts(self) -> dict[object, object]:
+    def facts(self) -> dict[object, Any]:
         """What others have derived of the definition, by who did."""
         return {}
 

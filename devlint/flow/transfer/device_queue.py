@@ -141,5 +141,6 @@ def tested(frame: Frame, node: ast.expr, value: Value) -> None:
 def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled: str) -> None:
     """The host reads ``value``, unless that is on the host."""
     if as_tensor(value).device.accelerates() is not False:
-        events.wait(frame, node, read_node, value, spelled)
+        for observer in events.heard(frame, "on_wait"):
+            observer.on_wait(frame, node, read_node, value, spelled)
         frame.component(Queue).wait(frame, node)

@@ -274,7 +274,8 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
         )
         return
     index = frame.evaluate(target.slice)
-    events.item(frame, target, base, index, value)
+    for observer in events.heard(frame, "on_item"):
+        observer.on_item(frame, target, base, index, value)
     if base == _ENVIRONMENT:
         gpu_selection.set_item(frame, target, index)
     name = target.value.id if isinstance(target.value, ast.Name) else ""

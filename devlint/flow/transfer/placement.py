@@ -144,7 +144,8 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensor
             clash = clash or _sure(value, place, other, other_place)
             apart.append((one, two))
             _use_attributes(frame, (where, value), (other_where, other))
-    events.meet(frame, node, operator, met, apart)
+    for observer in events.heard(frame, "on_meet"):
+        observer.on_meet(frame, node, operator, met, apart)
     if apart:
         operands = tuple(frame.operand(where, value, role) for where, value, role, _ in met)
         if frame.after_init and operator in _ARITHMETIC:

@@ -15,7 +15,7 @@ import pytest
 from devlint._about import is_compiled
 from devlint.device import IMPLIED_CPU, Device, Role, accelerator, symbol
 from devlint.flow.core.call import Call, Loop
-from devlint.flow.core.events import Observer
+from devlint.flow.core.events import Observer, heard
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.heap import Heap
 from devlint.flow.domain.state import State
@@ -31,6 +31,12 @@ PRELUDE = "import torch; from torch import nn\n"
 Kind = TypeVar("Kind", bound=Site)
 Node = TypeVar("Node", bound=ast.AST)
 Seen = TypeVar("Seen", bound=Component)
+
+
+def emit(event: str, frame: Frame, *given: object) -> None:
+    """Let all who want to hear of an event hear of it."""
+    for observer in heard(frame, event):
+        getattr(observer, event)(frame, *given)
 
 
 class Scene(Interpreter):

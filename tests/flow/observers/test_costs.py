@@ -6,14 +6,13 @@ import ast
 
 import pytest
 
-from devlint.flow.core import events
 from devlint.flow.domain.values import Tensor
 from devlint.flow.observers.costs.host_syncs import HostSyncs
 from devlint.flow.observers.costs.retained_graphs import RetainedGraphs
 from devlint.flow.observers.costs.timings import Timings
 from devlint.flow.transfer.device_queue import Queue, Reading
 from devlint.sites.costs import Keep, Sync, Timing
-from tests.flow.observers.scene import CUDA, Scene
+from tests.flow.observers.scene import CUDA, Scene, emit
 
 THERE = Tensor(CUDA, many=True)
 STEPS = """
@@ -36,7 +35,7 @@ def wait(scene: Scene, text: str, step: bool = True) -> None:
     frame = scene.frame(loops=[scene.loop(step)])
     call = scene.node(text, ast.Call)
     assert isinstance(call.func, ast.Attribute)
-    events.wait(frame, call, call.func.value, THERE, call.func.attr)
+    emit("on_wait", frame, call, call.func.value, THERE, call.func.attr)
 
 
 def regions(scene: Scene) -> list[str]:
@@ -59,7 +58,7 @@ def test_whoever_has_just_waited_waits_for_nothing() -> None:
 @pytest.mark.parametrize(("called", "seen"), [("pack_padded_sequence", []), ("log", ["train"])])
 def test_what_a_function_takes_from_the_host_alone_has_to_be_brought_there(called: str, seen: list[str]) -> None:
     scene = Scene(STEPS.replace("loss.item()", f"{called}(loss.item())"), HostSyncs)
-    events.arguments(scene.frame(), scene.node(f"{called}(loss.item())", ast.Call))
+    emit("on_arguments", scene.frame(), scene.node(f"{called}(loss.item())", ast.Call))
     wait(scene, "loss.item()")
     assert regions(scene) == seen
 
@@ -70,9 +69,9 @@ def test_a_forward_pass_moves_a_tensor_only_for_its_values() -> None:
     inner, outer = scene.node("x.cpu()", ast.Call), scene.call("x.cpu().numpy()", scene.frame("forward"))
     assert isinstance(inner.func, ast.Attribute)
     assert isinstance(outer.node.func, ast.Attribute)
-    events.wait(frame, inner, inner.func.value, THERE, "cpu")
+    emit("on_wait", frame, inner, inner.func.value, THERE, "cpu")
     assert regions(scene) == []
-    events.method(frame, outer, THERE, outer.node.func)
+    emit("on_method", frame, outer, THERE, outer.node.func)
     assert regions(scene) == ["forward"]
 
 
@@ -91,7 +90,7 @@ def elapsed(*happened: str, depth: int = 0) -> list[Timing]:
         else:
             queue.wait(frame, work)
     difference = scene.first(ast.BinOp)
-    events.subtraction(frame, difference, Reading(node, len(happened), depth), Reading(node, 0, 0))
+    emit("on_subtraction", frame, difference, Reading(node, len(happened), depth), Reading(node, 0, 0))
     return scene.sites(Timing)
 
 
@@ -113,5 +112,5 @@ def test_a_loop_keeps_losses(code: str, kept: list[str]) -> None:
     scene = Scene(code, RetainedGraphs)
     loop = scene.loop(step=True)
     assert isinstance(loop.node, ast.For)
-    events.step_loop(scene.frame(loops=[loop]), loop.node)
+    emit("on_step_loop", scene.frame(loops=[loop]), loop.node)
     assert [ast.unparse(site.node) for site in scene.sites(Keep)] == kept

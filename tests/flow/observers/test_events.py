@@ -8,7 +8,7 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
-from tests.flow.observers.scene import Scene
+from tests.flow.observers.scene import Scene, emit
 
 CODE = "def f(x):\n    x.numpy()\n"
 
@@ -54,7 +54,7 @@ WHO = {
 
 def tell(scene: Scene, path: str = "numpy.mean", inlined: bool = False) -> None:
     frame = scene.frame(inlined=inlined)
-    events.library_call(frame, scene.call("x.numpy()", frame), path)
+    emit("on_library_call", frame, scene.call("x.numpy()", frame), path)
 
 
 @pytest.mark.parametrize(("inlined", "quiet", "who"), WHO.values(), ids=WHO)

@@ -9,7 +9,7 @@ import pytest
 
 from devlint.device import CPU, IMPLIED_CPU, UNKNOWN, accelerator, choice
 from devlint.flow.catalog.schema import Row
-from devlint.flow.core import events
+from devlint.flow.core.events import Meeting
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import STORY
 from devlint.flow.domain.state import State
@@ -21,7 +21,7 @@ from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
 from devlint.sites.base import Step
 from devlint.sites.placement import Hint, HintKind
-from tests.flow.observers.scene import CHOSEN, CUDA, Scene, argument, given, moved
+from tests.flow.observers.scene import CHOSEN, CUDA, Scene, argument, emit, given, moved
 
 BRANCH = """
 def f(x, y: torch.Tensor, flag):
@@ -44,7 +44,7 @@ def told(scene: Scene) -> list[tuple[HintKind, list[str]]]:
 
 def meet_paths(scene: Scene, frame: Frame, then: dict[str, Value], other: dict[str, Value]) -> None:
     env = frame.state.env
-    events.branch(frame, scene.first(ast.If), State(dict(env)), State({**env, **then}), State({**env, **other}))
+    emit("on_branch", frame, scene.first(ast.If), State(dict(env)), State({**env, **then}), State({**env, **other}))
 
 
 # -- alternatives --------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_a_path_that_ends_meets_nothing(dead: str) -> None:
     env: dict[str, Value] = {"x": argument("x"), "y": argument("y")}
     sides = {"then": State({**env, "x": scene.fresh("torch.zeros(3)")}), "other": State(dict(env))}
     sides[dead].dead = True
-    events.branch(scene.frame(env=env), scene.first(ast.If), State(env), sides["then"], sides["other"])
+    emit("on_branch", scene.frame(env=env), scene.first(ast.If), State(env), sides["then"], sides["other"])
     assert not told(scene)
 
 
@@ -97,7 +97,7 @@ def test_the_two_values_of_an_expression() -> None:
     scene = Scene(MODULE, MixedOperands)
     frame = scene.frame("forward", {"x": argument("x")})
     node = scene.first(ast.IfExp)
-    events.choice(frame, node, Flag("c"), argument("x"), scene.fresh("torch.zeros(3)"))
+    emit("on_choice", frame, node, Flag("c"), argument("x"), scene.fresh("torch.zeros(3)"))
     assert told(scene) == [(HintKind.ALTERNATIVE, ["torch.zeros(3)", "x"])]
 
 
@@ -106,8 +106,8 @@ def test_an_item_of_a_list_of_new_tensors() -> None:
     made = scene.fresh("torch.zeros(3)")
     frame = scene.frame(env={"x": argument("x"), "y": argument("y")})
     target = scene.node("xs[0]", ast.Subscript)
-    events.item(frame, target, Sequence((made,), made), NOTHING, argument("x"))
-    events.item(frame, target, Sequence((argument("x"),), argument("x")), NOTHING, argument("x"))
+    emit("on_item", frame, target, Sequence((made,), made), NOTHING, argument("x"))
+    emit("on_item", frame, target, Sequence((argument("x"),), argument("x")), NOTHING, argument("x"))
     assert told(scene) == [(HintKind.ALTERNATIVE, ["torch.zeros(3)", "xs[0]"])]
 
 
@@ -129,7 +129,7 @@ def test_a_library_gets_a_new_tensor_and_one_of_the_caller() -> None:
     call = scene.call("kornia.blur(x, torch.ones(3))", frame)
     row = Row("kornia.blur", rejects_cpu=frozenset("*"))
     for path, stated in (("kornia.blur", row), ("kornia.Blur", row), ("skimage.blur", None)):
-        events.unfollowed_call(frame, call, path, stated)
+        emit("on_unfollowed_call", frame, call, path, stated)
     assert told(scene) == [(HintKind.TOGETHER, ["torch.ones(3)", "x"])]
 
 
@@ -137,7 +137,7 @@ def test_a_function_gets_a_new_tensor_and_a_network() -> None:
     scene = Scene(CALL, MixedOperands)
     scene.values["torch.ones(3)"] = scene.fresh("torch.ones(3)")
     frame = scene.frame(env={"network": argument("network", "")})
-    events.unfollowed_call(frame, scene.call("helper(network, torch.ones(3))", frame), "project.helper")
+    emit("on_unfollowed_call", frame, scene.call("helper(network, torch.ones(3))", frame), "project.helper", None)
     assert told(scene) == [(HintKind.TOGETHER, ["torch.ones(3)", "network"])]
 
 
@@ -146,9 +146,9 @@ def test_a_collective_gets_a_new_tensor() -> None:
     scene.values["torch.zeros(3)"] = scene.fresh("torch.zeros(3)")
     frame = scene.frame()
     call = scene.call("torch.distributed.all_reduce(torch.zeros(3))", frame)
-    events.library_call(frame, call, "torch.distributed.get_rank")
+    emit("on_library_call", frame, call, "torch.distributed.get_rank")
     assert not told(scene)
-    events.library_call(frame, call, "torch.distributed.all_reduce")
+    emit("on_library_call", frame, call, "torch.distributed.all_reduce")
     assert told(scene) == [(HintKind.COLLECTIVE, ["torch.zeros(3)", "torch.distributed.all_reduce"])]
 
 
@@ -157,7 +157,7 @@ def test_a_collective_of_gloo_takes_tensors_of_the_host() -> None:
     scene.values["torch.zeros(3)"] = scene.fresh("torch.zeros(3)")
     frame = scene.frame()
     call = scene.call("torch.distributed.all_reduce(torch.zeros(3))", frame)
-    events.library_call(frame, call, "torch.distributed.all_reduce")
+    emit("on_library_call", frame, call, "torch.distributed.all_reduce")
     assert not told(scene)
 
 
@@ -182,7 +182,7 @@ def test_a_row_of_new_tensors_and_chosen_ones(code: str, seen: bool) -> None:
     row = scene.first(ast.Tuple)
     chosen = Tensor(CHOSEN, many=True, story=(Step(row, "created on `device` here"),))
     held: list[tuple[ast.expr, Value]] = [(row.elts[0], scene.fresh("torch.ones(3)")), (row.elts[1], chosen)]
-    events.row(scene.frame(), row, held)
+    emit("on_row", scene.frame(), row, held)
     assert [kind for kind, _ in told(scene)] == [HintKind.ROW] * seen
 
 
@@ -252,7 +252,7 @@ def feed(scene: Scene, text: str = "model(batch.pixels)") -> None:
     module = Module(7, text="model")
     frame = scene.frame()
     STORY.put(frame.state.heap, 7, (Step(scene.tree, "moved to `device` here"),))
-    events.module_call(frame, scene.call(text, frame), module, CHOSEN)
+    emit("on_module_call", frame, scene.call(text, frame), module, CHOSEN)
 
 
 def test_a_model_that_was_moved_gets_what_nobody_moves() -> None:
@@ -283,11 +283,11 @@ def in_shape(scene: Scene, place: object = UNKNOWN, apart: bool = False) -> None
     add = scene.first(ast.BinOp)
     made = scene.fresh("torch.zeros(x.shape)")
     assert isinstance(place, type(UNKNOWN))
-    met: list[events.Meeting] = [
+    met: list[Meeting] = [
         (add.left, made, "left", IMPLIED_CPU),
         (scene.node("x", ast.Name), Tensor(place), "right", place),
     ]
-    events.meet(frame, add, "+", met, [(met[0], met[1])] if apart else [])
+    emit("on_meet", frame, add, "+", met, [(met[0], met[1])] if apart else [])
 
 
 def test_a_new_tensor_in_the_shape_of_one_that_may_be_anywhere() -> None:

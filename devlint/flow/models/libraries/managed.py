@@ -47,7 +47,8 @@ _RELEASED = Field("released", Device)
 def _loaded(frame: Frame, call: Call, path: str) -> Value:
     """``X.from_pretrained(...)``: whether what it loads is placed for good."""
     unfollowed(frame, call)
-    events.unfollowed_call(frame, call, path)
+    for observer in events.heard(frame, "on_unfollowed_call"):
+        observer.on_unfollowed_call(frame, call, path, None)
     device_literals.literal_devices(frame, call)
     spread = call.keywords.get("device_map")
     if _true(call.keywords.get("load_in_8bit")) or _eight_bits(call.keywords.get("quantization_config")):

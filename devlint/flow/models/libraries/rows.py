@@ -13,7 +13,7 @@ from devlint.flow.catalog.schema import Row
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.core.registry import CLASSES, MODELS, STATED_NAME, ObjectModel
+from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.domain.heap import DEVICE, STORY
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -63,7 +63,8 @@ def _call(frame: Frame, call: Call, path: str, row: Row, receiver: Value = UNKNO
         unfollowed(frame, call)
     if row.made == "foreign":
         return UNKNOWN
-    events.unfollowed_call(frame, call, path, row)
+    for observer in events.heard(frame, "on_unfollowed_call"):
+        observer.on_unfollowed_call(frame, call, path, row)
     device_literals.literal_devices(frame, call)
     if row.must_be_cpu:
         host_reads.stated(frame, call, path, row)
@@ -347,5 +348,5 @@ class _Stated(ObjectModel):
         return None if stated is None else _call(frame, call, *stated, value)
 
 
-MODELS.register({STATED_NAME: _named})
-CLASSES.register({STATED_NAME: _Stated()})
+MODELS.stated = _named
+CLASSES.stated = _Stated()

@@ -10,7 +10,7 @@ from devlint.flow.catalog import methods
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.core.registry import CLASSES, KINDS, MODELS, UNKNOWN_NAME, ObjectModel
+from devlint.flow.core.registry import CLASSES, KINDS, MODELS, ObjectModel
 from devlint.flow.domain.values import (
     UNKNOWN,
     Opaque,
@@ -48,7 +48,8 @@ def unfollowed(frame: Frame, call: Call) -> None:
 
 def result(frame: Frame, call: Call, path: str) -> Value:
     """What such a call returns."""
-    events.unfollowed_call(frame, call, path)
+    for observer in events.heard(frame, "on_unfollowed_call"):
+        observer.on_unfollowed_call(frame, call, path, None)
     device_literals.literal_devices(frame, call)
     return derive(frame, call)
 
@@ -57,7 +58,8 @@ class _Anything(ObjectModel):
     """An object of which nothing is known."""
 
     def called(self, frame: Frame, call: Call, value: Value) -> Value:
-        events.unfollowed_call(frame, call)
+        for observer in events.heard(frame, "on_unfollowed_call"):
+            observer.on_unfollowed_call(frame, call, "", None)
         frame.component(Escapes).data(call.values())
         frame.component(Queue).unseen(frame, call.node)
         havoc.grown(frame, call)
@@ -131,6 +133,6 @@ def _by_whom(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> 
     return model.method(frame, call, receiver, node) if model is not None else None
 
 
-MODELS.register({UNKNOWN_NAME: function})
+MODELS.fallback = function
 KINDS[Value] = _Anything()
 KINDS[Opaque] = _Opaque()

@@ -81,7 +81,8 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         unread = [call.argument_node(*mask) for mask in _CAUSAL_MASKS.get(module.path, ())]
         tensors_in = [met for met in tensors_in if met[0] not in unread]
         clash = check(frame, call, module, place, forward_inputs.due(frame, call, module, place, tensors_in))
-        events.module_call(frame, call, module, place)
+        for observer in events.heard(frame, "on_module_call"):
+            observer.on_module_call(frame, call, module, place)
     elif module.path == "torch.nn.CTCLoss":
         # it moves its targets and lengths itself
         pass

@@ -28,7 +28,8 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
         if place is not None and index is not None:
             number = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
             if number is None:
-                events.device_index(frame, call.node, index)
+                for observer in events.heard(frame, "on_device_index"):
+                    observer.on_device_index(frame, call.node, index)
                 return DeviceValue(
                     device.symbol(f"{text}@{frame.at(call.node)}", frame.interpreter.text(call.node)),
                     call.node,

@@ -57,7 +57,8 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     else:
         site = _transfer(frame, call, node, receiver, tensor, frame.operand(node.value, receiver), target)
     frame.emit(site)
-    events.move(frame, site, receiver)
+    for observer in events.heard(frame, "on_move"):
+        observer.on_move(frame, site, receiver)
     if tensor.grad in leaf_moves.LEAVES and not (target.device is None and _to_default_type(call)):
         leaf_moves.note(frame, call, node, tensor, target.device)
     if target.device is None:
@@ -215,7 +216,8 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
         empty=empty,
     )
     frame.emit(site)
-    events.move(frame, site, module)
+    for observer in events.heard(frame, "on_move"):
+        observer.on_move(frame, site, module)
     if target.device is not None and target.device.same(place) is not True:
         text = frame.interpreter.text(node.value)
         relocate(frame, module, target.device, Step(call.node, f"`{text}` is moved to {target.device} here"))
@@ -224,7 +226,8 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
 
 def relocate(frame: Frame, module: Module, place: Device, step: Step) -> None:
     """A module goes elsewhere, with what is known to hang on where it is."""
-    events.relocation(frame, module, place, step)
+    for observer in events.heard(frame, "on_relocation"):
+        observer.on_relocation(frame, module, place, step)
     composition.move(frame, frame.place_of(module))
     frame.put(module, place, step)
 
