@@ -24,16 +24,14 @@ def analyze(
     """
     if "torch" not in text and not catalog.mentioned(text):
         return
-    from devlint.flow.engine import teardown
     from devlint.flow.engine.engine import Engine
     from devlint.flow.engine.foreign_files import ForeignFile
 
     engine = Engine(tree, text, is_test_file(filename, text), project, foreign=ForeignFile, catalog=catalog)
     yield from engine.run()
-    teardown.release(engine)
+    engine.dissolve()
 
 
 def preload() -> None:
     """Load the interpreter before it is needed: what is loaded once, processes that are copies of this one share."""
-    import devlint.flow.engine.foreign_files
-    import devlint.flow.engine.teardown  # noqa: F401
+    import devlint.flow.engine.foreign_files  # noqa: F401

@@ -53,8 +53,7 @@ def where(
 
 def _watched(source: Source, nodes: list[Watched], project: ProjectView | None) -> Watch:
     from devlint.flow.catalog.libraries import BUILT_IN
-    from devlint.flow.engine.queries import Watch
-    from devlint.flow.engine.value_log import watched
+    from devlint.flow.engine.queries import Watch, watched
 
     catalog = BUILT_IN if project is None else project.catalog
     if not nodes or not ("torch" in source.text or catalog.mentioned(source.text)):

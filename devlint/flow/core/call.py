@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 
 from devlint.flow.domain.heap import Field
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import (
-    Value,
-)
+from devlint.flow.domain.values import Value
 from devlint.immutable import replace
 
 

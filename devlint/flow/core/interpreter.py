@@ -86,6 +86,40 @@ class Quiet:
         self._interpreter.muted -= 1
 
 
+class Imports:
+    """What the names of a file mean that other files define; here none does, and a name means itself."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
+
+    def value(self, named: Named, spelled: str) -> Value:
+        """What is behind an imported name: itself where the project does not define it, or where it cannot be told."""
+        return named
+
+    def called(self, frame: Frame, named: Named) -> Value:
+        """What is behind a name that is called."""
+        return named
+
+    def star(self, name: str) -> Value | None:
+        """What is behind a name that the file binds nowhere, if a star brings it in."""
+        return None
+
+    def parameters(self, path: str) -> tuple[str, ...]:
+        """The positional parameters of a function or a method of the project, or of the constructor of a class."""
+        return ()
+
+    def forget(self, path: str) -> None:
+        """Something is assigned to a name of a module: nothing is known of it any more."""
+
+    def home(self, index: Index) -> Interpreter:
+        """Who interprets the file of a definition."""
+        return self.interpreter
+
+    def guests(self) -> tuple[Interpreter, ...]:
+        """Who interprets the other files, for the sake of the one that is checked."""
+        return ()
+
+
 class Interpreter(ABC):
     """The interpreter of one file, as the analysis sees it: what it knows of the file, and what it can be asked to do.
 
@@ -103,6 +137,7 @@ class Interpreter(ABC):
         self.tree = tree
         self.text_of_file = text
         self.own_text = text if host is None else ""
+        self.imports = Imports(self)
         self.test = test
         self.lookups = Lookups(tree)
         self.muted = 0 if host is None else 1
@@ -224,26 +259,6 @@ class Interpreter(ABC):
         """The names of the top level that hold a device."""
 
     @abstractmethod
-    def behind(self, named: Named, spelled: str) -> Value:
-        """What an imported name means, if another file of the project says so, else the name itself."""
-
-    @abstractmethod
-    def behind_call(self, frame: Frame, named: Named) -> Value:
-        """What an imported name means that is called."""
-
-    @abstractmethod
-    def parameters(self, path: str) -> tuple[str, ...]:
-        """The positional parameters of a function, a method or a class of the project."""
-
-    @abstractmethod
-    def star(self, name: str) -> Value | None:
-        """What is behind a name that the file binds nowhere, if a star brings it in."""
-
-    @abstractmethod
-    def replaced(self, path: str) -> None:
-        """Something is assigned to a name of a module."""
-
-    @abstractmethod
     def self_value(self, info: ClassInfo) -> Value:
         """``self`` in the methods of a class: one object, whoever made it."""
 
@@ -363,7 +378,7 @@ class Frame(Environment):
                 return None
         kind = type(value)
         if kind is Named:
-            return self.interpreter.behind(value, name)  # type: ignore[arg-type]  # it is a Named, seen above
+            return self.interpreter.imports.value(value, name)  # type: ignore[arg-type]  # it is a Named, seen above
         return state.seen(value) if kind in CONTAINERS or (state.facts and kind in PLACED) else value
 
     def _found(self, name: str, value: Value | None) -> Value | None:

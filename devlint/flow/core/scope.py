@@ -9,11 +9,7 @@ from itertools import islice
 
 from devlint.device import Device, Kind, Role, Topic
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.values import (
-    DeviceValue,
-    Opaque,
-    Value,
-)
+from devlint.flow.domain.values import DeviceValue, Opaque, Value
 from devlint.flow.syntax import nodes
 from devlint.sites.base import Scope
 

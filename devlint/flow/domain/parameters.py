@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from devlint import device
 from devlint.device import Kind, Role
 from devlint.flow.domain.values import Const, Opaque
-from devlint.flow.program.facts import derived
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, hints, is_device_name, is_numbers
+from devlint.flow.syntax.nodes import derived
 from devlint.source.syntax import says_none
 
 

@@ -35,16 +35,15 @@ from devlint.flow.domain.values import (
     may_be_away,
     with_module,
 )
-from devlint.flow.engine.class_heaps import survives
 from devlint.flow.engine.library import OBSERVERS
 from devlint.flow.evaluation import conditions, expressions, statements
 from devlint.flow.evaluation.attributes import attribute
-from devlint.flow.interprocedural import arguments, exits, foreign_calls, instantiation
+from devlint.flow.interprocedural import activation, foreign_calls, instantiation
+from devlint.flow.interprocedural.call_contexts import CallContexts
 from devlint.flow.interprocedural.deferred_claims import Callers, is_despite, outcome
-from devlint.flow.interprocedural.guarded_callers import Confined
-from devlint.flow.interprocedural.imports import Family, Foreign, Imports
+from devlint.flow.interprocedural.imports import Family, Foreign, ProjectImports
+from devlint.flow.interprocedural.instantiation import survives
 from devlint.flow.interprocedural.probing import Overheard
-from devlint.flow.interprocedural.step_callers import Steps
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.distributions import is_kept
 from devlint.flow.models.torch.distributions import is_one as is_distribution
@@ -53,7 +52,7 @@ from devlint.flow.observers.placement.unregistered_modules import Submodules
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.observers.portability.unused_devices import Selections
-from devlint.flow.program import mutations, overrides
+from devlint.flow.program import mutations, overrides, release
 from devlint.flow.program.def_use import inherits_deeply
 from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
@@ -88,7 +87,6 @@ class Engine(Interpreter):
         super().__init__(
             Index(tree, text, catalog=catalog) if index is None else index, tree, text, test, host, OBSERVERS
         )
-        self.imports: Imports | None = None
         self._class_heaps: dict[ClassInfo, Heap] = {}
         self._device_attributes: dict[ClassInfo, tuple[int, list[str]]] = {}
         self._global_devices: list[str] | None = None
@@ -99,15 +97,11 @@ class Engine(Interpreter):
         self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
         self.kept.append(self._top)
         if project is not None and foreign is not None:
-            self._know(Imports(self, project.filename, project, Family(self, project, foreign)))
-
-    def _know(self, imports: Imports) -> None:
-        """Take what other files define into account."""
-        self.imports = imports
-        self.index.elsewhere = imports.class_behind
-        self.index.trigger_calls(imports.worth_calling(self.text_of_file))
-        if self.catalog.stated:
-            self.index.trigger_calls(imports.stated_calls(self.text_of_file))
+            self.imports = imports = ProjectImports(self, project.filename, project, Family(self, project, foreign))
+            self.index.elsewhere = imports.class_behind
+            self.index.trigger_calls(imports.worth_calling(text))
+            if self.catalog.stated:
+                self.index.trigger_calls(imports.stated_calls(text))
 
     @property
     def globals(self) -> dict[str, Value]:
@@ -131,19 +125,11 @@ class Engine(Interpreter):
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
         for site in (*self._sites, *self.component(Callers).sites()):
-            yield self.component(Confined).told(id(site), self.component(Steps).told(site))
-        for kind in self.observers:
+            yield self.component(CallContexts).told(site)
+        for kind in (*self.observers, Attributes, Submodules, Selections, Choosing):
             yield from self.component(kind).sites()
-        yield from self.component(Attributes).sites()
-        yield from self.component(Submodules).sites()
-        yield from self.component(Selections).sites()
-        yield from self.component(Choosing).sites()
         yield from overrides.sites(self.index)
         yield from constructor_tensors.sites(self.index)
-
-    def home(self, index: Index) -> Interpreter:
-        """The machine of the file of a definition."""
-        return self if index is self.index or self.imports is None else self.imports.family.of(index)
 
     def global_value(self, name: str) -> Value | None:
         """What a name of the top level holds, ``None`` where it has no such name."""
@@ -153,22 +139,6 @@ class Engine(Interpreter):
         """Whether a function can say anything of where something is."""
         return True
 
-    def behind(self, named: Named, spelled: str) -> Value:
-        """What an imported name means, if another file of the project says so, else the name itself."""
-        return named if self.imports is None else self.imports.value(named, spelled)
-
-    def behind_call(self, frame: Frame, named: Named) -> Value:
-        """What an imported name means that is called."""
-        return named if self.imports is None else self.imports.called(frame, named)
-
-    def parameters(self, path: str) -> tuple[str, ...]:
-        """The positional parameters of a function, a method or a class of the project."""
-        return () if self.imports is None else self.imports.parameters(path)
-
-    def star(self, name: str) -> Value | None:
-        """What is behind a name that the file binds nowhere, if a star brings it in."""
-        return None if self.imports is None else self.imports.star(name)
-
     def construct(self, frame: Frame, cls: Class, call: Call) -> Value:
         """A new object of a class of the project."""
         return instantiation.construct(frame, cls, call)
@@ -176,11 +146,6 @@ class Engine(Interpreter):
     def moves_batches(self, loaders: tuple[int, ...]) -> bool:
         """Whether the file moves batches of these loaders."""
         return self.component(Loaders).moved(loaders)
-
-    def replaced(self, path: str) -> None:
-        """Something is assigned to a name of a module."""
-        if self.imports is not None:
-            self.imports.forget(path)
 
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame."""
@@ -208,29 +173,28 @@ class Engine(Interpreter):
         alone = not claim and not isinstance(site, (IndexCopy, Unforwarded))
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
-        self.component(Steps).made(frame, site)
-        self.component(Confined).made(frame, site)
+        self.component(CallContexts).made(frame, site)
         if not self.component(Callers).holds_back(site, frame):
             self._sites.append(site)
 
     def overhear(self, frame: Frame, info: ClassInfo, call: Call) -> list[Operation | Forward]:
         """What ``forward`` of a class would claim if it was called so; nothing if it is not followed."""
         method = info.method("forward")
-        home = self if method is None else self.home(method.index)
+        home = self if method is None else self.imports.home(method.index)
         if method is None or home.refuses(frame, method):
             return []
         outer = frame.state.heap
         frame.state.heap = {**outer, **self.class_heap(info)}
-        before = self.component(Overheard).begin()
+        listening = self.component(Overheard).begin()
         with self.quiet():
             home.run_call(frame, Function(method, (), self.self_value(info)), call)
         frame.state.heap = outer
-        return self.component(Overheard).end(before)
+        return self.component(Overheard).end(listening)
 
     def spoken_of(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
         """The code names a function, to call it or to hand it on."""
         self.component(Choosing).start(frame, info)
-        self.component(Confined).used(frame, node, info)
+        self.component(CallContexts).used(frame, node, info)
 
     def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
         """A nested function is known to the frames around it, and runs on its own once they are done."""
@@ -238,6 +202,15 @@ class Engine(Interpreter):
         wanted = not frame.inlined and frame.info is not None and frame.info.triggered and not self.muted
         if wanted and all(info is not known for known, _ in self._pending):
             self._pending.append((info, closure))
+
+    def dissolve(self) -> None:
+        """Take the engine apart, and those that it had for other files, whose parts know each other in circles."""
+        guests = self.imports.guests()
+        release.definitions(self.index)
+        for one in (self, *guests):
+            for frame in one.kept:
+                release.empty(frame)
+            release.empty(one)
 
     # -- classes -----------------------------------------------------------------------------------------------------
 
@@ -277,7 +250,7 @@ class Engine(Interpreter):
 
     def class_heap(self, info: ClassInfo) -> Heap:
         """What ``__init__`` leaves in ``self``, as any method finds it later."""
-        home = self.home(info.index)
+        home = self.imports.home(info.index)
         if home is not self:
             return home.class_heap(info)
         known = self._class_heaps.get(info)
@@ -294,7 +267,7 @@ class Engine(Interpreter):
         if init is not None and self.is_worth(init):
             frame = self._frame(init, State({}, dict(heap)), (), inlined=False)
             statements.run_body(frame, init.node.body)
-            after = exits.after(frame)
+            after = activation.after(frame)
             self.component(Submodules).settle(info, info.oid, after)
             heap.update(self._settle_self(info, after))
         self._class_heaps[info] = heap
@@ -366,12 +339,8 @@ class Engine(Interpreter):
         state.accelerated = info.guarded or (caller is not None and caller.state.accelerated)
         frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
         conditions.decorate(frame, info)
-        self._bind(frame, info, call, bound)
+        activation.bind(frame, info, call, bound)
         return frame
-
-    def _bind(self, frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
-        """Give the parameters their values."""
-        arguments.bind(frame, info, call, bound)
 
     def _on_the_host(self, info: FunctionInfo) -> bool:
         """Whether a function works before anything was moved: it makes batches, or sets up a module."""
@@ -384,11 +353,10 @@ class Engine(Interpreter):
 
     def enter(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of the project; what it says beyond mismatches, it says when run alone."""
-        home = self.home(function.info.index)
-        if home is self:
-            result = self.run_call(frame, function, call)
-            return outcome(frame, function, call, result)
-        return foreign_calls.enter(home, frame, function, call)
+        home = self.imports.home(function.info.index)
+        if home is not self:
+            return foreign_calls.enter(home, frame, function, call)
+        return outcome(frame, function, call, self.run_call(frame, function, call))
 
     def refuses(self, frame: Frame, info: FunctionInfo) -> bool:
         """Whether a call is not worth being followed, or leads back to where it came from."""
@@ -408,7 +376,7 @@ class Engine(Interpreter):
     def run_call(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of this file."""
         info = function.info
-        self.component(Steps).called(frame, info)
+        self.component(CallContexts).called(frame, info)
         if self.refuses(frame, info):
             self.component(Escapes).everything(call.values())
             return UNKNOWN
@@ -424,8 +392,8 @@ class Engine(Interpreter):
         if not self.finished:
             self._worlds[info] = dict(self.globals)
         statements.run_body(inner, info.node.body)
-        left = exits.after(inner)
+        left = activation.after(inner)
         frame.state.heap = left.heap
         if isinstance(info.node, ast.AsyncFunctionDef) or not inner.returns:
             return Const(None) if not inner.returns else UNKNOWN
-        return exits.returned(inner)
+        return activation.returned(inner)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Class,
-    Function,
-    Value,
-)
+from devlint.flow.domain.values import UNKNOWN, Class, Function, Value
 from devlint.flow.engine.engine import Engine
 from devlint.flow.evaluation import statements
 from devlint.flow.interprocedural.deferred_claims import Callers
-from devlint.flow.interprocedural.imports import Imports
+from devlint.flow.interprocedural.imports import ProjectImports
 from devlint.flow.program.project import File
 from devlint.flow.program.symbols import FunctionInfo
+from devlint.flow.syntax.nodes import DEFINITIONS
 
 _DEEPEST_CALL = 3
 _LONGEST_ENTERED = 60
@@ -30,7 +25,7 @@ _MOST_LINES = 200
 class ForeignFile(Engine):
     """Another file, of which only what is asked for is interpreted, and which says nothing itself."""
 
-    def __init__(self, host: Interpreter, file: File, imports: Callable[[Interpreter], Imports]) -> None:
+    def __init__(self, host: Interpreter, file: File, imports: Callable[[Interpreter], ProjectImports]) -> None:
         super().__init__(file.tree, file.text, index=file.index, host=host)
         self.imports = imports(self)
         self._file = file
@@ -55,18 +50,18 @@ class ForeignFile(Engine):
 
     def _run(self, name: str) -> Value | None:
         function, cls = self._file.function(name), self._file.class_(name)
-        if function is not None or cls is not None:
-            return Function(function) if function is not None else Class(cls) if cls is not None else None
+        if function is not None:
+            return Function(function)
+        if cls is not None:
+            return Class(cls)
         found = self._file.outline.statements(name)
         if not found:
             return None
-        lines = sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in found if not _defines(node))
+        lines = sum(
+            (node.end_lineno or node.lineno) - node.lineno + 1 for node in found if not isinstance(node, DEFINITIONS)
+        )
         if name in self.index.rebound or lines > _MOST_LINES:
             return UNKNOWN
         frame = Frame(self, State({}), inlined=True)
         statements.run_body(frame, found)
         return frame.state.env.get(name, UNKNOWN)
-
-
-def _defines(node: ast.stmt) -> bool:
-    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))

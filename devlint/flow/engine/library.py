@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.flow.core.interpreter import Component
-from devlint.flow.interprocedural.step_callers import Steps
+from devlint.flow.interprocedural.call_contexts import CallContexts
 from devlint.flow.models.data import draws
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
@@ -44,7 +44,7 @@ OBSERVERS: tuple[type[Component], ...] = (
     Optimizers,
     ManagedMoves,
     Wrappers,
-    Steps,
+    CallContexts,
     HostSyncs,
     Timings,
     RetainedGraphs,

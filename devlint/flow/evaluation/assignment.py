@@ -34,7 +34,7 @@ from devlint.flow.observers.portability.unused_devices import Selections
 from devlint.flow.program import overrides, type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
-from devlint.flow.transfer import composition
+from devlint.flow.transfer import havoc
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
 from devlint.flow.transfer.iteration import part_of
@@ -116,13 +116,13 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     """``base.attr = value``."""
     base = frame.evaluate(target.value)
     if isinstance(base, Named):
-        frame.interpreter.replaced(f"{base.path}.{target.attr}")
+        frame.interpreter.imports.forget(f"{base.path}.{target.attr}")
     retarget(frame, base, target.attr, value)
     key: object | None = (
         base.oid if isinstance(base, (Module, Instance)) else base.key if isinstance(base, Opaque) else None
     )
     if key is None:
-        composition.exchange(frame, target.value, base, _as_part(target, base, value))
+        havoc.exchange(frame, target.value, base, _as_part(target, base, value))
         return
     if isinstance(value, Unknown):
         hint = "device" if is_device_name(target.attr) else ""
@@ -146,7 +146,7 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
     wrapper = CLASSES.model(base.path) if isinstance(base, Module) and base.wraps is not None else None
     if wrapper is not None:
         wrapper.assigned(frame, target, base)
-    composition.exchange(frame, target.value, base, _as_part(target, base, value))
+    havoc.exchange(frame, target.value, base, _as_part(target, base, value))
     frame.state.heap[(key, target.attr)] = value
 
 

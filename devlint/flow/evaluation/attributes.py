@@ -52,7 +52,7 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     """The value of ``base.attr``."""
     attr = node.attr
     if isinstance(base, Named):
-        return frame.interpreter.behind(Named(canonical(f"{base.path}.{attr}")), names.dotted(node))
+        return frame.interpreter.imports.value(Named(canonical(f"{base.path}.{attr}")), names.dotted(node))
     if isinstance(base, (Tensor, Batches)):
         return _tensor_attribute(frame, node, base)
     if isinstance(base, (Module, Instance)):
@@ -186,7 +186,7 @@ def by_star(frame: Frame, name: str) -> Value:
     """What a star brings in under a name: of the project, or one of torch's names, which have one meaning."""
     if name in _NOT_BROUGHT or name.startswith("__"):
         return UNKNOWN
-    brought = frame.interpreter.star(name)
+    brought = frame.interpreter.imports.star(name)
     if brought is not None:
         return brought
     for module in frame.interpreter.index.star_modules:

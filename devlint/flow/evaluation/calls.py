@@ -30,7 +30,7 @@ from devlint.flow.transfer import containers, device_queue
 def function(frame: Frame, call: Call, called: Value) -> Value:
     """The result of calling a value."""
     if isinstance(called, Named):
-        called = frame.interpreter.behind_call(frame, called)
+        called = frame.interpreter.imports.called(frame, called)
     if isinstance(called, (Function, Class)) and called.info.stated:
         rows = CLASSES.stated
         told = rows.called(frame, call, called) if rows is not None else None

@@ -33,7 +33,7 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
-from devlint.flow.evaluation import calls, condition_cache, conditions, constant_folding, device_conditions
+from devlint.flow.evaluation import calls, conditions, constant_folding, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
 from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
@@ -271,7 +271,7 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
 
 def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     outer = frame.conditions
-    named = condition_cache.keep(frame, node.test)
+    named = predicates.keep(frame, node.test)
     evaluate_test(frame, node.test)
     flag = conditions.condition(frame, node.test)
     frame.conditions = outer

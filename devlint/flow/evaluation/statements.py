@@ -14,7 +14,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import widening
 from devlint.flow.domain.state import State, merge, rejoin
 from devlint.flow.domain.values import UNKNOWN, Class, Const, Function, Named, Sequence
-from devlint.flow.evaluation import condition_cache, conditions, contexts, device_conditions
+from devlint.flow.evaluation import conditions, contexts, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
 from devlint.flow.observers.portability import api_mentions
@@ -23,7 +23,7 @@ from devlint.flow.transfer import containers, device_queue, loop_invariance
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
 from devlint.flow.transfer.iteration import ELEMENT, each, iterate, runs, runs_once
-from devlint.flow.transfer.step_loops import is_step_loop
+from devlint.flow.transfer.loop_invariance import is_step_loop
 
 _MOST_ROUNDS = 3
 _STOPS = frozenset(
@@ -161,8 +161,7 @@ def _class(frame: Frame, node: ast.ClassDef) -> None:
         state = State({}, accelerated=frame.state.accelerated)
         inner = Frame(frame.interpreter, state, closure=(frame, *frame.closure), caller=frame)
         inner.test, inner.shim = frame.test, info.shim
-        definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        run_body(inner, [item for item in node.body if not isinstance(item, definitions)])
+        run_body(inner, [item for item in node.body if not isinstance(item, nodes.DEFINITIONS)])
         for item in node.body:
             if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 define(inner, item)
@@ -185,7 +184,7 @@ def _leave_loop(frame: Frame, node: ast.Break | ast.Continue) -> None:
 
 
 def _if(frame: Frame, node: ast.If) -> None:
-    named = condition_cache.keep(frame, node.test)
+    named = predicates.keep(frame, node.test)
     flag = conditions.condition(frame, node.test)
     frame.checking = not node.orelse and isinstance(node.body[-1], ast.Raise)
     device_queue.tested(frame, node.test, evaluate_test(frame, node.test))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterable, Iterator
+
+from devlint.device import Kind, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.registry import MODELS
+from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.export import arrived, scrubbed
 from devlint.flow.domain.heap import STORY
 from devlint.flow.domain.values import (
@@ -18,14 +23,17 @@ from devlint.flow.domain.values import (
     Tensor,
     Unknown,
     Value,
+    as_tensor,
 )
-from devlint.flow.interprocedural import callee_claims
 from devlint.flow.interprocedural.probing import Overheard
 from devlint.flow.models.libraries import unknown
+from devlint.flow.syntax import nodes
 from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
-from devlint.sites.base import Step
+from devlint.immutable import replace
+from devlint.sites.base import Operand, Step
+from devlint.sites.placement import Forward, Operation, OperationKind
 
 _TOUCHED = (Batches, Instance, Loader, Module, Sequence, Tensor)
 """What a function may change although nobody takes what it returns."""
@@ -65,9 +73,52 @@ def _run(there: Interpreter, frame: Frame, function: Function, call: Call) -> Va
     """What the function returns; what it does to its arguments is told of where the file at hand calls it."""
     here = frame.interpreter
     listens = not here.muted and not frame.silent
-    before = here.component(Overheard).begin(there) if listens else None
+    listening = here.component(Overheard).begin(there) if listens else None
     with here.quiet():
         result = there.run_call(frame, function, call)
-    if before is not None:
-        callee_claims.tell(frame, call, function.info.name, here.component(Overheard).end(before))
+    if listening is not None:
+        _tell(frame, call, function.info.name, here.component(Overheard).end(listening))
     return result
+
+
+def _tell(frame: Frame, call: Call, name: str, heard: Iterable[Operation | Forward]) -> None:
+    """A function was entered and claimed something: the first that is about its arguments is told of at the call."""
+    for site in heard:
+        if isinstance(site, Operation) and site.kind is not OperationKind.ACCUMULATOR:
+            # one that cares for devices is told of in its own file
+            careful = bool(site.scope.module and site.scope.owner) or site.scope.device_aware
+            found = None if careful else next(_meetings(frame, call, site), None)
+            if found is not None:
+                frame.emit(Operation(call.node, scope_of(frame), name, OperationKind.BROUGHT, found))
+                return
+
+
+def _meetings(frame: Frame, call: Call, site: Operation) -> Iterator[tuple[Operand, Operand]]:
+    """What was made there, and the argument that it meets, as the caller knows both."""
+    for stray in site.operands:
+        made = stray.factory_node
+        if stray.device.kind is not Kind.CPU or not stray.device.implied or made is None or stray.scattered:
+            continue
+        if nodes.holds(frame.interpreter.tree, made):
+            continue
+        for met in site.operands:
+            given = _given(frame, call, met) if met.certain and not met.derived and met.device.known else None
+            if given is not None and not (met.device.role is Role.INPUT and _is_for_the_host(frame)):
+                node, value = given
+                story = (*stray.story, Step(site.node, f"meets `{met.text}` in `{ast.unparse(call.node.func)}` here"))
+                yield (
+                    replace(stray, node=call.node, story=story, factory_node=None),
+                    replace(frame.operand(node, value), certain=True),
+                )
+
+
+def _given(frame: Frame, call: Call, met: Operand) -> tuple[ast.expr, Value] | None:
+    """The argument of the call that is where an operand is."""
+    same = (given for given in call.given() if frame.state.settled(as_tensor(given[1]).device) == met.device)
+    return next(same, None)
+
+
+def _is_for_the_host(frame: Frame) -> bool:
+    """Whether what a function is given may well be on the CPU, module or not: samples of a data set, data of a test."""
+    interpreter = frame.interpreter
+    return interpreter.test or any(info.is_dataset for info in interpreter.index.classes.values())

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from devlint.device import Kind
-from devlint.flow.core.interpreter import Frame, Interpreter
+from devlint.flow.core.interpreter import Frame, Imports, Interpreter
 from devlint.flow.domain.export import named_in, scrubbed
 from devlint.flow.domain.values import (
     Class,
@@ -31,21 +31,21 @@ _USEFUL = (Class, DeviceValue, Flag, Function, Loader, Named, Stateful, Tensor)
 """What is worth knowing of a name of another file; a plain constant may be anybody's to set."""
 
 
-class Imports:
-    """The imports of one file: what its names mean that other files define."""
+class ProjectImports(Imports):
+    """The imports of one file of a project."""
 
     def __init__(self, interpreter: Interpreter, filename: str, project: Project, family: Family) -> None:
-        self._interpreter = interpreter
+        super().__init__(interpreter)
         self._filename = filename
         self._project = project
-        self.family = family
+        self._family = family
         self._values: dict[str, Value] = {}
         self._stars: dict[str, str] = {}
         self._roots: dict[str, bool] = {}
         self._classes: dict[str, ClassInfo | None] = {}
         self._stated: dict[str, str] = {}
         self._states = bool(interpreter.catalog.stated)
-        self._interpreter.index.stated = project.stated(filename)
+        self.interpreter.index.stated = project.stated(filename)
 
     def value(self, named: Named, spelled: str) -> Value:
         """What is behind an imported name: itself where the project does not define it, or where it cannot be told.
@@ -77,13 +77,13 @@ class Imports:
         if not self._states:
             return ""
         if path not in self._stated:
-            own = self._interpreter.catalog.states(path)
+            own = self.interpreter.catalog.states(path)
             self._stated[path] = path if own else self._project.stated_as(self._filename, path)
         return self._stated[path]
 
     def stated_calls(self, text: str) -> Iterator[str]:
         """The functions, as this file spells them, for which users have written rows."""
-        index = self._interpreter.index
+        index = self.interpreter.index
         yield from index.stated
         for name, path in index.imports.items():
             if self.stated(path):
@@ -117,7 +117,7 @@ class Imports:
 
     def _brought(self, name: str) -> str:
         """The dotted name that a star gives to a name, empty where none does, or where that cannot be told."""
-        for module in reversed(self._interpreter.index.star_modules):
+        for module in reversed(self.interpreter.index.star_modules):
             star = self._project.find(self._filename, module)
             if star is None or star.name:
                 return ""
@@ -128,7 +128,7 @@ class Imports:
 
     def worth_calling(self, text: str) -> Iterator[str]:
         """The functions of other files, as this file spells them, that say where something is."""
-        for name, path in self._interpreter.index.imports.items():
+        for name, path in self.interpreter.index.imports.items():
             found = None if is_class(path) else self._find(path)
             if found is None:
                 continue
@@ -149,6 +149,14 @@ class Imports:
         """Something is assigned to a name of another file: nothing is known of it any more."""
         self._values[path] = Named(path)
 
+    def home(self, index: Index) -> Interpreter:
+        """Who interprets the file of a definition."""
+        return self.interpreter if index is self.interpreter.index else self._family.of(index)
+
+    def guests(self) -> tuple[Interpreter, ...]:
+        """Who interprets the other files, for the sake of the one that is checked."""
+        return tuple(self._family.guests.values())
+
     def class_behind(self, path: str) -> ClassInfo | None:
         """The class that a dotted name means, where another file of the project defines it."""
         if path not in self._classes:
@@ -166,13 +174,13 @@ class Imports:
         found = self._find(path)
         if found is None or not found.name or not found.file.matters(found.name):
             return None
-        home = self.family.interpreter(found.file)
+        home = self._family.interpreter(found.file)
         value = home.global_value(found.name)
         if value is None or isinstance(value, Unknown) or not isinstance(value, _USEFUL):
             return None
         if isinstance(value, Named):
             return None if value.path.startswith(".") else value
-        if home is self._interpreter or not home.index.label:
+        if home is self.interpreter or not home.index.label:
             return value
         if isinstance(value, Flag):
             return value if value.accelerated else None
@@ -208,7 +216,7 @@ class Family:
             return self._host
         known = self.guests.get(file.index)
         if known is None:
-            known = self._foreign(self._host, file, lambda one: Imports(one, file.filename, self._project, self))
+            known = self._foreign(self._host, file, lambda one: ProjectImports(one, file.filename, self._project, self))
             self.guests[file.index] = known
         return known
 
@@ -217,5 +225,5 @@ class Family:
         return self.guests.get(index, self._host)
 
 
-Foreign = Callable[[Interpreter, File, Callable[[Interpreter], Imports]], Interpreter]
+Foreign = Callable[[Interpreter, File, Callable[[Interpreter], ProjectImports]], Interpreter]
 """What makes the interpreter of another file."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint import device
 from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import ARGUMENTS
-from devlint.flow.domain.values import (
-    Class,
-    Instance,
-    Module,
-    Value,
-)
+from devlint.flow.domain.values import Class, Instance, Loader, Module, Tensor, Value
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import has_state
 from devlint.flow.program.mutations import moves_inputs, places_itself
+from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.transfer import havoc
 from devlint.flow.transfer.constructor_devices import is_placed
 from devlint.flow.transfer.escapes import Escapes
@@ -50,3 +48,24 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
     ARGUMENTS.put(frame.state.heap, instance.oid, call.values())
     CREATOR.put(frame.state.heap, instance.oid, call)
     return instance
+
+
+def survives(info: ClassInfo, attribute: str, held: Value, change: str) -> bool:
+    """Whether an attribute is what ``__init__`` made it although a method assigns it, or an item of it."""
+    if change == "filled":
+        # a tensor takes the values of what is written into it, and stays where it is
+        return isinstance(held, Tensor) and held.certain
+    if isinstance(held, Loader):
+        return _constructed(info, attribute)
+    # nothing but another parameter can take the place of one
+    return info.is_module and isinstance(held, Tensor) and held.buffer and held.grad == "parameter"
+
+
+def _constructed(info: ClassInfo, attribute: str) -> bool:
+    """Whether nothing but the constructor, and methods that only it calls, assigns an attribute of ``self``."""
+    return all(
+        method.initialises
+        for method in info.methods.values()
+        for node in method.attributes
+        if node.attr == attribute and not isinstance(node.ctx, ast.Load)
+    )

@@ -2,57 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.sites.base import Site
 from devlint.sites.placement import Forward, Operation
 
 
-@dataclass(slots=True)
 class Listening:
-    """What somebody had heard when somebody else began to listen."""
+    """What somebody hears; perhaps only what one file says of itself, and not where it merely tries something out."""
 
-    heard: list[Operation | Forward] | None
-    interpreter: Interpreter | None
-    level: int
+    def __init__(self, interpreter: Interpreter | None, before: Listening | None) -> None:
+        self.heard: list[Operation | Forward] = []
+        self.before = before
+        self._interpreter = interpreter
+        self._level = 0 if interpreter is None else interpreter.muted
+
+    def hears(self, frame: Frame) -> bool:
+        """Whether what is claimed in a frame is meant."""
+        one = self._interpreter
+        return one is None or (frame.interpreter is one and one.muted == self._level and not frame.silent)
 
 
 class Overheard(Component):
-    """What muted code claims, for whoever listens."""
+    """What muted code claims, for whoever began to listen last."""
 
     shared = True
 
     def __init__(self, interpreter: Interpreter) -> None:
-        self._heard: list[Operation | Forward] | None = None
-        self._interpreter: Interpreter | None = None
-        self._level = 0
+        self._now: Listening | None = None
 
     def claim(self, site: Site, frame: Frame) -> None:
         """A claim is made in a frame."""
-        if self._heard is None or not isinstance(site, (Operation, Forward)):
-            return
-        interpreter = frame.interpreter
-        if self._interpreter is None or (
-            interpreter is self._interpreter and interpreter.muted == self._level and not frame.silent
-        ):
-            self._heard.append(site)
+        if self._now is not None and isinstance(site, (Operation, Forward)) and self._now.hears(frame):
+            self._now.heard.append(site)
 
     def begin(self, interpreter: Interpreter | None = None) -> Listening:
-        """Listen, perhaps only to what one file says of itself, and not where it merely tries something out.
+        """Listen until :meth:`end`."""
+        self._now = Listening(interpreter, self._now)
+        return self._now
 
-        What was listened to before is returned, and goes on with :meth:`end`.
-        """
-        before = Listening(self._heard, self._interpreter, self._level)
-        self._heard, self._interpreter, self._level = (
-            [],
-            interpreter,
-            interpreter.muted if interpreter is not None else 0,
-        )
-        return before
-
-    def end(self, before: Listening) -> list[Operation | Forward]:
-        """What was claimed since :meth:`begin`, which had returned ``before``."""
-        heard = self._heard or []
-        self._heard, self._interpreter, self._level = before.heard, before.interpreter, before.level
-        return heard
+    def end(self, listening: Listening) -> list[Operation | Forward]:
+        """What was claimed since :meth:`begin`, which had returned ``listening``."""
+        self._now = listening.before
+        return listening.heard

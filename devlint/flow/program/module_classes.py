@@ -7,10 +7,10 @@ import builtins
 
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.concepts import MODULE, PARAMETER
-from devlint.flow.program.facts import derived
 from devlint.flow.program.module_bases import is_bare, is_plain
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import names
+from devlint.flow.syntax.nodes import derived
 
 
 @derived

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from devlint.flow.catalog.creation import MAKING
 from devlint.flow.catalog.methods import MOVERS, OF_MODULES, TO_DEVICE
-from devlint.flow.program.facts import derived
 from devlint.flow.program.module_bases import is_module_path, is_plain
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax.nodes import derived
 from devlint.source.syntax import says_none
 
 _FOR_GOOD = TO_DEVICE | {"to_empty"}

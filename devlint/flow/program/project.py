@@ -15,6 +15,7 @@ from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.program import release, relevance
 from devlint.flow.program.symbols import ELSEWHERE, ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax.bindings import Outline
+from devlint.flow.syntax.nodes import DEFINITIONS
 
 _DEFAULT_DEVICE = ("set_default_device", "set_default_tensor_type", "DeviceContext")
 _ENTERED = re.compile(r"\benter_context\([^\n]*(?<!cuda\.)\bdevice\b(?!_type|\.type)|\bdevice\([^\n]*\)\.__enter__\(")
@@ -24,7 +25,6 @@ _PLACES = re.compile(r"device|cuda|cpu|torch|nn\.|DataLoader|\bmps\b|\bxpu\b", r
 _CALLED = re.compile(r"(?<![\w.])(\w+)\(|self\.(\w+)\(")
 _MADE = re.compile(r"^\s+return [A-Z]\w*\(", re.MULTILINE)
 _DEEPEST = 3
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def changes_default(text: str) -> bool:
@@ -114,7 +114,7 @@ class File:
         if name in self._matters:
             return self._matters[name]
         found = self.outline.statements(name)
-        defines = any(isinstance(node, (*_DEFINITIONS, ast.Import, ast.ImportFrom)) for node in found)
+        defines = any(isinstance(node, (*DEFINITIONS, ast.Import, ast.ImportFrom)) for node in found)
         matters = self._matters[name] = defines or any(_PLACES.search(self.index.code(node)) for node in found)
         return matters
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.concepts import DEVICE, MODULE_ANNOTATIONS
 from devlint.flow.catalog.creation import JOINING
-from devlint.flow.program.facts import derived
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names
+from devlint.flow.syntax.nodes import derived
 from devlint.source.syntax import says_none, walk
 
 TENSOR_ONLY = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -19,15 +19,13 @@ _KEPT = (
     *(ast.YieldFrom, ast.keyword),
 )
 """The kinds of nodes that somebody asks a definition for."""
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-
-
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 Node = TypeVar("Node", bound=ast.AST)
 
 
 def own(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.AST]:
     """Everything in a function (or a file's top level) but what belongs to functions and classes inside it."""
-    return below(list(root.body), _DEFINITIONS)
+    return below(list(root.body), (*DEFINITIONS, ast.Lambda))
 
 
 class Holder:
@@ -123,3 +121,22 @@ def _first_row(node: ast.AST) -> int:
 def _spans(node: ast.AST, row: int | None) -> bool:
     """Whether a row is one of a node's; so it is of nodes that stand in no row, and where none is meant."""
     return row is None or (_first_row(node) <= row <= (getattr(node, "end_lineno", None) or row))
+
+
+Definition = TypeVar("Definition", bound=Holder)
+
+
+Fact = TypeVar("Fact")
+
+
+def derived(derive: Callable[[Definition], Fact]) -> Callable[[Definition], Fact]:
+    """Let a function be called once for each definition: symbols need not know who finds out what about them."""
+
+    def ask(definition: Definition) -> Fact:
+        facts = definition.facts
+        if derive not in facts:
+            facts[derive] = derive(definition)
+        found: Fact = facts[derive]
+        return found
+
+    return ask

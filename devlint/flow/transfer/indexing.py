@@ -32,7 +32,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.observers.costs import creations
 from devlint.flow.observers.portability import gpu_selection
 from devlint.flow.syntax import names
-from devlint.flow.transfer import composition, containers
+from devlint.flow.transfer import containers, havoc
 from devlint.flow.transfer.placement import in_graph, is_tensor, meet, stranded, surely_away
 from devlint.immutable import replace
 from devlint.sites.placement import OperationKind
@@ -297,4 +297,4 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
     elif isinstance(base, Opaque) and isinstance(index, Const) and isinstance(index.value, (str, int)):
         frame.state.heap[(base.key, item_name(index.value))] = value
     if isinstance(value, Module) and isinstance(base, (Opaque, Unknown)):
-        composition.exchange(frame, target.value, base, value)
+        havoc.exchange(frame, target.value, base, value)

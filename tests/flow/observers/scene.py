@@ -19,7 +19,7 @@ from devlint.flow.core.events import Observer, heard
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.heap import Heap
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import UNKNOWN, Class, Const, Flag, Function, Named, Opaque, Tensor, Value
+from devlint.flow.domain.values import UNKNOWN, Class, Const, Flag, Function, Opaque, Tensor, Value
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.sites.base import Site, Step
 from devlint.sites.placement import Forward, Operation
@@ -123,20 +123,9 @@ class Scene(Interpreter):
         """No batch is moved."""
         return False
 
-    def behind(self, named: Named, spelled: str) -> Value:
-        """Itself: there are no other files."""
-        return named
-
-    def behind_call(self, frame: Frame, named: Named) -> Value:
-        """Itself."""
-        return named
-
     # -- what no observer asks ----------------------------------------------------------------------------------------
 
     def attribute(self, frame: Frame, node: ast.Attribute, base: Value) -> Value:
-        raise NotImplementedError
-
-    def parameters(self, path: str) -> tuple[str, ...]:
         raise NotImplementedError
 
     def told_condition(self, frame: Frame, node: ast.expr) -> Flag | None:
@@ -158,12 +147,6 @@ class Scene(Interpreter):
         raise NotImplementedError
 
     def is_worth(self, info: FunctionInfo) -> bool:
-        raise NotImplementedError
-
-    def star(self, name: str) -> Value | None:
-        raise NotImplementedError
-
-    def replaced(self, path: str) -> None:
         raise NotImplementedError
 
     def self_value(self, info: ClassInfo) -> Value:

@@ -296,14 +296,14 @@ def _argument(frame: Frame, call: Call, row: Row, stated: str) -> Value | None:
     name = stated.removeprefix(_ARGUMENT)
     if name.isdigit():
         position = int(name)
-        named = row.parameters or frame.interpreter.parameters(row.path)
+        named = row.parameters or frame.interpreter.imports.parameters(row.path)
         return call.argument(position, named[position] if position < len(named) else "")
     return call.argument(_position(frame, row, name), name)
 
 
 def _position(frame: Frame, row: Row, name: str) -> int:
     """The position of a parameter, -1 where it has none that is known."""
-    named = row.parameters or frame.interpreter.parameters(row.path)
+    named = row.parameters or frame.interpreter.imports.parameters(row.path)
     return named.index(name) if name in named else -1
 
 

@@ -31,7 +31,7 @@ from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
 from devlint.flow.syntax import names
-from devlint.flow.transfer import step_loops
+from devlint.flow.transfer import loop_invariance
 from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.placement import blend, derive, is_tensor, meet, returned, strays
 from devlint.immutable import replace
@@ -59,7 +59,7 @@ def forward(frame: Frame, call: Call, module: Module) -> Value:
         # its own code says whether it waits in the end
         return _called(frame, call, module)
     result = _called(frame, call, module)
-    if place.known and (module.path or names.dotted(call.node.func) in step_loops.networks(frame)):
+    if place.known and (module.path or names.dotted(call.node.func) in loop_invariance.networks(frame)):
         queue.work(frame, call.node, place)
     else:
         # what was moved may be a pipeline, which waits for its results

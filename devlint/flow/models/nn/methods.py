@@ -29,7 +29,7 @@ from devlint.flow.models.nn.forward import check, forward
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.observers.portability import device_literals
 from devlint.flow.program.identity import identity
-from devlint.flow.transfer import composition
+from devlint.flow.transfer import havoc
 from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive, strays
@@ -132,7 +132,7 @@ def _register(frame: Frame, call: Call, module: Module) -> Value:
                 factory="",
                 factory_node=None,
             )
-            composition.exchange(frame, call.node.func, module, held)
+            havoc.exchange(frame, call.node.func, module, held)
         frame.state.heap[(module.oid, name.value)] = held
     return Const(None)
 

@@ -30,7 +30,7 @@ from devlint.flow.observers.placement import leaf_moves
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.observers.portability import device_literals, device_misuse, gpu_selection
 from devlint.flow.syntax import names
-from devlint.flow.transfer import composition, loop_invariance, memory, module_state
+from devlint.flow.transfer import havoc, loop_invariance, memory, module_state
 from devlint.flow.transfer.placement import in_graph, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
@@ -228,7 +228,7 @@ def relocate(frame: Frame, module: Module, place: Device, step: Step) -> None:
     """A module goes elsewhere, with what is known to hang on where it is."""
     for observer in events.heard(frame, "on_relocation"):
         observer.on_relocation(frame, module, place, step)
-    composition.move(frame, frame.place_of(module))
+    havoc.move(frame, frame.place_of(module))
     frame.put(module, place, step)
 
 

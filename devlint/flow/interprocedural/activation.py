@@ -1,0 +1,98 @@
+"""Activations of functions: what the parameters hold at the entry, and what the caller has after the exit."""
+
+from __future__ import annotations
+
+from devlint import device
+from devlint.device import Condition, Kind, PathTaken, Returned, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain import parameters
+from devlint.flow.domain.join import join
+from devlint.flow.domain.state import State, rejoin
+from devlint.flow.domain.values import UNKNOWN, Opaque, Tensor, Unknown, Value
+from devlint.flow.observers.portability import device_literals
+from devlint.flow.program.symbols import FunctionInfo
+from devlint.immutable import replace
+
+
+def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
+    """Bind the parameters: to what the call passes, else to their defaults, else to what has only an identity."""
+    arguments = info.node.args
+    slots = parameters.slots(info)
+    env = frame.state.env
+    count = len(arguments.posonlyargs) + len(arguments.args)
+    if info.owner is not None and count and "staticmethod" not in info.decorators:
+        if bound is None:
+            bound = UNKNOWN if "classmethod" in info.decorators else frame.interpreter.self_value(info.owner)
+        env[slots[0].name] = bound
+        slots, count = slots[1:], count - 1
+    told = call is not None and not (call.open or call.starred)
+    positional = call.positional if call is not None and told else ()
+    keywords = call.keywords if call is not None and told else {}
+    given = min(len(positional), count)
+    for position, slot in enumerate(slots):
+        value: Value | None = positional[position] if position < given else keywords.get(slot.name)
+        if value is None and told:
+            value = slot.constant
+        if value is None and call is not None and slot.computed is not None:
+            # what a default says of itself, it says where the function is defined
+            with frame.interpreter.quiet():
+                value = frame.evaluate(slot.computed)
+        # the function's own word that it takes numbers outweighs what its caller seems to pass
+        if value is None or (slot.number and isinstance(value, Opaque)) or isinstance(value, Unknown):
+            value = slot.unknown
+            if slot.accelerator and slot.default is not None:
+                device_literals.default(frame, info, slot.name, slot.default, slot.accelerator)
+        elif slot.unknown.hint == "tensor" and frame.interpreter.index.label:
+            value = _shown(value)
+        env[slot.name] = value
+    for rest in (arguments.vararg, arguments.kwarg):
+        if rest is not None:
+            env[rest.arg] = Opaque(f"{info.qualname}:{rest.arg}", rest.arg, "", Role.INPUT, rest)
+
+
+def _shown(value: Value) -> Value:
+    """What a call passes to a function of another file, the text of which shows that it takes a tensor."""
+    if isinstance(value, Opaque) and not value.hint:
+        return replace(value, hint="tensor")
+    return replace(value, certain=True) if isinstance(value, Tensor) and not value.certain else value
+
+
+def after(frame: Frame) -> State:
+    """The state in which a function's caller goes on."""
+    states = [*frame.exits] if frame.state.dead else [*frame.exits, frame.state]
+    if not states:
+        return frame.state
+    result = states[0]
+    for position, state in enumerate(states[1:]):
+        result = rejoin(result.copy(), state, PathTaken("exit", frame.name, position))
+    return result
+
+
+def returned(frame: Frame) -> Value:
+    """What a call of the function gives: which of its results hangs on the conditions that part the ways out."""
+    result, facts = frame.returns[-1], frame.exits[-1].facts
+    for position in range(len(frame.returns) - 2, -1, -1):
+        value, left = frame.returns[position], frame.exits[position].facts
+        guard = next((key for key, truth in left.items() if facts.get(key) is (not truth)), None)
+        if _on_an_argument(value) or _on_an_argument(result):
+            # what an early exit returns may be for a case that never comes here
+            result = join(value, result, Returned(position, frame.name))
+        elif guard is not None:
+            result = join(value, result, guard) if left[guard] else join(result, value, guard)
+        else:
+            result = _either(value, result, Returned(position, frame.name))
+        facts = {key: truth for key, truth in facts.items() if left.get(key) is truth}
+    return result
+
+
+def _either(first: Value, second: Value, path: Condition) -> Value:
+    """One of two results, and nothing says which."""
+    joined = join(first, second, path)
+    if isinstance(joined, Tensor) and joined.device.guard is path:
+        return replace(joined, device=device.UNKNOWN, factory="", factory_node=None, story=())
+    return joined
+
+
+def _on_an_argument(value: Value) -> bool:
+    return isinstance(value, Tensor) and any(leaf.kind is Kind.SYMBOL for leaf in value.device.leaves())
