@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from devlint.check.analysis import Analyzer, check_source
-from devlint.check.rewrite.fixes import applies, mend
+from devlint.check.rewrite.fixes import ApplyFixes, applies
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Edit, Finding, Span
 from devlint.rules.registry import registry
@@ -121,8 +121,8 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 def mended(text: str, unsafe: bool) -> str:
     """The text after all fixes, as `devlint check --fix` leaves it."""
-    result = mend(text.encode(), Analyzer("fixture.py", every_rule(text)), unsafe)
-    assert result.failure is None
+    result = ApplyFixes(unsafe).rewrite(text.encode(), Analyzer("fixture.py", every_rule(text)))
+    assert result.unfixed is None
     return result.data.decode()
 
 

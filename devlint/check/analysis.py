@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from devlint.check.opened import Opened
+from devlint.check.opened import NOTEBOOK, PYTHON, Opened, parse_errors
 from devlint.check.outcome import AnalysisError
-from devlint.check.parse_errors import PYTHON, parse_errors
 from devlint.check.project import models
 from devlint.check.project.view import ProjectView
 from devlint.check.suppressions import suppressions
@@ -23,13 +22,12 @@ from devlint.rules.base import Rule
 from devlint.rules.selection import active_rules, asked, graded
 from devlint.rules.verdicts import verdicts
 from devlint.source.context import in_context
-from devlint.source.stack import with_deep_stack
+from devlint.source.stack import recursing
 from devlint.source.text import ParseFailure, decode
 from devlint.source.tree import Source
 
 TOO_DEEP = 1_000
 """Running out of stack on a tree of this depth is no bug of ours: Python 3.12 stops compiled code soon after it."""
-_NOTEBOOK = ".ipynb"
 
 
 def check_source(
@@ -43,7 +41,7 @@ def check_source(
     if isinstance(data, bytes):
         return analyzer.findings(data)
     # a text is code whatever encoding it declares, but for a notebook
-    if not filename.endswith(_NOTEBOOK):
+    if not filename.endswith(NOTEBOOK):
         return analyzer.findings_in_code(data)
     return analyzer.findings(data.encode("utf-8", "surrogatepass"))
 
@@ -64,14 +62,14 @@ class Analyzer:
 
     def opened(self, data: bytes) -> Opened:
         """The code in the content of the file."""
-        if not self.filename.endswith(_NOTEBOOK):
+        if not self.filename.endswith(NOTEBOOK):
             return Opened(data)
         from devlint.check.notebook import open_notebook
 
         return open_notebook(data, self.filename, self.config)
 
     def findings_in_code(self, code: bytes | str) -> list[Finding]:
-        """The findings in Python code, in order, whatever the file is called that it belongs to."""
+        """The findings in Python code, in order: it is parsed, analysed and judged, and comments silence some."""
         with _failures():
             rules = active_rules(self.filename, self.config)
             source = Source.parse(code, self.filename, None if self.project is None else self.project.tree)
@@ -80,29 +78,22 @@ class Analyzer:
             found = self._judged(source, rules)
             if isinstance(found, ParseFailure):
                 return self._unparsed(found, code)
-            kept = self._reported(source, found, frozenset(rule.code for rule in rules))
+            comments = suppressions(source.text, bool(found))
+            wanted = asked(self.config)
+            kept = [finding for finding in comments.apply(found) if not finding.asked or finding.code in wanted]
+            kept += comments.unused(self.filename, frozenset(rule.code for rule in rules))
+            kept.sort(key=lambda finding: finding.sort_key)
             return graded(in_context(source, kept), self.config)
 
     def _judged(self, source: Source, rules: Sequence[type[Rule]]) -> list[Finding] | ParseFailure:
         """What the rules say, in no particular order and each once."""
-        judged = partial(rule_findings, source, rules, self.config, self.project)
         try:
-            return judged()
+            # An `elif` chain of 300 branches nests as deep.
+            return recursing(partial(rule_findings, source, rules, self.config, self.project))
         except RecursionError:
-            # An `elif` chain of 300 branches nests as deep; few files need it, so only they pay for a thread.
-            try:
-                return with_deep_stack(judged)
-            except RecursionError:
-                if _depth(source.tree) < TOO_DEEP:
-                    raise
-                return ParseFailure("the code is nested too deeply", 1, 1)
-
-    def _reported(self, source: Source, found: Sequence[Finding], active: frozenset[str]) -> list[Finding]:
-        """Of the findings those that no comment silences, with the comments that silence nothing."""
-        comments = suppressions(source.text, bool(found))
-        wanted = asked(self.config)
-        kept = [finding for finding in comments.apply(found) if not finding.asked or finding.code in wanted]
-        return sorted([*kept, *comments.unused(self.filename, active)], key=lambda finding: finding.sort_key)
+            if _depth(source.tree) < TOO_DEEP:
+                raise
+            return ParseFailure("the code is nested too deeply", 1, 1)
 
     def _unparsed(self, failure: ParseFailure, code: bytes | str) -> list[Finding]:
         span = Span(failure.row, failure.column, failure.row, failure.column + 1)

@@ -83,8 +83,8 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     for line in (*result.errors, *result.unfixed):
         note(f"error: {line}")
     if options.add_suppressions is not None and not options.quiet:
-        where = f" in {plural(len(result.silenced), 'file')}" if result.silenced else ""
-        note(f"Added suppressions for {plural(sum(result.silenced), 'problem')}{where}.")
+        where = f" in {plural(len(result.gone), 'file')}" if result.gone else ""
+        note(f"Added suppressions for {plural(sum(result.gone), 'problem')}{where}.")
     filters = _compared(options, filters, result)
     known = filters.known(result.findings)
     result.findings = filters.new(result.findings)
@@ -102,18 +102,20 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
 def _task(options: Options, filters: Filters) -> Task | None:
     """What is done with the files besides checking them."""
     if options.fix or options.diff:
-        from devlint.check.rewrite.fixes import Destination, Fix
+        from devlint.check.rewrite.fixes import ApplyFixes
+        from devlint.check.task import Destination, Task
 
         stays = Destination.OUTCOME if reads_stdin(options) else Destination.FILE
-        return Fix(options.unsafe_fixes, Destination.DIFF if options.diff else stays, filters)
+        return Task(ApplyFixes(options.unsafe_fixes, filters), Destination.DIFF if options.diff else stays)
     if options.add_suppressions is None:
         return None
     from devlint.check.rewrite.suppressions import AddSuppressions, wrong_reason
+    from devlint.check.task import Task
 
     reason = options.add_suppressions.strip()
     if wrong := wrong_reason(reason):
         raise ConfigError(f"--add-suppressions: {wrong}")
-    return AddSuppressions(reason, filters)
+    return Task(AddSuppressions(reason, filters))
 
 
 def _filters(options: Options, config: Config) -> Filters:
@@ -183,10 +185,10 @@ def _check_stdin(options: Options, config: Config, task: Task | None) -> tuple[R
         return Result(files=1), {name: data}
     from devlint.check.analysis import Analyzer
     from devlint.check.project.view import view_of
-    from devlint.check.task import Check
+    from devlint.check.task import Task
 
     project = view_of(Target(name, len(data), config)) if options.stdin_filename else None
-    outcome = (task or Check()).apply(Content(data), Analyzer(name, config, project))
+    outcome = (task or Task()).apply(Content(data), Analyzer(name, config, project))
     result = Result()
     result.add(outcome, config)
     return result, {name: data if outcome.data is None else outcome.data}

@@ -115,10 +115,10 @@ def _outcomes(targets: Sequence[Target], jobs: int, task: Task | None, remembere
     if not targets:
         return ()
     from devlint.check.project.view import begin
-    from devlint.check.task import Check
+    from devlint.check.task import Task
 
     begin()
-    task = task or Check(remembered)
+    task = task or Task(remembered=remembered)
     count = processes(targets, jobs)
     if count == 1:
         return map(task.run, targets)

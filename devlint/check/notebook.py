@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from devlint.check.opened import Opened
-from devlint.check.parse_errors import PYTHON, parse_errors
+from devlint.check.opened import PYTHON, Opened, parse_errors
 from devlint.config.schema import Config
 from devlint.finding import Finding, Span
 from devlint.source.document import UnfixableError
@@ -49,31 +48,31 @@ def open_notebook(data: bytes, filename: str, config: Config) -> OpenedNotebook:
     try:
         notebook = read(data)
     except NotebookError as error:
-        failure = str(error), Span(error.row, 1, error.row, 2)
         unread = "nothing in it was checked; exclude it if that is intended"
-        empty = Script.of(())
-        return OpenedNotebook(_encoded(empty), None, empty, tuple(parse_errors([failure], unread, filename, config)))
-    return _opened(Script.read(notebook) if notebook.is_python else Script.of(()), filename, config, notebook)
+        broken = parse_errors([(str(error), Span(error.row, 1, error.row, 2))], unread, filename, config)
+        return _opened(Script.of(()), None, broken)
+    script = Script.read(notebook) if notebook.is_python else Script.of(())
+    return _opened(script, notebook, _broken(script, filename, config))
 
 
 def open_cells(cells: Iterable[tuple[int, str]], filename: str, config: Config) -> OpenedNotebook:
     """The code of numbered texts of cells, wherever they come from."""
-    return _opened(Script.of(cells), filename, config)
+    script = Script.of(cells)
+    return _opened(script, None, _broken(script, filename, config))
 
 
-def _opened(script: Script, filename: str, config: Config, notebook: Notebook | None = None) -> OpenedNotebook:
-    """A script, with what is said of the cells that are no Python unless a comment of another cell forbids it."""
+def _opened(script: Script, notebook: Notebook | None, broken: Iterable[Finding]) -> OpenedNotebook:
+    return OpenedNotebook(script.text.encode("utf-8"), notebook, script, tuple(broken))
+
+
+def _broken(script: Script, filename: str, config: Config) -> list[Finding]:
+    """What is said of the cells that are no Python, unless a comment of another cell forbids it."""
     failures = [
         (failure.message, Span(failure.row, failure.column, failure.row, failure.column + 1, number))
         for number, failure in script.broken
     ]
     unread = f"{PYTHON} cannot read this cell, so nothing in it was checked"
-    broken = parse_errors(failures, unread, filename, config, script.text)
-    return OpenedNotebook(_encoded(script), notebook, script, tuple(broken))
-
-
-def _encoded(script: Script) -> bytes:
-    return script.text.encode("utf-8")
+    return parse_errors(failures, unread, filename, config, script.text)
 
 
 def foreign(data: bytes) -> str:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from devlint.finding import Finding
+from devlint.check.suppressions import file_suppressions
+from devlint.config.schema import Config
+from devlint.finding import Finding, Span
+from devlint.rules.registry import registry
+from devlint.rules.selection import PARSE_ERROR, active_rules, graded
+
+NOTEBOOK = ".ipynb"
+PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +33,20 @@ class Opened:
     def file(self, code: bytes) -> bytes:
         """The content of the file with other code; an UnfixableError says why that cannot be written."""
         return code
+
+
+def parse_errors(
+    failures: Sequence[tuple[str, Span]], help_text: str, filename: str, config: Config, text: str = ""
+) -> list[Finding]:
+    """DVL900 of code without a syntax tree, unless the configuration leaves it out, or a comment for all of ``text``.
+
+    What lines of the text mean is not known where its tokens end early.
+    """
+    rule = registry().get(PARSE_ERROR) if failures else None
+    if rule is None or rule not in active_rules(filename, config):
+        return []
+    found = [
+        Finding(PARSE_ERROR, rule.name, rule.severity, message, filename, span, help=help_text)
+        for message, span in failures
+    ]
+    return graded(file_suppressions(text).apply(found), config)

@@ -22,19 +22,18 @@ class AnalysisError(Exception):
 class Outcome:
     """What came of one file: its findings, or the line that says why devlint could not do its work.
 
-    Of a run that fixes or adds suppressions these are what remains; ``unfixed`` is the line that says why that was not
-    done, ``data`` the new content where it was neither written nor told as a ``diff``. ``dependencies`` are what the
-    findings hang on, for a run that remembers them.
+    Of a run that fixes or adds suppressions these are what remains, ``gone`` counts the others; ``unfixed`` is the line
+    that says why that was not done, ``data`` the new content until it was written or told as a ``diff``.
+    ``dependencies`` are what the findings hang on, for a run that remembers them.
     """
 
     path: str
     findings: tuple[Finding, ...] = ()
     error: str | None = None
     unfixed: str | None = None
-    fixed: int = 0
+    gone: int = 0
     diff: bytes = b""
     data: bytes | None = None
-    silenced: int = 0
     dependencies: Dependencies | None = None
 
 
@@ -42,19 +41,17 @@ class Outcome:
 class Result:
     """What came of a run: findings in order, a line for everything that could not be done, the files that were read.
 
-    ``errors`` are about paths that could not be checked, ``unfixed`` about files that were, but could not be fixed;
-    ``fixed`` counts findings that are gone, and ``diffs`` hold by path what would be written. ``silenced`` are the
-    counts of findings, by file, for which a comment was added; ``checked`` are the files of which there was no error,
-    with their configurations.
+    ``errors`` are about paths that could not be checked, ``unfixed`` about files that were, but could not be rewritten;
+    ``gone`` counts, file by file, the findings that were fixed or silenced, and ``diffs`` hold by path what would be
+    written. ``checked`` are the files of which there was no error, with their configurations.
     """
 
     findings: list[Finding] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     files: int = 0
     unfixed: list[str] = field(default_factory=list)
-    fixed: int = 0
+    gone: list[int] = field(default_factory=list)
     diffs: dict[str, bytes] = field(default_factory=dict)
-    silenced: list[int] = field(default_factory=list)
     checked: dict[str, Config] = field(default_factory=dict)
 
     def add(self, outcome: Outcome, config: Config) -> None:
@@ -65,11 +62,10 @@ class Result:
         self.files += 1
         self.checked[outcome.path] = config
         self.findings.extend(outcome.findings)
-        self.fixed += outcome.fixed
+        if outcome.gone:
+            self.gone.append(outcome.gone)
         if outcome.diff:
             self.diffs[outcome.path] = outcome.diff
-        if outcome.silenced:
-            self.silenced.append(outcome.silenced)
         if outcome.unfixed is not None:
             self.unfixed.append(Failure(outcome.path, outcome.unfixed))
 

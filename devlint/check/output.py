@@ -65,7 +65,7 @@ def _show_report(options: Options, config: Config, result: Result, contents: Map
         contents=contents,
         color=color,
         quiet=options.quiet,
-        fixed=result.fixed if options.fix else None,
+        fixed=sum(result.gone) if options.fix else None,
         unsafe_fixes=options.unsafe_fixes,
         width=None if filed else width_of(stream),
         known=known,
@@ -100,7 +100,7 @@ def _show_diffs(options: Options, result: Result) -> None:
         looked_at = color or sys.stdout.isatty()
         click.echo(_painted(diff, color) if looked_at else diff, nl=False, color=color)
     if not options.quiet:
-        count = plural(result.fixed, "problem") if result.fixed else "nothing"
+        count = plural(sum(result.gone), "problem") if result.gone else "nothing"
         where = f" in {plural(len(result.diffs), 'file')}" if result.diffs else ""
         note(f"Would fix {count}{where}.")
 

@@ -15,7 +15,7 @@ from devlint.check.outcome import FAILED, AnalysisError
 from devlint.check.project import models
 from devlint.check.project.content import Content, overlay
 from devlint.check.project.view import ProjectView, view_of
-from devlint.check.rewrite.fixes import mend_code
+from devlint.check.rewrite.fixes import fixed as with_fixes
 from devlint.check.rewrite.suppressions import suppressed as with_comments
 from devlint.check.where.lookup import NoSuchNameError, where
 from devlint.check.where.notebook import where_in_cell
@@ -140,8 +140,9 @@ def fixed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
 def all_fixed(analysis: Analysis) -> dict[int, str] | None:
     """The texts of the parts after all safe fixes, ``None`` if there is none."""
     try:
-        after = mend_code(analysis.opened.code, _analyzer(analysis.snapshot, analysis.config))
-        return _texts(analysis, after.data) if after.fixed else None
+        analyzer = _analyzer(analysis.snapshot, analysis.config)
+        code, _, count = with_fixes(analysis.opened.code, analysis.found, analyzer)
+        return _texts(analysis, code) if count else None
     except (AnalysisError, UnfixableError):
         return None
 

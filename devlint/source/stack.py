@@ -37,3 +37,11 @@ def with_deep_stack(function: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+def recursing(function: Callable[[], T]) -> T:
+    """Call a function, and once more with a deep stack if it recurses too deep: only who needs a thread pays for it."""
+    try:
+        return function()
+    except RecursionError:
+        return with_deep_stack(function)

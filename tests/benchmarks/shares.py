@@ -18,7 +18,7 @@ from devlint.check.discovery.target import Target
 from devlint.check.discovery.walk import discover
 from devlint.check.outcome import Outcome
 from devlint.check.project.view import begin
-from devlint.check.task import Check
+from devlint.check.task import Task
 from devlint.config.load import Resolver
 from devlint.config.schema import Config
 from devlint.rules.selection import validate
@@ -36,7 +36,7 @@ def main(path: str, jobs: int) -> list[float]:
     return [time.process_time(), *sorted(last.values(), reverse=True)]
 
 
-class _Timed(Check):
+class _Timed(Task):
     def run(self, target: Target) -> Outcome:
         super().run(target)
         return Outcome(target.path, error=f"{os.getpid()} {time.process_time()}")

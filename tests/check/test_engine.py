@@ -20,7 +20,7 @@ from devlint.check.discovery.walk import discover
 from devlint.check.engine import check_paths
 from devlint.check.outcome import AnalysisError
 from devlint.check.project import content
-from devlint.check.task import Check
+from devlint.check.task import Task
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, RuleLayer
 from devlint.rules.selection import validate
@@ -196,7 +196,7 @@ def test_a_crashed_process_costs_its_file_only(tree, monkeypatch: pytest.MonkeyP
 def test_big_files_go_first(tree, monkeypatch: pytest.MonkeyPatch) -> None:
     tree(many(10, {}))
     targets = discover(["."], Resolver(validate, Config())).targets
-    order = [outcome.path for outcome in workers.run(targets, 1, Check())]
+    order = [outcome.path for outcome in workers.run(targets, 1, Task())]
     assert order == [f"f{number:02}.py" for number in reversed(range(10))]
 
 
@@ -226,10 +226,10 @@ def test_what_all_processes_need_is_loaded_once(tree) -> None:
             from devlint.check import workers
             from devlint.check.discovery.target import Target
             from devlint.check.outcome import Outcome
-            from devlint.check.task import Check
+            from devlint.check.task import Task
             from devlint.config.schema import Config
             heavy = {"devlint.rules.placement", "devlint.flow.engine.engine", "devlint.check.suppressions"}
-            class New(Check):
+            class New(Task):
                 def run(self, target):
                     before = set(sys.modules)
                     super().run(target)

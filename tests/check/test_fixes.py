@@ -9,11 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from devlint.check.analysis import Analyzer
-from devlint.check.outcome import AnalysisError
-from devlint.check.rewrite.diff import unified
-from devlint.check.rewrite.fixes import MAX_PASSES, Mended, mend
+from devlint.check.outcome import AnalysisError, Outcome
+from devlint.check.rewrite.fixes import MAX_PASSES, ApplyFixes
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability, Edit, Finding, Fix, Severity, Span
+from devlint.source.diff import unified
 from devlint.source.document import Change, Changes, Document, UnfixableError
 
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE
@@ -46,12 +46,12 @@ def replacing(pattern: str, content: str, applicability: Applicability = SAFE) -
 def fixed(monkeypatch: pytest.MonkeyPatch):
     """Mend bytes under a rule that is a function of the text."""
 
-    def run(data: str | bytes, rule: Rule, unsafe: bool = False) -> Mended:
+    def run(data: str | bytes, rule: Rule, unsafe: bool = False) -> Outcome:
         def check(_: Analyzer, data: bytes) -> list[Finding]:
             return rule(Document.read(data).text)
 
         monkeypatch.setattr(Analyzer, "findings_in_code", check)
-        return mend(data.encode() if isinstance(data, str) else data, Analyzer("a.py", Config()), unsafe)
+        return ApplyFixes(unsafe).rewrite(data.encode() if isinstance(data, str) else data, Analyzer("a.py", Config()))
 
     return run
 
@@ -60,7 +60,9 @@ class TestPasses:
     """From findings to a text."""
 
     def test_all_that_keep_apart_go_at_once(self, fixed) -> None:
-        assert fixed("a b a\n".replace(" ", "; "), replacing("a", "x")) == Mended(b"x; b; x\n", (), 2)
+        assert fixed("a b a\n".replace(" ", "; "), replacing("a", "x")) == Outcome(
+            "a.py", (), data=b"x; b; x\n", gone=2
+        )
 
     def test_what_overlaps_waits_for_the_next_pass(self, fixed) -> None:
         assert fixed("f(f(f(1)))\n", replacing(r"f\((\w|\(.*\))\)", r"(\1)")).data == b"(((1)))\n"
@@ -84,7 +86,7 @@ class TestPasses:
             return [finding(*needed, edit(row, column, column + 3, "torch.new")) for row, column in used]
 
         mended = fixed("old()\nx = old()\n", rule)
-        assert mended == Mended(b"import torch\ntorch.new()\nx = torch.new()\n", (), 2)
+        assert mended == Outcome("a.py", (), data=b"import torch\ntorch.new()\nx = torch.new()\n", gone=2)
 
     def test_a_fix_is_applied_whole_or_not_at_all(self, fixed) -> None:
         def rule(text: str) -> list[Finding]:
@@ -97,7 +99,7 @@ class TestPasses:
     def test_the_unsafe_ones_only_if_wanted(self, fixed) -> None:
         rule = replacing("a", "x", UNSAFE)
         assert fixed("a\n", rule).data == b"a\n"
-        assert fixed("a\n", rule).fixed == 0
+        assert fixed("a\n", rule).gone == 0
         assert fixed("a\n", rule, unsafe=True).data == b"x\n"
 
     def test_two_that_are_right_may_be_too_much(self, fixed) -> None:
@@ -109,7 +111,7 @@ class TestPasses:
             return [finding(edit(row, 1, 1, "", row + 1)) for row in rows] if inside > 1 else []
 
         mended = fixed("if x:\n    flush()\n    flush()\n    flush()\nend()\n", rule)
-        assert mended == Mended(b"if x:\n    flush()\nend()\n", (), 2)
+        assert mended == Outcome("a.py", (), data=b"if x:\n    flush()\nend()\n", gone=2)
 
     def test_an_argument_given_twice_only_the_compiler_notices(self, fixed) -> None:
         def rule(text: str) -> list[Finding]:
@@ -123,33 +125,33 @@ class TestPasses:
 
         mended = fixed("a\n", replacing("a", "("))
         assert mended.data == b"a\n"
-        assert mended.failure == "nothing was fixed: Python could not read the code after DVL101; please report it"
+        assert mended.unfixed == "nothing was fixed: Python could not read the code after DVL101; please report it"
         assert fixed("a\nb\n", rule).data == b"a\nb\n"
         assert len(fixed("a\nb\n", rule).findings) == 2
 
     def test_fixes_that_chase_each_other_are_dropped(self, fixed) -> None:
         mended = fixed("a = 1\n", lambda text: replacing("^a", "b")(text) + replacing("^b", "a")(text))
         assert mended.data == b"a = 1\n"
-        assert mended.failure == "nothing was fixed: the fixes of DVL101 come to no end; please report it"
+        assert mended.unfixed == "nothing was fixed: the fixes of DVL101 come to no end; please report it"
 
     def test_many_passes_are_no_reason_to_give_up(self, fixed) -> None:
         deep = MAX_PASSES - 1
-        assert fixed("f(" * deep + "1" + ")" * deep, replacing(r"^(.*)f\(", r"\1(")).failure is None
+        assert fixed("f(" * deep + "1" + ")" * deep, replacing(r"^(.*)f\(", r"\1(")).unfixed is None
 
     def test_a_fix_that_changes_nothing_is_none(self, fixed) -> None:
         mended = fixed("a\n", replacing("a", "a"))
-        assert (mended.data, mended.fixed, mended.failure) == (b"a\n", 0, None)
+        assert (mended.data, mended.gone, mended.unfixed) == (b"a\n", 0, None)
         assert len(mended.findings) == 1
 
     @pytest.mark.parametrize("wrong", [(9, 1, 2), (1, 1, 9), (0, 1, 1), (1, 3, 2)])
     def test_a_place_that_does_not_exist_is_refused(self, fixed, wrong: tuple[int, int, int]) -> None:
         mended = fixed("a\n", lambda text: [finding(edit(*wrong, "x"))])
         assert mended.data == b"a\n"
-        assert "there is no such place" in str(mended.failure)
+        assert "there is no such place" in str(mended.unfixed)
 
     def test_edits_of_one_fix_must_not_overlap(self, fixed) -> None:
         mended = fixed("abc\n", lambda text: [finding(edit(1, 1, 3, "x"), edit(1, 2, 4, "y"))])
-        assert mended.failure == "nothing was fixed: the edits of a fix of DVL101 overlap; please report it"
+        assert mended.unfixed == "nothing was fixed: the edits of a fix of DVL101 overlap; please report it"
 
     def test_an_analysis_that_fails_on_the_result(self, fixed) -> None:
         def rule(text: str) -> list[Finding]:
@@ -157,7 +159,7 @@ class TestPasses:
                 raise AnalysisError("KeyError")
             return replacing("a", "x")(text)
 
-        assert fixed("a\n", rule).failure == "nothing was fixed: devlint failed on the fixed code: KeyError"
+        assert fixed("a\n", rule).unfixed == "nothing was fixed: devlint failed on the fixed code: KeyError"
 
 
 class TestBytes:
@@ -179,7 +181,7 @@ class TestBytes:
     )
     def test_around_an_edit(self, fixed, before: bytes, after: bytes) -> None:
         mended = fixed(before, replacing(r"\ba\b", "x"))
-        assert (mended.data, mended.failure) == (after, None)
+        assert (mended.data, mended.unfixed) == (after, None)
 
     @pytest.mark.parametrize(
         ("text", "place", "content", "after"),
@@ -199,7 +201,7 @@ class TestBytes:
         data = "# coding: latin-1\na\n".encode("latin-1")
         mended = fixed(data, replacing("^a", "'漢'"))
         assert mended.data == data
-        assert mended.failure == "nothing was fixed: its new text cannot be written in its encoding, iso-8859-1"
+        assert mended.unfixed == "nothing was fixed: its new text cannot be written in its encoding, iso-8859-1"
 
     def test_an_encoding_that_does_not_come_back_is_refused(self) -> None:
         # the same text has another, shorter form
@@ -213,7 +215,7 @@ class TestBytes:
             return [finding(edit(1, 1, 1, "import b\n"))] if "import" not in text else []
 
         assert fixed(data, rule).data == data
-        assert fixed(data, rule).failure is not None
+        assert fixed(data, rule).unfixed is not None
 
 
 class TestDiff:
@@ -268,6 +270,6 @@ def test_a_real_fix_keeps_the_layout(name: str, newline: str) -> None:
     head = "import torch\n\n\ndef f(device, n):\n    a = torch.ones(n, device=device)\n"
     text, wanted = ((head + textwrap.indent(body, "    ")).replace("\n", newline) for body in (before, after or before))
     config = Config(rule_layers=(RuleLayer(("DVL201",)),))
-    mended = mend(text.encode(), Analyzer("a.py", config), unsafe=True)
-    assert (mended.data.decode(), mended.failure) == (wanted, None)
-    assert bool(mended.fixed) is (after is not None)
+    mended = ApplyFixes(True).rewrite(text.encode(), Analyzer("a.py", config))
+    assert (mended.data.decode(), mended.unfixed) == (wanted, None)
+    assert bool(mended.gone) is (after is not None)

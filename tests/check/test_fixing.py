@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 from devlint.check import engine
 from devlint.check.engine import check_paths
 from devlint.check.outcome import AnalysisError
-from devlint.check.rewrite import fixes
+from devlint.check.rewrite.fixes import ApplyFixes
+from devlint.check.task import Destination, Task
 from devlint.cli import main
 from devlint.config.schema import Config, RuleLayer
 
@@ -157,7 +158,7 @@ class TestFiles:
 
     def test_what_is_not_changed_is_not_written(self, tree, monkeypatch: pytest.MonkeyPatch) -> None:
         tree({"a.py": "x = 1\n", "b.py": GUESSED})
-        monkeypatch.setattr(fixes, "write", lambda *_: pytest.fail("written"))
+        monkeypatch.setattr("devlint.source.output.write", lambda *_: pytest.fail("written"))
         assert run("--fix").exit_code == 1
 
     def test_permissions_and_links_stay(self, tree) -> None:
@@ -192,7 +193,7 @@ class TestFiles:
 
     def test_what_changed_meanwhile_is_left_alone(self, tree, monkeypatch: pytest.MonkeyPatch) -> None:
         tree({"a.py": REDUNDANT})
-        monkeypatch.setattr(fixes, "mend", lambda *given: (Path("a.py").write_text("y\n"), MEND(*given))[1])
+        monkeypatch.setattr(ApplyFixes, "rewrite", lambda *given: (Path("a.py").write_text("y\n"), REWRITE(*given))[1])
         result = run("--fix")
         assert (result.exit_code, Path("a.py").read_text()) == (2, "y\n")
         assert "error: a.py: nothing was fixed: it was changed while devlint was at it" in result.stderr
@@ -229,7 +230,7 @@ class TestFiles:
         assert Path("a.py").read_text() == many.replace("a.to(device)", "a")
 
 
-MEND = fixes.mend
+REWRITE = ApplyFixes.rewrite
 
 
 def test_the_other_formats_tell_what_remains(tree) -> None:
@@ -242,10 +243,10 @@ def test_the_other_formats_tell_what_remains(tree) -> None:
 def test_from_python(tree) -> None:
     tree({"a.py": REDUNDANT, "b.py": UNUSED})
     config = Config(rule_layers=(RuleLayer(("ALL",)),))
-    result = check_paths(["."], config, task=fixes.Fix(destination=fixes.Destination.DIFF))
-    assert (result.fixed, len(result.diffs), result.findings) == (2, 2, [])
+    result = check_paths(["."], config, task=Task(ApplyFixes(), Destination.DIFF))
+    assert (sum(result.gone), len(result.diffs), result.findings) == (2, 2, [])
     assert Path("a.py").read_text() == REDUNDANT
-    assert check_paths(["."], config, task=fixes.Fix()).fixed == 2
+    assert sum(check_paths(["."], config, task=Task(ApplyFixes())).gone) == 2
     assert Path("a.py").read_text() == MENDED
 
 

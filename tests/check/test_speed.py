@@ -17,7 +17,7 @@ from devlint._about import is_compiled
 from devlint.check.analysis import check_source
 from devlint.check.discovery.target import Target
 from devlint.check.project import project, view
-from devlint.check.task import Check
+from devlint.check.task import Task
 from devlint.config.schema import Config
 from devlint.source import tree as tree_module
 from devlint.source.text import ParseFailure
@@ -71,7 +71,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def checked(*names: str) -> list[str]:
     """The rules that the files break, in the order of the names."""
-    outcomes = [Check().run(Target(name, os.path.getsize(name), Config())) for name in names]
+    outcomes = [Task().run(Target(name, os.path.getsize(name), Config())) for name in names]
     assert not any(outcome.error for outcome in outcomes)
     return [finding.code for outcome in outcomes for finding in outcome.findings]
 

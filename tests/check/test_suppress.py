@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from devlint.check.analysis import Analyzer, check_source
-from devlint.check.rewrite.fixes import mend
+from devlint.check.rewrite.fixes import ApplyFixes
 from devlint.config.schema import Config, RuleLayer
 from devlint.rules.registry import registry
 from tests.growth import QUADRATIC, Work, growth_of_time
@@ -181,8 +181,8 @@ def test_what_is_not_understood_silences_nothing_and_says_so(comment: str, words
     ],
 )
 def test_what_is_unused_can_be_removed(before: str, after: str) -> None:
-    mended = mend(before.encode(), Analyzer("x.py", Config()), unsafe=True)
-    assert (mended.data.decode(), mended.failure) == (after, None)
+    mended = ApplyFixes(True).rewrite(before.encode(), Analyzer("x.py", Config()))
+    assert (mended.data.decode(), mended.unfixed) == (after, None)
     assert [finding for finding in mended.findings if finding.code == "DVL901"] == []
 
 
@@ -203,22 +203,22 @@ def test_what_an_audit_may_need_is_not_removed_unasked(
 ) -> None:
     monkeypatch.setattr(registry()["DVL101"], "observed", True)
     text = f"x = 1  {comment}\n".encode()
-    assert mend(text, Analyzer("x.py", Config())).data == (b"x = 1\n" if unasked else text)
-    assert mend(text, Analyzer("x.py", Config()), unsafe=True).data == b"x = 1\n"
+    assert ApplyFixes().rewrite(text, Analyzer("x.py", Config())).data == (b"x = 1\n" if unasked else text)
+    assert ApplyFixes(True).rewrite(text, Analyzer("x.py", Config())).data == b"x = 1\n"
 
 
 @pytest.mark.parametrize("rest", ["", "\n", "\ny = 2\n"])
 def test_a_line_that_ends_a_statement_with_a_backslash_stays(rest: str) -> None:
     text = f"x = 1 \\\n# devlint: ignore[DVL102]{rest}".encode()
-    mended = mend(text, Analyzer("x.py", Config()), unsafe=True)
-    assert (mended.data, mended.failure) == (text, None)
+    mended = ApplyFixes(True).rewrite(text, Analyzer("x.py", Config()))
+    assert (mended.data, mended.unfixed) == (text, None)
     assert [finding.code for finding in mended.findings] == ["DVL901"]
 
 
 @pytest.mark.parametrize("comment", ["# devlint: ignore[DVL107]", "# devlint: disable", "# devlint: ignore[DVL102"])
 def test_what_is_not_understood_is_left_to_a_person(comment: str) -> None:
     text = f"x = 1  {comment}\n".encode()
-    assert mend(text, Analyzer("x.py", Config()), unsafe=True).data == text
+    assert ApplyFixes(True).rewrite(text, Analyzer("x.py", Config())).data == text
 
 
 def test_the_report_can_be_silenced_by_name_only() -> None:

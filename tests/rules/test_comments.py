@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devlint.check.analysis import Analyzer, check_source
-from devlint.check.rewrite.fixes import mend
+from devlint.check.rewrite.fixes import ApplyFixes
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Applicability
 
@@ -37,6 +37,6 @@ def test_a_comment_within_what_goes_makes_a_fix_unsafe(expression: str, expected
 def test_what_is_written_again_is_not_lost() -> None:
     text = "import torch\nscaler = torch.cuda.amp.GradScaler(  # for half precision\n    enabled=True)\n"
     assert fix_of("DVL701", text) is Applicability.SAFE
-    mended = mend(text.encode(), Analyzer("a.py", Config(rule_layers=(RuleLayer(("DVL701",)),))))
+    mended = ApplyFixes().rewrite(text.encode(), Analyzer("a.py", Config(rule_layers=(RuleLayer(("DVL701",)),))))
     assert b"# for half precision" in mended.data
     assert not mended.findings

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from devlint.check.analysis import Analyzer, check_source
-from devlint.check.rewrite.fixes import mend
+from devlint.check.rewrite.fixes import ApplyFixes
 from devlint.config.schema import Config, RuleLayer
 from devlint.rules.code.edits import as_written
 from devlint.source.tree import Source
@@ -22,8 +22,8 @@ HEAD = "import torch\nfrom torch import nn\n\n\n"
 
 
 def fixed(code: str) -> str:
-    result = mend((HEAD + code).encode(), Analyzer("file.py", EVERY_RULE), unsafe=True)
-    assert result.failure is None
+    result = ApplyFixes(True).rewrite((HEAD + code).encode(), Analyzer("file.py", EVERY_RULE))
+    assert result.unfixed is None
     return result.data.decode().removeprefix(HEAD)
 
 

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from devlint.check.analysis import Analyzer, check_source
-from devlint.check.rewrite.fixes import mend
+from devlint.check.rewrite.fixes import ApplyFixes
 from devlint.config.schema import Config, RuleLayer
 from devlint.device import CPU, UNKNOWN, Device, accelerator, symbol
 from devlint.finding import Applicability
@@ -149,8 +149,10 @@ def train(data, collate, net, device):
     loader = DataLoader(data, collate_fn=collate)
     {loop}
 """
-    fixed = mend(
-        text.encode(), Analyzer("train.py", Config(rule_layers=(RuleLayer(("ALL",)),))), unsafe=True
-    ).data.decode()
+    fixed = (
+        ApplyFixes(True)
+        .rewrite(text.encode(), Analyzer("train.py", Config(rule_layers=(RuleLayer(("ALL",)),))))
+        .data.decode()
+    )
     assert "pin_memory=True" in fixed
     assert ("non_blocking=True" in fixed) is waits

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 
 from devlint.check.analysis import Analyzer
 from devlint.check.filters.filters import NO_FILTERS, Filters
-from devlint.check.outcome import AnalysisError, Outcome
-from devlint.check.project.content import Content
+from devlint.check.opened import Opened
 from devlint.check.suppressions import META, PRAGMA, Layout, rows_of, tokens
-from devlint.check.task import Task
+from devlint.check.task import Rewriter
 from devlint.finding import Edit, Finding, Span
 from devlint.source.document import Document, UnfixableError
-from devlint.source.output import write
 from devlint.source.text import split_lines
 
 _INVISIBLE = frozenset({tokenize.COMMENT, tokenize.NL})
@@ -25,30 +23,25 @@ _TEXT_ENDS = frozenset({"FSTRING_END", "TSTRING_END"})
 
 
 @dataclass(frozen=True, slots=True)
-class AddSuppressions(Task):
+class AddSuppressions(Rewriter):
     """Add a comment with this reason for each of the findings that the filters let pass."""
 
+    undone = "no suppression was added"
     reason: str = ""
     filters: Filters = NO_FILTERS
 
-    def work(self, content: Content, analyzer: Analyzer) -> Outcome:
-        """What remains to be found."""
-        opened = analyzer.opened(content.data)
-        found = analyzer.findings_in_code(opened.code)
-        shown, placed = tuple(opened.located(found)), opened.placed(found)
+    def code(
+        self, opened: Opened, found: Sequence[Finding], analyzer: Analyzer
+    ) -> tuple[bytes, Sequence[Finding], int]:
+        """The code with the comments, what remains to be found, and how many findings they silence."""
+        placed = opened.placed(found)
         new = set(map(id, self.filters.new(placed)))
         # A file that does not parse has no place for a comment, and a comment without use goes by `--fix`.
         wanted = [one for one, at in zip(found, placed, strict=True) if one.code not in META and id(at) in new]
         if not wanted:
-            return Outcome(analyzer.filename, shown)
-        try:
-            after, left = suppressed(opened.code, analyzer, found, wanted, self.reason)
-            remaining = tuple(opened.located(left, after))
-            write(analyzer.filename, opened.file(after), content.data)
-        except (UnfixableError, AnalysisError, OSError) as error:
-            reason = getattr(error, "strerror", None) or error
-            return Outcome(analyzer.filename, shown, unfixed=f"no suppression was added: {reason}")
-        return Outcome(analyzer.filename, remaining, silenced=len(found) - len(left))
+            return opened.code, found, 0
+        code, left = suppressed(opened.code, analyzer, found, wanted, self.reason)
+        return code, left, len(found) - len(left)
 
 
 def wrong_reason(reason: str) -> str:

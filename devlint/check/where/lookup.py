@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Device, Kind, Role
 from devlint.finding import Answer, Place, Span
-from devlint.source.stack import with_deep_stack
+from devlint.source.stack import recursing
 from devlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -58,11 +58,7 @@ def _watched(source: Source, nodes: list[Watched], project: ProjectView | None) 
     catalog = BUILT_IN if project is None else project.catalog
     if not nodes or not ("torch" in source.text or catalog.mentioned(source.text)):
         return Watch(())
-    run = partial(watched, source.tree, source.text, nodes, project, catalog)
-    try:
-        return run()
-    except RecursionError:
-        return with_deep_stack(run)
+    return recursing(partial(watched, source.tree, source.text, nodes, project, catalog))
 
 
 def _names(source: Source, row: int) -> Iterator[tuple[Watched, str, Span]]:

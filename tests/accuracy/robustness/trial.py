@@ -16,7 +16,7 @@ from pathlib import Path
 from devlint.check.analysis import Analyzer, check_source
 from devlint.check.filters.baseline import Baseline, Judged
 from devlint.check.outcome import AnalysisError
-from devlint.check.rewrite.fixes import mend
+from devlint.check.rewrite.fixes import ApplyFixes
 from devlint.check.rewrite.suppressions import suppressed
 from devlint.check.suppressions import META
 from devlint.config.schema import OUTPUT_FORMATS, Config, RuleLayer
@@ -129,10 +129,10 @@ def _misplaced(text: str, found: Iterable[Finding]) -> Iterator[str]:
 def _fixed(tally: Tally, data: bytes, unsafe: bool) -> Iterator[str]:
     """What is wrong with a text after all of its fixes."""
     kind = "all fixes" if unsafe else "safe fixes"
-    mended = mend(data, Analyzer("tried.py", EVERYTHING), unsafe)
-    tally.counts[kind] += mended.fixed
-    if mended.failure is not None:
-        yield f"{kind}: {mended.failure}"
+    mended = ApplyFixes(unsafe).rewrite(data, Analyzer("tried.py", EVERYTHING))
+    tally.counts[kind] += mended.gone
+    if mended.unfixed is not None:
+        yield f"{kind}: {mended.unfixed}"
     if mended.data != data:
         before, after = data.decode("utf-8", "surrogatepass"), mended.data.decode("utf-8", "surrogatepass")
         if not _is_read(ast.parse, after) or (_is_read(_compiled, before) and not _is_read(_compiled, after)):
