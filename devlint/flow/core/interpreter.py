@@ -31,7 +31,7 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
-from devlint.flow.program.def_use import Lookups
+from devlint.flow.program.def_use import Code, apart
 from devlint.flow.program.project import changes_default
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.program.type_hints import is_device_name
@@ -139,7 +139,6 @@ class Interpreter(ABC):
         self.own_text = text if host is None else ""
         self.imports = Imports(self)
         self.test = test
-        self.lookups = Lookups(tree)
         self.muted = 0 if host is None else 1
         self.finished = host is not None
         """Whether the top level has been run."""
@@ -339,9 +338,14 @@ class Frame(Environment):
         return self.info.qualname if self.info else f"{self.interpreter.index.label}<module>"
 
     @property
+    def code(self) -> Code:
+        """The function that runs, or the top level."""
+        return self.interpreter.index if self.info is None else self.info
+
+    @property
     def inside(self) -> list[ast.AST]:
         """Every node of the function that runs; at the top level, of what belongs to no definition."""
-        return self.interpreter.index.top if self.info is None else self.info.nodes
+        return self.code.nodes
 
     @property
     def after_init(self) -> bool:
@@ -419,7 +423,7 @@ class Frame(Environment):
             factory=tensor.factory,
             factory_node=tensor.factory_node,
             blended=tensor.blended,
-            scattered=self.interpreter.lookups.apart(self.interpreter.index, tensor.factory_node, tensor.alternatives),
+            scattered=apart(self.interpreter.index, tensor.factory_node, tensor.alternatives),
             attribute=tensor.attribute,
             role=role,
             derived=tensor.derived,

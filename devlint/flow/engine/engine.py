@@ -238,7 +238,7 @@ class Engine(Interpreter):
     def _followed(self, info: ClassInfo) -> list[str]:
         """The attributes of ``self`` which are worth a method's interpretation, although it mentions no device."""
         if info.is_module:
-            lineage = (info, *info.ancestors()) if self.component(Attributes).any else ()
+            lineage = info.linearization() if self.component(Attributes).any else ()
             return [name for known in lineage for name in self.component(Attributes).names(known.name)]
         kept = attributes(self._class_heaps.get(info, {}), info.oid)
         return [name for name, held in kept if isinstance(held, (Tensor, Module, Loader))]

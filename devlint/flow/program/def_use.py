@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import bisect
+import itertools
+import sys
 from collections.abc import Iterator
-from functools import cached_property
-from itertools import islice
 
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax.nodes import derived
 
 DESCRIPTIONS = frozenset(
     "shape size dim numel nelement device dtype ndim stride layout is_cuda get_device element_size".split()
@@ -19,129 +20,96 @@ _GENERATIONS = 16
 _MODES = frozenset({"eval", "train"})
 
 
-class Lookups:
-    """The collections of a file, by definition."""
-
-    def __init__(self, tree: ast.Module) -> None:
-        self._tree = tree
-        self._texts: dict[FunctionInfo | None, Text] = {}
-        self._homes: dict[int, list[FunctionInfo]] = {}
-        self._housed = 0
-
-    def of(self, info: FunctionInfo | None, inside: list[ast.AST]) -> Text:
-        """What the text of a function says, or of the top level (``None``), whose own nodes are ``inside``."""
-        found = self._texts.get(info)
-        if found is None:
-            root: ast.AST = info.node if info else self._tree
-            found = self._texts[info] = Text(root, inside)
-        return found
-
-    def functions_around(self, index: Index, node: ast.AST) -> list[FunctionInfo]:
-        """The functions in the same statement of the top level as a node."""
-        functions = index.functions
-        for info in islice(functions.values(), self._housed, None):
-            self._homes.setdefault(self._home(info.node), []).append(info)
-        self._housed = len(functions)
-        return self._homes.get(self._home(node), [])
-
-    def apart(self, index: Index, first: ast.AST | None, others: tuple[ast.AST, ...]) -> bool:
-        """Whether nodes stand in several functions; there may be none but the ``first``."""
-        if not others:
-            return False
-        rows = {(info.node.lineno, info.node.end_lineno or 0) for info in index.functions.values()}
-        homes = {
-            max((span for span in rows if span[0] <= getattr(node, "lineno", 0) <= span[1]), default=None)
-            for node in (first, *others)
-            if node is not None
-        }
-        return len(homes) > 1
-
-    def _home(self, node: ast.AST) -> int:
-        return bisect.bisect_right(self._tree.body, place(node), key=place)
+Code = FunctionInfo | Index
+"""A function, or the top level of a file."""
 
 
-class Text:
-    """The text of one definition, or of the whole file."""
+@derived
+def called(code: Code | ClassInfo) -> list[tuple[ast.Call, str]]:
+    """Every call in some code, with the canonical name of what it calls."""
+    return [(call, code.index.resolve(names.dotted(call.func))) for call in code.calls]
 
-    def __init__(self, root: ast.AST, inside: list[ast.AST]) -> None:
-        self._root = root
-        self._inside = inside
-        self.wrappers: tuple[str, ...] | None = None
-        """The wrappers for several devices that it uses, once somebody has looked."""
 
-    def holds(self, node: ast.AST) -> bool:
-        """Whether a node belongs to the definition."""
-        return id(node) in self._identities
+def holds(code: Code, node: ast.AST) -> bool:
+    """Whether a node belongs to some code."""
+    return id(node) in _identities(code)
 
-    @cached_property
-    def _identities(self) -> frozenset[int]:
-        return frozenset(map(id, self._inside))
 
-    @cached_property
-    def last_read(self) -> dict[str, int]:
-        """The last row where each name is read, but for what only describes it."""
-        rows: dict[str, int] = {}
-        for name in read(self._root):
-            rows[name.id] = max(rows.get(name.id, 0), name.lineno)
-        return rows
+@derived
+def _identities(code: Code) -> frozenset[int]:
+    return frozenset(map(id, code.nodes))
 
-    @cached_property
-    def networks(self) -> frozenset[str]:
-        """What ``eval()`` or ``train()`` is called of."""
-        return frozenset(
-            names.dotted(node.func.value)
-            for node in self._inside
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MODES
-        )
 
-    def restores(self, call: ast.Call, foreign: bool = False) -> bool:
-        """Whether what a call returns goes into ``load_state_dict``, under a name or without one.
+@derived
+def last_read(code: Code) -> dict[str, int]:
+    """The last row where each name is read, but for what only describes it."""
+    rows: dict[str, int] = {}
+    for name in read(code.root):
+        rows[name.id] = max(rows.get(name.id, 0), name.lineno)
+    return rows
 
-        ``foreign`` says that the object itself is no module, and restores its state in a way of its own.
-        """
-        calls, loaded = self._restored_elsewhere if foreign else self._restored
-        return id(call) in calls or not loaded.isdisjoint(self._named.get(id(call), ()))
 
-    @cached_property
-    def _restored(self) -> tuple[set[int], set[str]]:
-        return self._given("")
+@derived
+def networks(code: Code) -> frozenset[str]:
+    """What ``eval()`` or ``train()`` is called of."""
+    methods = (call.func for call in code.calls if isinstance(call.func, ast.Attribute))
+    return frozenset(names.dotted(method.value) for method in methods if method.attr in _MODES)
 
-    @cached_property
-    def _restored_elsewhere(self) -> tuple[set[int], set[str]]:
-        return self._given("self")
 
-    def _given(self, besides: str) -> tuple[set[int], set[str]]:
-        """The calls, by identity, and the names in the first argument of a ``load_state_dict`` that copies.
+def functions_around(index: Index, node: ast.AST) -> list[FunctionInfo]:
+    """The functions in the same statement of the top level as a node."""
+    body = index.tree.body
+    at = bisect.bisect_right(body, place(node), key=place)
+    first, end = place(body[at - 1]) if at else (0, 0), place(body[at]) if at < len(body) else (sys.maxsize, 0)
+    return [info for info in index.functions.values() if first <= place(info.node) < end]
 
-        That of ``besides`` is left out.
-        """
-        calls: set[int] = set()
-        loaded: set[str] = set()
-        for node in self._nodes:
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                copies = node.func.attr == "load_state_dict" and not _assigns(node)
-                other = not besides or names.dotted(node.func.value) != besides
-                for argument in node.args[:1] if copies and other else ():
-                    inside = nodes.walk(argument)
-                    calls.update(id(inner) for inner in inside if isinstance(inner, ast.Call))
-                    loaded.update(inner.id for inner in inside if isinstance(inner, ast.Name))
-        return calls, loaded
 
-    @cached_property
-    def _named(self) -> dict[int, set[str]]:
-        """The names that are given what each call, by identity, returns, or what is made of that."""
-        found: dict[int, set[str]] = {}
-        for node in self._nodes:
-            if isinstance(node, ast.Assign):
-                targets = {name.id for name in node.targets if isinstance(name, ast.Name)}
-                for inner in nodes.walk(node.value) if targets else ():
-                    if isinstance(inner, ast.Call):
-                        found.setdefault(id(inner), set()).update(targets)
-        return found
+def apart(index: Index, first: ast.AST | None, others: tuple[ast.AST, ...]) -> bool:
+    """Whether nodes stand in several functions; there may be none but the ``first``."""
+    if not others:
+        return False
+    rows = {(info.node.lineno, info.node.end_lineno or 0) for info in index.functions.values()}
+    homes = {
+        max((span for span in rows if span[0] <= place(node)[0] <= span[1]), default=None)
+        for node in (first, *others)
+        if node is not None
+    }
+    return len(homes) > 1
 
-    @cached_property
-    def _nodes(self) -> list[ast.AST]:
-        return nodes.walk(self._root)
+
+def restores(code: Code, call: ast.Call, foreign: bool = False) -> bool:
+    """Whether what a call returns goes into ``load_state_dict``, under a name or without one.
+
+    ``foreign`` says that the object itself is no module, and restores its state in a way of its own.
+    """
+    named = _named(code).get(id(call), ())
+    given = [argument for receiver, argument in _restored(code) if not (foreign and receiver == "self")]
+    inside = itertools.chain.from_iterable(map(nodes.walk, given))
+    return any(node is call or (isinstance(node, ast.Name) and node.id in named) for node in inside)
+
+
+@derived
+def _restored(code: Code) -> list[tuple[str, ast.expr]]:
+    """The first argument of each ``load_state_dict`` that copies, and what it is called of."""
+    return [
+        (names.dotted(node.func.value), node.args[0])
+        for node in nodes.walk(code.root)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args
+        if node.func.attr == "load_state_dict" and not _assigns(node)
+    ]
+
+
+@derived
+def _named(code: Code) -> dict[int, set[str]]:
+    """The names that are given what each call, by identity, returns, or what is made of that."""
+    found: dict[int, set[str]] = {}
+    for node in nodes.walk(code.root):
+        if isinstance(node, ast.Assign):
+            targets = {name.id for name in node.targets if isinstance(name, ast.Name)}
+            for inner in nodes.walk(node.value) if targets else ():
+                if isinstance(inner, ast.Call):
+                    found.setdefault(id(inner), set()).update(targets)
+    return found
 
 
 def _assigns(call: ast.Call) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.concepts import MODULE, PARAMETER
 from devlint.flow.catalog.libraries import Catalog
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 
 _PLAIN_BASES = frozenset(
     {"object", "ABC", "Generic", "Protocol", "Enum", "NamedTuple", "TestCase", "Dataset", "Exception"}
@@ -39,14 +39,10 @@ def is_bare(path: str, catalog: Catalog) -> bool:
 def registers(inside: Iterable[ast.AST], has_forward: bool, resolve: Callable[[str], str]) -> bool:
     """Whether the code of a class with an unknown base calls what only a module has."""
     for node in inside:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            registers = node.func.attr in ("register_buffer", "register_parameter")
-            if registers and names.dotted(node.func.value) == "self":
+        if isinstance(node, ast.Call) and names.of_self(node.func) in nodes.REGISTERING:
+            return True
+        if has_forward and isinstance(node, ast.Assign) and names.of_self(node.targets[0]):
+            path = resolve(names.called(node.value))
+            if path == PARAMETER or torch_table.module(path) is not None:
                 return True
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and has_forward:
-            target = node.targets[0]
-            if isinstance(target, ast.Attribute) and names.dotted(target.value) == "self":
-                path = resolve(names.dotted(node.value.func))
-                if path == PARAMETER or torch_table.module(path) is not None:
-                    return True
     return False

@@ -7,66 +7,57 @@ import builtins
 
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.concepts import MODULE, PARAMETER
+from devlint.flow.program.def_use import called
 from devlint.flow.program.module_bases import is_bare, is_plain
 from devlint.flow.program.symbols import ClassInfo
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.nodes import derived
+
+_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
+_BUILTINS = frozenset(dir(builtins))
+_DEEPEST = 4
+_MOST_NESTED = 3
 
 
 @derived
 def has_state(info: ClassInfo) -> bool | None:
     """Whether a class has parameters or buffers; ``None`` where that cannot be seen."""
     answer: bool | None = False
-    for node in info.calls:
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("register_buffer", "register_parameter"):
-            return True
-        path = info.index.resolve(names.dotted(node.func))
+    for node, path in called(info):
         known = torch_table.module(path)
-        if path == PARAMETER or (known is not None and known.has_params):
+        registers = isinstance(node.func, ast.Attribute) and node.func.attr in nodes.REGISTERING
+        if registers or path == PARAMETER or (known is not None and known.has_params):
             return True
         inner = info.index.classes.get(path)
         if inner is not None and inner is not info and inner.is_module:
             answer = None
-    strange = any(not is_bare(root, info.index.catalog) for root in info.roots())
-    return None if strange or any(has_state(parent) is not False for parent in info.parents()) else answer
+    return None if _is_strange(info) or any(has_state(parent) is not False for parent in info.parents()) else answer
 
 
-_CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
-_BUILTINS = frozenset(dir(builtins))
-_DEEPEST = 4
+def _is_strange(info: ClassInfo) -> bool:
+    """Whether a base that the project does not define may bring parameters or buffers along."""
+    return not all(is_bare(root, info.index.catalog) for root in info.roots())
 
 
 def is_empty(info: ClassInfo, depth: int = 0) -> bool:
     """Whether all that a class can hold is seen, and has neither parameters nor buffers: pooling, a chain of such."""
-    if (
-        depth == _DEEPEST
-        or any(not is_bare(root, info.index.catalog) for root in info.roots())
-        or has_state(info) is True
-    ):
+    if depth == _DEEPEST or _is_strange(info) or has_state(info) is True:
         return False
     inner: list[ClassInfo] = list(info.parents())
     first = info.methods.get("__init__")
     making = frozenset(first.calls) if first is not None else frozenset()
-    for node in info.calls:
-        made = _class_of(info, node)
+    for node, path in called(info):
+        spelled = names.dotted(node.func)
+        made = info.index.classes.get(path) or (info.index.outside(spelled, path) if names.is_class(spelled) else None)
         if made is not None and made.is_module:
             inner.append(made)
-        elif made is None and not _makes_nothing(info, node, node in making):
+        elif made is None and not _makes_nothing(node, path, node in making):
             return False
     return not _calls_what_it_is_given(info) and all(is_empty(other, depth + 1) for other in inner)
 
 
-def _class_of(info: ClassInfo, call: ast.Call) -> ClassInfo | None:
-    """The class of the project that is called, as far as its name says that it is one."""
-    spelled = names.dotted(call.func)
-    path = info.index.resolve(spelled)
-    known = info.index.classes.get(path)
-    return info.index.outside(spelled, path) if known is None and names.is_class(spelled) else known
-
-
-def _makes_nothing(info: ClassInfo, call: ast.Call, making: bool) -> bool:
+def _makes_nothing(call: ast.Call, path: str, making: bool) -> bool:
     """Whether a call surely makes no module, or one without parameters and buffers; ``making``: in ``__init__``."""
-    path = info.index.resolve(names.dotted(call.func))
     known = torch_table.module(path)
     if known is not None and known.buffer_arguments:
         # a loss, which keeps nothing but weights
@@ -83,17 +74,9 @@ def _makes_nothing(info: ClassInfo, call: ast.Call, making: bool) -> bool:
 
 def _calls_what_it_is_given(info: ClassInfo) -> bool:
     """Whether an attribute that keeps an argument is called, or asked for something, as a module would be."""
-    kept = {
-        target.attr
-        for node in info.nodes
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
-        for target in node.targets
-        if isinstance(target, ast.Attribute)
-    }
+    given = [target for node in info.of(ast.Assign) if isinstance(node.value, ast.Name) for target in node.targets]
+    kept = {target.attr for target in given if isinstance(target, ast.Attribute)}
     return any(not kept.isdisjoint(names.dotted(call.func).split(".")) for call in info.calls)
-
-
-_MOST_NESTED = 3
 
 
 @derived
@@ -103,25 +86,19 @@ def holds_only_tensors(info: ClassInfo) -> bool:
 
 
 def _only_tensors(info: ClassInfo, depth: int) -> bool:
-    """Whether a class is known to hold nothing but tensors: no layer, no unknown module, no unknown base."""
     if depth > _MOST_NESTED or not all(root == MODULE or is_plain(root) for root in info.roots()):
         return False
-    return all(_holds_no_layer(known, depth) for known in (info, *info.ancestors()))
+    return all(_holds_no_layer(known, depth) for known in info.linearization())
 
 
 def _holds_no_layer(info: ClassInfo, depth: int) -> bool:
-    for node in info.calls:
-        known = torch_table.module(info.index.resolve(names.dotted(node.func)))
-        if known is not None and known.has_params:
-            return False
-    return all(_is_no_layer(info, name, depth) for name in _kept(info))
-
-
-def _kept(info: ClassInfo) -> set[str]:
-    """The names of what is called for an attribute of ``self``, and spelled like a class."""
-    assigned = (node for node in info.of(ast.Assign) if isinstance(node.targets[0], ast.Attribute))
-    called = (part for node in assigned for part in ast.walk(node.value) if isinstance(part, ast.Call))
-    return {name for name in (names.dotted(node.func) for node in called) if names.is_class(name)}
+    """Whether no layer is made, and nothing that may be one is kept as an attribute."""
+    known = (torch_table.module(path) for _, path in called(info))
+    if any(module is not None and module.has_params for module in known):
+        return False
+    kept = (node.value for node in info.of(ast.Assign) if isinstance(node.targets[0], ast.Attribute))
+    made = {names.called(part) for value in kept for part in nodes.walk(value)}
+    return all(_is_no_layer(info, name, depth) for name in made if names.is_class(name))
 
 
 def _is_no_layer(info: ClassInfo, name: str, depth: int) -> bool:

@@ -10,7 +10,7 @@ from devlint.flow.catalog.methods import MOVERS, OF_MODULES, TO_DEVICE
 from devlint.flow.program.module_bases import is_module_path, is_plain
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
-from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax import bindings, names, nodes
 from devlint.flow.syntax.nodes import derived
 from devlint.source.syntax import says_none
 
@@ -30,7 +30,7 @@ def changed(info: ClassInfo) -> dict[str, str]:
             if item.startswith("self.") and item.count(".") == 1:
                 found.setdefault(item.partition(".")[2], "filled")
         for node in method.attributes:
-            if isinstance(node.ctx, (ast.Store, ast.Del)) and names.dotted(node.value) == "self":
+            if names.of_self(node) and not isinstance(node.ctx, ast.Load):
                 found[node.attr] = "moved" if node in moved and found.get(node.attr) != "assigned" else "assigned"
             elif node.attr in OF_MODULES and names.dotted(node.value).startswith("self."):
                 found.setdefault(names.dotted(node.value).split(".")[1], "moved")
@@ -40,30 +40,19 @@ def changed(info: ClassInfo) -> dict[str, str]:
 @derived
 def is_set_up_elsewhere(info: ClassInfo) -> bool:
     """Whether the methods ask for a device that the class gives to no object: then somebody else does, and more."""
-    lineage = (info, *info.ancestors())
+    lineage = [*info.linearization()]
     used = [node for known in lineage for method in known.methods.values() for node in method.attributes]
-    own = [node for node in used if isinstance(node.value, ast.Name) and node.value.id == "self"]
+    own = [node for node in used if names.of_self(node)]
     given = {node.attr for node in own if not isinstance(node.ctx, ast.Load)}
-    given.update(name for known in lineage for name in (*known.methods, *_of_the_class(known)))
+    given.update(name for known in lineage for statement in known.node.body for name in bindings.binds(statement))
     return any(is_device_name(node.attr) and node.attr not in given for node in own)
-
-
-def _of_the_class(info: ClassInfo) -> list[str]:
-    """The names that the body of a class binds."""
-    bound: list[ast.expr] = []
-    for statement in info.node.body:
-        if isinstance(statement, ast.Assign):
-            bound += statement.targets
-        elif isinstance(statement, ast.AnnAssign):
-            bound.append(statement.target)
-    return [target.id for target in bound if isinstance(target, ast.Name)]
 
 
 @derived
 def places_itself(info: ClassInfo) -> bool:
     """Whether its construction may put a module, or a part of it, somewhere else than on the default device."""
     strange = any(not is_module_path(root, info.index.catalog) and not is_plain(root) for root in info.roots())
-    return strange or any(places(known.methods.values()) for known in (info, *info.ancestors()))
+    return strange or any(places(known.methods.values()) for known in info.linearization())
 
 
 def places(methods: Iterable[FunctionInfo]) -> bool:
@@ -71,13 +60,15 @@ def places(methods: Iterable[FunctionInfo]) -> bool:
     for method in methods:
         if any(names.dotted(target).startswith("self.") for target in nodes.moved_in_place(method.of(ast.Assign))):
             return True
-        defaults = defaults_of(method.node.args)
-        given = {parameter.arg for parameter in method.parameters if _is_left_out(defaults.get(parameter.arg))}
         if not method.initialises:
             continue
+        set_ = {name for name, default in defaults_of(method.node.args).items() if not says_none(default)}
+        given = {parameter.arg for parameter in method.parameters} - set_
         if any(isinstance(node.func, ast.Attribute) and node.func.attr in _FOR_GOOD for node in method.calls):
             return True
-        if any(node.arg == "device" and not _is_passed(node.value, given) for node in method.of(ast.keyword)):
+        told = (keyword.value for keyword in method.of(ast.keyword) if keyword.arg == "device")
+        # what the caller passes, or none, places nothing by itself
+        if not all(says_none(value) or (isinstance(value, ast.Name) and value.id in given) for value in told):
             return True
     return False
 
@@ -94,25 +85,14 @@ def moves_inputs(info: ClassInfo) -> bool:
 
 def _kept(info: ClassInfo, node: ast.expr) -> ast.expr | None:
     """What the constructor has put into an attribute of ``self`` that no other method assigns."""
-    name = names.dotted(node).removeprefix("self.")
+    name = names.of_self(node)
     constructor = info.methods.get("__init__")
-    if constructor is None or "." in name or not isinstance(node, ast.Attribute) or name in info.stored:
+    if constructor is None or not name or name in info.stored:
         return None
-    for part in constructor.nodes:
-        if isinstance(part, ast.Assign) and [names.dotted(target) for target in part.targets] == [f"self.{name}"]:
-            return part.value
-    return None
+    made = (part.value for part in constructor.of(ast.Assign) if [*map(names.of_self, part.targets)] == [name])
+    return next(made, None)
 
 
 def _is_made(node: ast.expr | None) -> bool:
     """Whether a call of torch makes a tensor of nothing."""
-    return isinstance(node, ast.Call) and names.dotted(node.func) in MAKING
-
-
-def _is_passed(node: ast.expr, given: set[str]) -> bool:
-    """Whether a device is what the caller passes, or none."""
-    return (isinstance(node, ast.Name) and node.id in given) or says_none(node)
-
-
-def _is_left_out(default: ast.expr | None) -> bool:
-    return default is None or says_none(default)
+    return node is not None and names.called(node) in MAKING

@@ -32,10 +32,10 @@ def sites(index: Index) -> Iterator[Override]:
 def _inherited(method: FunctionInfo) -> ast.Call | None:
     """The call of what the base does."""
     for node in method.own:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method.name:
-            inner = node.func.value
-            if isinstance(inner, ast.Call) and names.dotted(inner.func) == "super":
-                return node
+        called = node.func if isinstance(node, ast.Call) else None
+        own = isinstance(called, ast.Attribute) and called.attr == method.name and names.called(called.value) == "super"
+        if own and isinstance(node, ast.Call):
+            return node
     return None
 
 
@@ -43,16 +43,13 @@ def _besides(info: ClassInfo, method: FunctionInfo) -> ast.AST | None:
     """What the method itself changes in the module, as the arguments of the move say."""
     given = _given(method)
     for node in method.own:
-        if (
-            isinstance(node, ast.Assign)
-            and any(_is_own(target) for target in node.targets)
-            and _reads(node.value, given)
-        ):
-            return node
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr in _WHOLE:
-            continue
-        own = names.dotted(node.func.value) == "self" and info.method(node.func.attr) is not None
-        if own and any(_reads(argument, given) for argument in node.args):
+        read: list[ast.expr] = []
+        if isinstance(node, ast.Assign) and any(map(names.of_self, node.targets)):
+            read = [node.value]
+        elif isinstance(node, ast.Call):
+            called = names.of_self(node.func)
+            read = node.args if called not in _WHOLE and info.method(called) is not None else []
+        if not given.isdisjoint(names.inside(*read)):
             return node
     return None
 
@@ -63,19 +60,9 @@ def _given(method: FunctionInfo) -> set[str]:
     found = {parameter.arg for parameter in method.parameters[1:]}
     found |= {rest.arg for rest in (arguments.vararg, arguments.kwarg) if rest is not None}
     for statement in method.node.body:
-        if isinstance(statement, ast.Assign) and _reads(statement.value, found):
-            found |= {
-                node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)
-            }
+        if isinstance(statement, ast.Assign) and not found.isdisjoint(names.inside(statement.value)):
+            found |= names.inside(*statement.targets)
     return found - {"self"}
-
-
-def _is_own(target: ast.AST) -> bool:
-    return isinstance(target, ast.Attribute) and names.dotted(target.value) == "self"
-
-
-def _reads(node: ast.AST, given: set[str]) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id in given for inner in ast.walk(node))
 
 
 def takes_along(info: ClassInfo, attribute: str) -> bool:
@@ -89,4 +76,4 @@ def _assigns(node: ast.AST, attribute: str) -> bool:
         return isinstance(node.ctx, ast.Store)
     if isinstance(node, ast.Subscript):
         return isinstance(node.ctx, ast.Store) and names.dotted(node.value).endswith("__dict__")
-    return isinstance(node, ast.Call) and names.dotted(node.func) in ("setattr", "self.__setattr__")
+    return names.called(node) in ("setattr", "self.__setattr__")

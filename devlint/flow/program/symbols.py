@@ -41,6 +41,11 @@ class FunctionInfo(nodes.Holder):
     """Whether it is defined only where an accelerator was found."""
 
     @property
+    def root(self) -> FunctionNode:
+        """The definition."""
+        return self.node
+
+    @property
     def name(self) -> str:
         """The function's own name."""
         return self.node.name
@@ -202,6 +207,11 @@ class ClassInfo(nodes.Holder):
                 seen.add(info)
                 left += [(parent, depth + 1) for parent in reversed([*info.parents()])] if depth < 8 else []
 
+    def linearization(self) -> Iterator[ClassInfo]:
+        """The class itself, and all bases that the project defines."""
+        yield self
+        yield from self.ancestors()
+
     def method(self, name: str) -> FunctionInfo | None:
         """The method of that name, inherited ones of this project included."""
         if name in self.methods:
@@ -213,7 +223,7 @@ class ClassInfo(nodes.Holder):
 
     def roots(self) -> set[str]:
         """The names of the bases that the project does not define."""
-        return {base for info in (self, *self.ancestors()) for base, parent in info._given() if parent is None}
+        return {base for info in self.linearization() for base, parent in info._given() if parent is None}
 
     @cached_property
     def is_module(self) -> bool:
@@ -266,7 +276,7 @@ class ClassInfo(nodes.Holder):
         return frozenset(node.attr for node in (*plain, *written))
 
 
-class Index:
+class Index(nodes.Holder):
     """All definitions of a file, with the imports of its top level.
 
     ``label`` stands in keys for a file that others import from, ``elsewhere`` tells the class of another file behind a
@@ -362,10 +372,23 @@ class Index:
         at = bisect.bisect_left(self._triggers, first)
         return at < len(self._triggers) and self._triggers[at] <= last
 
+    @property
+    def root(self) -> ast.Module:
+        """The file."""
+        return self.tree
+
+    @property
+    def index(self) -> Index:
+        """Itself: the top level is code, too."""
+        return self
+
     @cached_property
-    def top(self) -> list[ast.AST]:
+    def own(self) -> list[ast.AST]:
         """Every node of the file that belongs to no definition."""
         return nodes.own(self.tree)
+
+    def _all(self) -> list[ast.AST]:
+        return self.own
 
     def mentions(self, word: str) -> bool:
         """Whether the file has a word in it."""

@@ -11,7 +11,7 @@ from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.concepts import DEVICE, MODULE_ANNOTATIONS
 from devlint.flow.catalog.creation import JOINING
 from devlint.flow.program.symbols import FunctionInfo
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.nodes import derived
 from devlint.source.syntax import says_none, walk
 
@@ -58,21 +58,16 @@ def sent_later(info: FunctionInfo, name: str, row: int) -> bool:
     found = [
         statement.lineno
         for statement in info.of(ast.Assign)
-        if isinstance(statement, ast.Assign)
-        if any(isinstance(target, ast.Name) and target.id == name for target in statement.targets)
-        if _is_sent(statement.value, name)
+        if any(names.is_name(target, name) for target in statement.targets) and _is_sent(statement.value, name)
     ]
     return bool(found) and min(found) > row
 
 
 def _is_sent(made: ast.expr, name: str) -> bool:
-    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
-        return False
-    if not isinstance(made.func.value, ast.Name) or made.func.value.id != name:
-        return False
-    given = [*made.args[:1], *(keyword.value for keyword in made.keywords if keyword.arg == "device")]
-    said = names.code(given[0]).strip("'\"") if given else ""
-    return made.func.attr == "cuda" or (made.func.attr == "to" and ("cuda" in said or is_device_name(said)))
+    called = names.called(made)
+    given = nodes.argument(made, 0, "device") if isinstance(made, ast.Call) else None
+    said = "" if given is None else names.code(given).strip("'\"")
+    return called == f"{name}.cuda" or (called == f"{name}.to" and ("cuda" in said or is_device_name(said)))
 
 
 @derived
@@ -88,21 +83,20 @@ def hints(info: FunctionInfo) -> dict[str, str]:
     found.update(dict.fromkeys(_on_the_host(info.calls), "host"))
     if forward and len(arguments.args) > 1:
         first = arguments.args[1]
-        said = _container_said(first)
+        text = "" if first.annotation is None else names.code(first.annotation)
+        said = text if _CONTAINER.match(text) else ""
         open_ = first.arg not in found and (not said or "Tensor" in said) and not is_device_name(first.arg)
-        open_ = open_ and not _has_value(arguments, first.arg) and _is_read(info, first.arg)
-        if open_ and not _is_container(info.nodes, first.arg):
+        default = defaults_of(arguments).get(first.arg)
+        open_ = open_ and (default is None or says_none(default)) and _is_read(info, first.arg)
+        shown = (_shows_container(node, first.arg) for node in info.nodes) if open_ else ()
+        if open_ and not next((answer for answer in shown if answer is not None), False):
             # of a batch of unknown size nobody names the samples
             found[first.arg] = "tensors" if said or _is_unpacked(info, first.arg) else "tensor"
-    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        hint = _annotated(argument)
+    for argument in info.parameters:
+        hint = "" if argument.annotation is None else annotated(argument.annotation)
         if hint:
             found[argument.arg] = hint
     return found
-
-
-def _annotated(argument: ast.arg) -> str:
-    return "" if argument.annotation is None else annotated(argument.annotation)
 
 
 def annotated(annotation: ast.expr) -> str:
@@ -128,12 +122,6 @@ def _annotated_as(text: str) -> str:
     return ""
 
 
-def _container_said(argument: ast.arg) -> str:
-    """The annotation, if it begins with something that holds others."""
-    text = "" if argument.annotation is None else names.code(argument.annotation)
-    return text if _CONTAINER.match(text) else ""
-
-
 def may_be_none(annotation: ast.expr) -> bool:
     """Whether an annotation allows ``None``."""
     return any(word in ast.unparse(annotation) for word in ("Optional", "None"))
@@ -147,12 +135,6 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
         found = {p.arg: d for p, d in zip(parameters[-len(arguments.defaults) :], arguments.defaults, strict=True)}
     found.update({p.arg: d for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None})
     return found
-
-
-def _has_value(arguments: ast.arguments, name: str) -> bool:
-    """Whether a parameter has a default that is something."""
-    default = defaults_of(arguments).get(name)
-    return default is not None and not says_none(default)
 
 
 def is_numbers(node: ast.expr | None) -> bool:
@@ -196,9 +178,8 @@ def _becomes_another(node: ast.AST, name: str, call: ast.Call) -> bool:
     """Whether a name is bound anew before a call, or tested for what it is."""
     if isinstance(node, ast.Name):
         return node.id == name and not isinstance(node.ctx, ast.Load) and node.lineno <= call.lineno
-    if not isinstance(node, ast.Call) or not node.args or not _is_name(node.args[0], name):
-        return False
-    return names.dotted(node.func).rpartition(".")[2] in ("isinstance", "is_tensor")
+    tested = isinstance(node, ast.Call) and bool(node.args) and names.is_name(node.args[0], name)
+    return tested and names.called(node).rpartition(".")[2] in ("isinstance", "is_tensor")
 
 
 def _required_otherwise(info: FunctionInfo) -> Iterator[str]:
@@ -212,8 +193,7 @@ def _required_otherwise(info: FunctionInfo) -> Iterator[str]:
     for node in info.nodes if tests else ():
         required: ast.expr | None = node.test if isinstance(node, ast.Assert) else None
         if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Raise)):
-            denied = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
-            required = node.test.operand if denied and isinstance(node.test, ast.UnaryOp) else None
+            required = nodes.denied(node.test)
         if isinstance(required, ast.Call) and required in tests:
             yield tests[required]
 
@@ -224,25 +204,22 @@ def _put_together(info: FunctionInfo) -> Iterator[str]:
     if not joins:
         return
     first: dict[str, ast.Assign] = {}
-    for statement in info.of(ast.Assign):
-        for target in statement.targets:
-            for part in walk(target):
-                if isinstance(part, ast.Name) and statement.lineno <= first.get(part.id, statement).lineno:
-                    first[part.id] = statement
+    for statement in info.of(ast.Assign) if joins else ():
+        for name in names.inside(*statement.targets):
+            if statement.lineno <= first.get(name, statement).lineno:
+                first[name] = statement
     for name, statement in first.items():
         # under a condition, it may also come as one
         if statement in info.node.body and any(
-            _is_name(joins[id(part)], name) for part in walk(statement.value) if id(part) in joins
+            names.is_name(joins[id(part)], name) for part in walk(statement.value) if id(part) in joins
         ):
             yield name
 
 
 def _is_sliced(parts: ast.Tuple) -> bool:
-    return any(isinstance(part, ast.Slice) or _is_rest(part) for part in parts.elts)
-
-
-def _is_rest(part: ast.expr) -> bool:
-    return isinstance(part, ast.Constant) and part.value is ...
+    return any(
+        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in parts.elts
+    )
 
 
 def _on_the_host(calls: list[ast.Call]) -> Iterator[str]:
@@ -256,34 +233,28 @@ def _on_the_host(calls: list[ast.Call]) -> Iterator[str]:
             yield from (argument.id for argument in node.args if isinstance(argument, ast.Name))
 
 
-def _is_container(inside: list[ast.AST], name: str) -> bool:
-    """Whether a name is used as something that holds tensors rather than as one."""
-    shown = (_shows_container(node, name) for node in inside)
-    return next((answer for answer in shown if answer is not None), False)
-
-
 def _is_read(info: FunctionInfo, name: str) -> bool:
     """Whether a function reads a name at all: of one that it ignores it shows nothing."""
-    return any(_is_name(node, name) and isinstance(getattr(node, "ctx", None), ast.Load) for node in info.nodes)
+    return any(names.is_name(node, name) and isinstance(getattr(node, "ctx", None), ast.Load) for node in info.nodes)
 
 
 def _shows_container(node: ast.AST, name: str) -> bool | None:
     """Whether a node shows that a name holds tensors, or a word, or is one; ``None`` where it shows neither."""
     if isinstance(node, ast.Compare):
-        return True if _is_name(node.left, name) and _is_words(node.comparators[0]) else None
+        return True if names.is_name(node.left, name) and _is_words(node.comparators[0]) else None
     if isinstance(node, ast.Attribute):
         strange = torch_table.method(node.attr) is None and node.attr not in ("shape", "device", "dtype")
-        return True if strange and _is_name(node.value, name) else None
+        return True if strange and names.is_name(node.value, name) else None
     if isinstance(node, ast.Subscript):
         by_key = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
-        return True if by_key and _is_name(node.value, name) else None
+        return True if by_key and names.is_name(node.value, name) else None
     if isinstance(node, ast.comprehension):
-        return True if _is_name(node.iter, name) else None
-    if isinstance(node, ast.Call) and _is_name(node.func, "isinstance") and len(node.args) == 2:
+        return True if names.is_name(node.iter, name) else None
+    if isinstance(node, ast.Call) and names.is_name(node.func, "isinstance") and len(node.args) == 2:
         tested = node.args[0]
-        if isinstance(tested, ast.Subscript) and _is_name(tested.value, name):
+        if isinstance(tested, ast.Subscript) and names.is_name(tested.value, name):
             return True
-        return not _tests_tensor(node.args[1]) if _is_name(tested, name) else None
+        return not _TENSOR_ANNOTATION.search(ast.unparse(node.args[1])) if names.is_name(tested, name) else None
     return None
 
 
@@ -295,12 +266,4 @@ def _is_words(node: ast.expr) -> bool:
 
 def _is_unpacked(info: FunctionInfo, name: str) -> bool:
     statements = (node for node in info.of(ast.Assign) if isinstance(node.targets[0], (ast.Tuple, ast.List)))
-    return any(_is_name(node.value, name) for node in statements)
-
-
-def _is_name(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
-def _tests_tensor(node: ast.expr) -> bool:
-    return bool(_TENSOR_ANNOTATION.search(ast.unparse(node)))
+    return any(names.is_name(node.value, name) for node in statements)

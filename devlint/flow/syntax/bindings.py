@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable
 
-_BLOCKS = ("body", "orelse", "finalbody")
 _TRIES: tuple[type[ast.stmt], ...] = tuple(getattr(ast, name) for name in ("Try", "TryStar") if hasattr(ast, name))
 _PASSED = (ast.If, ast.With, *_TRIES)
 """Statements whose blocks belong to the body that they stand in."""
@@ -35,7 +34,7 @@ class Outline:
         """The modules of which every name is imported, as they are spelled."""
         for top in tree.body:
             for statement in _inside(top):
-                for name in _binds(statement):
+                for name in binds(statement):
                     self.bound.setdefault(name, []).append(Bound(statement, top))
                 if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
                     self.stars.append("." * statement.level + (statement.module or ""))
@@ -59,12 +58,9 @@ class Outline:
 def _inside(node: ast.stmt) -> Iterator[ast.stmt]:
     """A statement and those in its blocks, but for what runs only where the file is the script."""
     yield node
-    if not isinstance(node, _COMPOUND) or _is_main(node):
-        return
-    parts = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
-    for part in parts:
-        for block in _BLOCKS:
-            for statement in getattr(part, block, ()):
+    if isinstance(node, _COMPOUND) and not _is_main(node):
+        for block in nodes.blocks(node):
+            for statement in block:
                 yield from _inside(statement)
 
 
@@ -73,7 +69,7 @@ def _is_main(node: ast.stmt) -> bool:
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
 
 
-def _binds(node: ast.stmt) -> Iterator[str]:
+def binds(node: ast.stmt) -> Iterator[str]:
     """The names that a statement itself binds or unbinds, not those of the statements in its blocks."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
@@ -81,11 +77,9 @@ def _binds(node: ast.stmt) -> Iterator[str]:
         yield from names.imported(node)
     else:
         for target in _targets(node):
-            yield from (part.id for part in nodes.walk(target) if isinstance(part, ast.Name) and _is_bound(part))
-
-
-def _is_bound(name: ast.Name) -> bool:
-    return not isinstance(name.ctx, ast.Load)
+            for part in nodes.walk(target):
+                if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+                    yield part.id
 
 
 def _targets(node: ast.stmt) -> Iterator[ast.expr]:
@@ -113,8 +107,5 @@ def top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements of a body, those under ``if``, ``try`` and ``with`` included."""
     for node in body:
         yield node
-        if isinstance(node, _PASSED):
-            for name in _BLOCKS:
-                yield from top_level(getattr(node, name, []))
-            for handler in getattr(node, "handlers", ()):
-                yield from top_level(handler.body)
+        for block in nodes.blocks(node) if isinstance(node, _PASSED) else ():
+            yield from top_level(block)

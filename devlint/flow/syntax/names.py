@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable
 
 from devlint.flow.catalog.libraries import canonical
+from devlint.source.syntax import walk
 
 
 def modules(statement: ast.AST) -> list[str]:
@@ -43,6 +44,26 @@ def dotted(node: ast.expr) -> str:
         path = f".{node.attr}{path}"
         node = node.value
     return f"{node.id}{path}" if isinstance(node, ast.Name) else ""
+
+
+def called(node: ast.AST) -> str:
+    """The dotted text of what a call calls, empty for anything else."""
+    return dotted(node.func) if isinstance(node, ast.Call) else ""
+
+
+def of_self(node: ast.AST) -> str:
+    """The name of an attribute of ``self``, empty for anything else."""
+    return node.attr if isinstance(node, ast.Attribute) and is_name(node.value, "self") else ""
+
+
+def is_name(node: ast.AST | None, name: str) -> bool:
+    """Whether a node is just a name."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def inside(*roots: ast.AST) -> set[str]:
+    """The names anywhere in some nodes."""
+    return {node.id for root in roots for node in walk(root) if isinstance(node, ast.Name)}
 
 
 def code(node: ast.AST) -> str:

@@ -20,12 +20,23 @@ _KEPT = (
 )
 """The kinds of nodes that somebody asks a definition for."""
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+REGISTERING = frozenset({"register_buffer", "register_parameter"})
+"""Methods that only a module has."""
 Node = TypeVar("Node", bound=ast.AST)
 
 
 def own(root: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> list[ast.AST]:
     """Everything in a function (or a file's top level) but what belongs to functions and classes inside it."""
     return below(list(root.body), (*DEFINITIONS, ast.Lambda))
+
+
+def blocks(statement: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The blocks of a statement, those of its handlers and cases included."""
+    for part in (statement, *getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(part, name, None)
+            if isinstance(block, list):
+                yield block
 
 
 class Holder:
@@ -66,6 +77,17 @@ class Holder:
     def attributes(self) -> list[ast.Attribute]:
         """Every attribute that the definition speaks of."""
         return self.of(ast.Attribute)
+
+
+def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """The argument that a call gives at a position, or under a name."""
+    named = (keyword.value for keyword in call.keywords if keyword.arg == name)
+    return call.args[position] if position < len(call.args) else next(named, None)
+
+
+def denied(test: ast.expr) -> ast.expr | None:
+    """What a test denies: ``x`` of ``not x``."""
+    return test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
 
 
 def assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -68,7 +68,7 @@ def handed(frame: Frame, call: Call) -> None:
 
 def kept(frame: Frame, call: Call, info: ClassInfo, made: Module | None) -> None:
     """Modules go into an object of a class of the project, which may be a module and then takes them along."""
-    if places(method for known in (info, *info.ancestors()) for method in known.methods.values()):
+    if places(method for known in info.linearization() for method in known.methods.values()):
         _lose(frame, call)
     elif made is not None:
         inner = tuple(value for value in call.values() if isinstance(value, Module))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import Loader, Value
+from devlint.flow.program import def_use
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.loops import LoopText
 from devlint.flow.transfer.memory import written
@@ -183,6 +184,6 @@ def _root(node: ast.AST) -> str:
 
 def networks(frame: Frame) -> frozenset[str]:
     """What the function calls `eval()` or `train()` of, and so are networks; a module is one itself."""
-    found = frame.interpreter.lookups.of(frame.info, frame.inside).networks
+    found = def_use.networks(frame.code)
     itself = frame.owner is not None and frame.owner.is_module
     return (found | _ITSELF if itself else found) - {""}

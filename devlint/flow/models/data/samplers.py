@@ -86,7 +86,7 @@ class _Made:
         self.roots: set[FunctionInfo | None] = set()
         self.trains = False
         self.epochs: Step | None = None
-        self._inside = frame.info.own if frame.info else frame.interpreter.index.top
+        self._inside = frame.code.own
         self._sometimes = frame.branches > (
             1 if frame.info is None and _in_main(frame.interpreter.tree, call.node) else 0
         )

@@ -17,8 +17,10 @@ from devlint.flow.domain.heap import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.observers.portability.gpu_selection import Choosing
+from devlint.flow.program.def_use import Code
 from devlint.flow.program.identity import identity
 from devlint.flow.syntax import names
+from devlint.flow.syntax.nodes import derived
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.distributed import Unforwarded, Wrap
@@ -65,7 +67,7 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     inner = call.argument(0, "module")
     ids = call.argument(1, "device_ids")
     count = len(ids.items) if isinstance(ids, Sequence) and ids.items is not None else None
-    beside = tuple(name for name in _wrappers_used(frame) if name != path)
+    beside = tuple(name for name in _wrappers_used(frame.code) if name != path)
     stateful = isinstance(inner, Module) and inner.has_state
     place = frame.place_of(inner) if stateful and isinstance(inner, Module) else device.UNKNOWN
     fixed = _fixed(call, ids) or (_placed_alike(frame, inner, ids) if isinstance(inner, Module) else None)
@@ -187,7 +189,7 @@ def _told_its_rank(frame: Frame) -> bool:
 
     Both may well choose the device.
     """
-    for node in frame.info.own if frame.info else frame.interpreter.index.top:
+    for node in frame.code.own:
         if isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             root, _, rest = frame.interpreter.index.resolve(names.dotted(node.func)).partition(".")
@@ -198,22 +200,19 @@ def _told_its_rank(frame: Frame) -> bool:
     return False
 
 
-def _wrappers_used(frame: Frame) -> tuple[str, ...]:
-    """The wrappers that the function (or the top level) uses."""
-    text = frame.interpreter.lookups.of(frame.info, frame.inside)
-    if text.wrappers is not None:
-        return text.wrappers
+@derived
+def _wrappers_used(code: Code) -> tuple[str, ...]:
+    """The wrappers that a function (or the top level) uses."""
     found: dict[str, None] = {}
-    for node in frame.info.own if frame.info else frame.interpreter.index.top:
+    for node in code.own:
         if isinstance(node, (ast.Name, ast.Attribute)):
             name = node.id if isinstance(node, ast.Name) else node.attr
-            path = frame.interpreter.index.resolve(names.dotted(node))
+            path = code.index.resolve(names.dotted(node))
             if path in WRAPPERS or name in ("DistributedDataParallel", "DDP"):
                 found[path if path in WRAPPERS else DISTRIBUTED] = None
             elif _MAKES_DISTRIBUTED.search(name):
                 found[DISTRIBUTED] = None
-    text.wrappers = tuple(found)
-    return text.wrappers
+    return tuple(found)
 
 
 class _Wrapper(ObjectModel):

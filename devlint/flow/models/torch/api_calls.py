@@ -8,6 +8,7 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import UNKNOWN, Value
 from devlint.flow.observers.portability import device_literals
+from devlint.flow.program import def_use
 from devlint.sites.devices import ApiCall
 
 _LOADING = ("torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url")
@@ -43,7 +44,7 @@ def _purpose(frame: Frame, call: Call) -> str:
     if owner is not None and owner.is_dataset:
         return "dataset"
     foreign = owner is not None and not owner.is_module and "load_state_dict" in owner.methods
-    return "state dict" if frame.interpreter.lookups.of(frame.info, frame.inside).restores(call.node, foreign) else ""
+    return "state dict" if def_use.restores(frame.code, call.node, foreign) else ""
 
 
 MODELS.register({**dict.fromkeys(_LOADING, _load), **dict.fromkeys(_FLUSHES, _flush)})

@@ -13,6 +13,7 @@ from devlint.flow.catalog.creation import is_legacy
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Batches, Const, DeviceValue, Named, Opaque, Tensor, Value
+from devlint.flow.program import def_use
 from devlint.flow.program.def_use import place, read
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
@@ -56,7 +57,7 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
         return array
     if is_legacy(tensor.factory) and not _counts(frame, made):
         return None
-    here = frame.interpreter.lookups.of(frame.info, frame.inside).holds(made)
+    here = def_use.holds(frame.code, made)
     helper = None if here else _helper(frame, made)
     if helper is None and not here:
         return None
@@ -77,7 +78,7 @@ def _others(frame: Frame, tensor: Tensor) -> tuple[Creation, ...] | None:
     for made in tensor.alternatives:
         path = _path(frame, made) if isinstance(made, ast.Call) else ""
         entry = torch_table.function(path)
-        if not isinstance(made, ast.Call) or not frame.interpreter.lookups.of(frame.info, frame.inside).holds(made):
+        if not isinstance(made, ast.Call) or not def_use.holds(frame.code, made):
             return None
         if entry is None or entry.rule != "default_or_kwarg" or path in _CONVERTERS:
             return None
@@ -115,11 +116,7 @@ def _made_index(frame: Frame, index: Value) -> Creation | None:
     if not isinstance(index, Tensor) or index.factory not in _INDEXES or not isinstance(made, ast.Call):
         return None
     asked = any(keyword.arg not in _INDEX_KEYWORDS for keyword in made.keywords)
-    return (
-        None
-        if asked or not frame.interpreter.lookups.of(frame.info, frame.inside).holds(made)
-        else Creation(made, index.factory)
-    )
+    return None if asked or not def_use.holds(frame.code, made) else Creation(made, index.factory)
 
 
 def _is_mask(trail: _Trail, part: ast.expr) -> bool:
@@ -330,7 +327,7 @@ def _wanted_after(trail: _Trail, move: ast.stmt, still: set[str]) -> bool:
     """Whether the function reads the tensor on the CPU once more."""
     if not still:
         return False
-    last = trail.frame.interpreter.lookups.of(trail.frame.info, trail.frame.inside).last_read
+    last = def_use.last_read(trail.frame.code)
     end = move.end_lineno or move.lineno
     return any(last.get(name, 0) > end for name in still)
 
@@ -362,7 +359,7 @@ def _spans(outer: ast.stmt, node: ast.AST) -> bool:
 
 def _helper(frame: Frame, made: ast.Call) -> FunctionInfo | None:
     """The function of the file that made the tensor and returns it as it is; ``None`` where it does more with it."""
-    for info in frame.interpreter.lookups.functions_around(frame.interpreter.index, made):
+    for info in def_use.functions_around(frame.interpreter.index, made):
         if not info.triggered or not _spans(info.node, made):
             continue
         found = _placed(info.node.body, made)

@@ -55,7 +55,7 @@ def every_call(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor,
     own = isinstance(receiver, ast.Attribute) and names.dotted(receiver.value) == "self"
     if not own or not isinstance(receiver, ast.Attribute) or target is None or target.accelerates() is False:
         return None
-    known = (owner, *owner.ancestors())
+    known = owner.linearization()
     if any(receiver.attr in cls.stored for cls in known) or any("cache" in name for name in info.decorators):
         return None
     asked = any(leaf.role is Role.INPUT for leaf in target.leaves()) and target.known

@@ -202,7 +202,7 @@ def _is_trained(frame: Frame, holder: str) -> bool:
 def _is_own_kind(frame: Frame, holder: str) -> bool:
     """Whether the holder is a queue that forgets, or of a class that may keep less than it is given."""
     around = frame.owner.nodes if frame.owner is not None and holder.startswith("self.") else ()
-    for node in (*frame.inside, *frame.interpreter.index.top, *around):
+    for node in (*frame.inside, *frame.interpreter.index.own, *around):
         for target, value in nodes.assigned(node) if isinstance(node, ast.Assign) else ():
             if names.dotted(target) != holder or not isinstance(value, ast.Call):
                 continue

@@ -142,7 +142,7 @@ def _origin(frame: Frame, name: str, depth: int = 0) -> ast.expr | None:
     info = frame.info
     if info is not None and any(parameter.arg == name for parameter in info.parameters):
         return None
-    inside = info.own if info is not None and _stores(info.own, name) else interpreter.index.top
+    inside = info.own if info is not None and _stores(info.own, name) else interpreter.index.own
     values = [node.value for node in inside if isinstance(node, ast.Assign) and _binds(node, name)]
     if len(values) != 1 or len(_stores(inside, name)) != 1 or _is_put(_everywhere(frame), name):
         return None
@@ -166,7 +166,7 @@ def _stores(inside: list[ast.AST], name: str) -> list[ast.Name]:
 
 
 def _everywhere(frame: Frame) -> Iterator[ast.AST]:
-    yield from frame.interpreter.index.top
+    yield from frame.interpreter.index.own
     for info in frame.interpreter.index.functions.values():
         yield from info.own
 

@@ -78,7 +78,7 @@ class Selections(Component):
         """Where the code beside the choice trains a network, or loads batches for one."""
         made = False
         found: Step | None = None
-        for node in info.own if info else self._index.top:
+        for node in info.own if info else self._index.own:
             if not isinstance(node, ast.Call):
                 continue
             if isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
