@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,9 +15,26 @@ from devlint.flow.catalog.schema import Row
 
 PLACES = ("cpu", "cuda")
 """Where the tensors are that are put in, one after the other."""
-_MODULES = frozenset({"model", "module", "net", "network", "inner", "backbone"})
-_LOADERS = frozenset({"loader", "dataloader", "data_loader", "train_loader"})
-_DEVICES = frozenset({"device", "map_location"})
+_KINDS = ("x", "model", "batch", "loader", "4")
+"""What is tried where nothing says what a function takes."""
+_KINDS_OF_CLASSES = ("4", "model", "loader", "batch", "x")
+"""The same for a class, most of which are made of numbers."""
+_BY_NAME = {
+    **dict.fromkeys(("model", "module", "net", "network", "backbone"), "model"),
+    **dict.fromkeys(("loader", "dataloader", "data_loader", "train_loader"), "loader"),
+    **dict.fromkeys(("device", "map_location"), "device"),
+}
+_BY_ANNOTATION = {
+    "int": "4", "float": "1.0", "bool": "True", "str": "'x'", "Tensor": "x", "Module": "model", "DataLoader": "loader",
+    "dict": "batch", "device": "device",
+}  # fmt: skip
+
+ERRORS = (Exception, SystemExit)
+"""What somebody else's code may raise."""
+
+
+class CannotCallError(Exception):
+    """There is no way to call it; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +42,12 @@ class Given:
     """The arguments of a call, and where the tensors among them are."""
 
     place: str
-    positional: tuple[Any, ...] = ()
-    named: dict[str, Any] = field(default_factory=dict)
-    parameters: tuple[str, ...] = ()
+    device: str
+    text: str
+    """How they are written, as `example` does."""
+    positional: tuple[Any, ...]
+    named: dict[str, Any]
+    parameters: tuple[str, ...]
 
     def at(self, stated: str) -> Any:
         """The argument of a name, or at a position; a LookupError says that there is none."""
@@ -37,72 +57,68 @@ class Given:
         name = self.parameters[position] if position >= 0 else stated
         return self.named[name] if name in self.named else self.positional[self.parameters.index(name)]
 
-
-def tensor(place: str) -> torch.Tensor:
-    """A tensor somewhere."""
-    return torch.ones(4, 4, device=place)
-
-
-def module(place: str) -> nn.Module:
-    """A module somewhere."""
-    return nn.Linear(4, 4).to(place)
+    def all(self) -> dict[str, Any]:
+        """Each argument by the name of its parameter, or by its position."""
+        names = (*self.parameters, *map(str, range(len(self.parameters), len(self.positional))))
+        return {**dict(zip(names, self.positional, strict=False)), **self.named}
 
 
-def loader(place: str) -> DataLoader[Any]:
-    """A loader whose batches are somewhere."""
-    return DataLoader(TensorDataset(tensor(place), tensor(place)), batch_size=2)
+def made(text: str, place: str, device: str, named: tuple[str, ...]) -> Given:
+    """The arguments that a text stands for; a :class:`CannotCallError` says that it stands for none."""
+    x, model = torch.ones(4, 4, device=place), nn.Linear(4, 4).to(place)
+    loader = DataLoader(TensorDataset(x, x), batch_size=2)
+    words = {"torch": torch, "nn": nn, "x": x, "model": model, "batch": {"x": x}, "loader": loader, "device": device}
+    try:
+        positional, keywords = eval(f"(lambda *args, **kwargs: (args, kwargs))({text})", words)
+    except ERRORS as error:
+        raise CannotCallError(f"its arguments ({text}) are none: {said(error)}") from error
+    return Given(place, device, text, positional, keywords, named)
 
 
-def mapping(place: str) -> dict[str, torch.Tensor]:
-    """A batch as a dict."""
-    return {"x": tensor(place)}
-
-
-KINDS: tuple[Callable[[str], Any], ...] = (tensor, module, mapping, loader)
-"""What is tried where nothing says what a function takes."""
-
-
-def of(row: Row, function: Callable[..., Any], place: str, device: str) -> Iterator[Given]:
-    """The arguments to try, with tensors at ``place`` and, where a device is asked for, ``device``."""
-    parameters = row.parameters or _parameters(function)
+def texts(row: Row, function: Callable[..., Any]) -> list[str]:
+    """What to call it with: what the row says, else what the parameters' names and annotations make likely."""
     if row.example:
-        words = {"torch": torch, "nn": nn, "x": tensor(place), "model": module(place), "device": device}
-        positional, named = eval(f"(lambda *args, **kwargs: (args, kwargs))({row.example})", words)
-        yield Given(place, positional, named, parameters)
-        return
-    needed = list(_required(function, row))
+        return [row.example]
+    kinds = _KINDS_OF_CLASSES if isinstance(function, type) else _KINDS
+    known = _signature(function)
+    if known is None:
+        return [*kinds, ""]
     asked = row.place.removeprefix("argument:") if row.place.startswith("argument:") else row.device_argument
-    for kind in KINDS:
-        made = {name: _value(name, kind, place, device, asked) for name in needed}
-        if asked and asked not in made and asked in parameters:
-            made[asked] = device
-        yield Given(place, (), made, parameters)
+    needed = [one for one in known if one.default is one.empty or one.name == asked]
+    given = [(one, _hinted(one) or ("device" if one.name == asked else "")) for one in needed]
+    written = (
+        ", ".join(f"{'' if one.kind is one.POSITIONAL_ONLY else f'{one.name}='}{word or kind}" for one, word in given)
+        for kind in kinds
+    )
+    return list(dict.fromkeys(written))
 
 
-def _value(name: str, kind: Callable[[str], Any], place: str, device: str, asked: str) -> Any:
-    if name == asked or name in _DEVICES:
-        return device
-    if name in _MODULES:
-        return module(place)
-    return loader(place) if name in _LOADERS else kind(place)
+def _hinted(parameter: inspect.Parameter) -> str:
+    annotation = parameter.annotation
+    said = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return _BY_NAME.get(parameter.name, "") or _BY_ANNOTATION.get(said.rpartition(".")[2], "")
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+def device_parameter(function: Callable[..., Any]) -> tuple[str, bool]:
+    """The parameter that takes a device, and whether it has to be given."""
+    found = [(one.name, one.default is one.empty) for one in _signature(function) or () if _hinted(one) == "device"]
+    return found[0] if found else ("", False)
+
+
+def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """The positional parameters, as far as Python knows them."""
+    return tuple(one.name for one in _signature(function) or () if one.kind is not one.KEYWORD_ONLY)
+
+
+def _signature(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """The parameters, ``None`` where Python does not know them."""
     try:
         found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return ()
-    return tuple(one.name for one in found if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD))
+        return None
+    return [one for one in found if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
 
 
-def _required(function: Callable[..., Any], row: Row) -> Iterator[str]:
-    """The parameters that have no default."""
-    try:
-        found = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        yield from row.parameters[:1]
-        return
-    for one in found:
-        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
-            yield one.name
+def said(error: BaseException | None) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 
 import click
 
@@ -28,6 +31,20 @@ def check(file: str) -> None:
     raise SystemExit(_check(file))
 
 
+@models.command()
+@click.argument("module")
+def infer(module: str) -> None:
+    """Draft rows for MODULE by calling its public functions, and those of its classes.
+
+    MODULE is a dotted name, of a module, or of one function or class.  It is imported, and all of it is called, with
+    made-up arguments, in an empty folder: do not name what sends or deletes.  The rows are printed, in TOML, with a
+    comment for each function of which no row can be drafted; `devlint models check` finds all of them shown.
+
+    Exit codes: 0 if rows are printed, 2 if there is nothing to call.
+    """
+    raise SystemExit(_infer(module))
+
+
 def _check(file: str) -> int:
     from devlint.check.project.models import read
     from devlint.config.schema import ConfigError
@@ -36,13 +53,12 @@ def _check(file: str) -> int:
         layer = read((file,))
         _simulate()
     except (ConfigError, ImportError, RuntimeError) as error:
-        click.echo(f"error: {' '.join(str(error).split())}", err=True)
-        return FAILED
+        return _failed(error)
     from devlint.flow.catalog.libraries import Catalog
     from devlint.models.proof import prove
 
-    sys.path.insert(0, os.getcwd())
-    verdicts = [prove(key, Catalog([layer])) for key in dict.fromkeys(layer.keys)]
+    with _apart():
+        verdicts = [prove(key, Catalog([layer])) for key in dict.fromkeys(layer.keys)]
     for verdict in verdicts:
         for line in verdict.differs or [verdict.unproven or f"shown: {', '.join(verdict.shown)}"]:
             click.echo(f"{verdict.key}: {line}")
@@ -55,6 +71,50 @@ def _check(file: str) -> int:
     if counts[1]:
         return DIFFERS
     return FAILED if any(one.unproven.startswith("cannot") for one in verdicts) else OK
+
+
+def _infer(module: str) -> int:
+    if not all(part.isidentifier() for part in module.split(".")):
+        return _failed(f"expected a dotted name such as package.module, not {module!r}")
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        return _failed(f"{module} belongs to Python, and does nothing with devices")
+    try:
+        _simulate()
+    except (ImportError, RuntimeError) as error:
+        return _failed(error)
+    from devlint.models.arguments import CannotCallError
+    from devlint.models.drafts import drafts, lasting, written
+
+    try:
+        with _apart():
+            found = drafts(module)
+    except CannotCallError as error:
+        return _failed(f"{module} cannot be imported: {error}")
+    if not found:
+        return _failed(f"{module} has no function or class of its own that is public")
+    click.echo(f"# What calls of {module} have shown on a simulated accelerator. Read it before you rely on it.\n")
+    click.echo(written(lasting(found)))
+    return OK
+
+
+def _failed(error: object) -> int:
+    click.echo(f"error: {' '.join(str(error).split())}", err=True)
+    return FAILED
+
+
+@contextlib.contextmanager
+def _apart() -> Iterator[None]:
+    """Code of the project is imported from here, runs in an empty folder, and prints to standard error."""
+    here, environment = os.getcwd(), dict(os.environ)
+    sys.path.insert(0, here)
+    with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(sys.stderr):
+        os.chdir(empty)
+        try:
+            yield
+        finally:
+            os.chdir(here)
+            os.environ.clear()
+            os.environ.update(environment)
 
 
 def _simulate() -> None:

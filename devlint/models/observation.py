@@ -38,6 +38,13 @@ def place(value: Any) -> str:
     return " and ".join(sorted({device.type for device in _devices(value)}))
 
 
+def wraps(value: Any, module: nn.Module) -> bool:
+    """Whether something is a module, has it as a part, or calls it."""
+    if isinstance(value, nn.Module):
+        return any(part is module for part in value.modules())
+    return callable(value) and any(held is module for held in getattr(value, "__dict__", {}).values())
+
+
 def _own(value: Any) -> bool:
     return not isinstance(value, (str, bytes, list, tuple, dict, set))
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import nn
 
 from devlint.flow.catalog.libraries import Catalog
 from devlint.flow.catalog.schema import OBJECTS, Row
-from devlint.models import arguments, observation
-from devlint.models.arguments import PLACES, Given
+from devlint.models import arguments, entries, observation
+from devlint.models.arguments import ERRORS, PLACES, CannotCallError, Given, said
 
 _ARGUMENT = "argument:"
 _FIXED = {"cpu": "cpu", "default": "cpu", "accelerator": "cuda"}
@@ -36,10 +34,6 @@ class Verdict:
             self.differs[f"stated {word} `{stated}`, the run says `{seen}`"] = None
 
 
-class CannotCallError(Exception):
-    """There is no way to call it; the text says why."""
-
-
 def prove(key: str, catalog: Catalog) -> Verdict:
     """Call an entry, and compare what it does with its row."""
     row, verdict = catalog.row(key), Verdict(key)
@@ -47,9 +41,9 @@ def prove(key: str, catalog: Catalog) -> Verdict:
         verdict.unproven = "a pattern, of which there is nothing to call"
         return verdict
     try:
-        entry, receiver = _entry(key, catalog)
+        entry, receiver = entries.entry(key, catalog)
         if row.alias_of:
-            same = entry is _found(row.alias_of)
+            same = entry is entries.found(row.alias_of)
             verdict.compare("alias-of", row.alias_of, row.alias_of if same else _name(entry))
         elif row.speaks_of_calls or row.moves:
             _try(verdict, row, entry, receiver)
@@ -57,80 +51,45 @@ def prove(key: str, catalog: Catalog) -> Verdict:
             verdict.unproven = "nothing that a call could show"
     except CannotCallError as error:
         verdict.unproven = f"cannot be called: {error}"
+    except ERRORS as error:
+        verdict.unproven = f"cannot be looked at: {said(error)}"
     if not verdict.shown and not verdict.differs and not verdict.unproven:
         verdict.unproven = "nothing that a call could show"
     return verdict
-
-
-# -- what is called ----------------------------------------------------------------------------------------------------
-
-
-def _found(key: str) -> Any:
-    """What a dotted name means."""
-    parts = key.split(".")
-    for end in range(len(parts), 0, -1):
-        try:
-            value = importlib.import_module(".".join(parts[:end]))
-        except ModuleNotFoundError as error:
-            if error.name is None or not key.startswith(error.name):
-                raise CannotCallError(_said(error)) from error
-            continue
-        except Exception as error:
-            raise CannotCallError(_said(error)) from error
-        for name in parts[end:]:
-            if not hasattr(value, name):
-                raise CannotCallError(f"{'.'.join(parts[:end])} has no {'.'.join(parts[end:])}")
-            value = getattr(value, name)
-        return value
-    raise CannotCallError(f"there is no package {parts[0]!r}")
-
-
-def _entry(key: str, catalog: Catalog) -> tuple[Callable[..., Any], Any]:
-    """What is to be called, and the object whose method it is."""
-    entry = _found(key)
-    owner = _found(key.rpartition(".")[0]) if "." in key else None
-    if not isinstance(owner, type) or not inspect.isfunction(entry):
-        return entry, None
-    path = key.rpartition(".")[0]
-    row = catalog.row(path) or Row(path)
-    for given in arguments.of(row, owner, "cpu", "cpu"):
-        try:
-            made = owner(*given.positional, **given.named)
-        except Exception as error:
-            failure = error
-            continue
-        return getattr(made, key.rpartition(".")[2]), made
-    raise CannotCallError(f"no object of {path} could be made: {_said(failure)}")
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _name(value: Any) -> str:
     return f"{getattr(value, '__module__', '?')}.{getattr(value, '__qualname__', value)}"
 
 
-# -- what it does ------------------------------------------------------------------------------------------------------
-
-
 def _try(verdict: Verdict, row: Row, entry: Callable[..., Any], receiver: Any) -> None:
-    """Call it with tensors here and there, and compare."""
-    failure: Exception | None = None
+    """Call it with each kind of argument that it may take, and keep what agrees with the row, else what came first."""
+    tried = [_with(text, row, entry, receiver) for text in arguments.texts(row, entry)]
+    called = [one for one in tried if one.shown or one.differs]
+    best = next((one for one in called if not one.differs), called[0] if called else None)
+    if best is not None:
+        verdict.shown, verdict.differs = best.shown, best.differs
+    elif any(one.unproven for one in tried):
+        raise CannotCallError(next(one.unproven for one in tried if one.unproven))
+
+
+def _with(text: str, row: Row, entry: Callable[..., Any], receiver: Any) -> Verdict:
+    """What calls with some arguments show, the tensors among them being here and there."""
+    verdict, on_cpu = Verdict(row.path), False
+    named = row.parameters or arguments.parameters(entry)
     for place in PLACES:
         for device in PLACES if _asks(row) else ("cpu",):
-            for given in arguments.of(row, entry, place, device):
-                try:
-                    result = entry(*given.positional, **given.named)
-                except Exception as error:
-                    failure = failure or error
-                    if row.must_be_cpu and place == "cuda":
-                        verdict.shown["must-be-cpu"] = None
-                    continue
-                _compare(verdict, row, given, result, receiver)
-                _reject(verdict, row, entry, given, device)
-    if failure is not None and not verdict.shown and not verdict.differs:
-        raise CannotCallError(_said(failure))
+            given = arguments.made(text, place, device, named)
+            trial = entries.call(entry, given)
+            if trial.failure is None:
+                on_cpu = on_cpu or place == "cpu"
+                _compare(verdict, row, given, trial.result, receiver)
+                _reject(verdict, row, entry, given)
+                continue
+            verdict.unproven = verdict.unproven or said(trial.failure)
+            if row.must_be_cpu and place == "cuda" and on_cpu:
+                verdict.shown["must-be-cpu"] = None
+    return verdict
 
 
 def _asks(row: Row) -> bool:
@@ -145,6 +104,8 @@ def _compare(verdict: Verdict, row: Row, given: Given, result: Any, receiver: An
     word = "is" if row.is_a else "result"
     if row.made.startswith(_ARGUMENT):
         stated = _argument(given, row.made)
+        if isinstance(stated, nn.Module) and observation.wraps(result, stated):
+            seen = "module"
         verdict.compare(word, observation.kind(stated) if stated is not None else "?", seen)
     elif row.made == "self":
         verdict.compare(word, type(receiver).__name__, type(result).__name__)
@@ -184,29 +145,12 @@ def _argument(given: Given, stated: str) -> Any:
         return None
 
 
-def _reject(verdict: Verdict, row: Row, entry: Callable[..., Any], given: Given, device: str) -> None:
+def _reject(verdict: Verdict, row: Row, entry: Callable[..., Any], given: Given) -> None:
     """Whether a tensor on the CPU is taken among others elsewhere."""
     if given.place != "cuda":
         return
     for word, names, fails in (("rejects-cpu", row.rejects_cpu, True), ("accepts-cpu", row.accepts_cpu, False)):
         for name in names - {"*"}:
-            for mixed in _mixed(row, entry, given, name, device):
-                try:
-                    entry(*mixed.positional, **mixed.named)
-                    raised = False
-                except Exception:
-                    raised = True
+            for mixed in entries.mixed(given, name):
+                raised = entries.call(entry, mixed).failure is not None
                 verdict.compare(f"{word} {name}", *(("it raises" if one else "it is taken") for one in (fails, raised)))
-
-
-def _mixed(row: Row, entry: Callable[..., Any], given: Given, name: str, device: str) -> Iterator[Given]:
-    """The same call with one argument on the CPU."""
-    value = _argument(given, name)
-    if value is None or not observation.place(value):
-        return
-    here = value.to("cpu") if hasattr(value, "to") else arguments.tensor("cpu")
-    if name in given.named:
-        yield replace(given, named={**given.named, name: here})
-    else:
-        at = given.parameters.index(name)
-        yield replace(given, positional=(*given.positional[:at], here, *given.positional[at + 1 :]))
