@@ -7,6 +7,7 @@ user's name resolves: ``torch.cuda.amp.autocast``, ``torch.Tensor.pin_memory``.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from functools import cache
 
@@ -40,6 +41,16 @@ def portable_forms(name: str) -> tuple[Api, ...]:
 def matters(name: str) -> bool:
     """Whether a rule may have something to say of a mention of ``name``, whatever its arguments."""
     return name.startswith(_ASKED_FOR) or name in _names()
+
+
+def concerns(name: str, call: ast.Call | None) -> bool:
+    """Whether a rule may have something to say of a mention of ``name``, or of the arguments of its call."""
+    if not name.startswith("torch."):
+        return False
+    if matters(name) or call is None:
+        return matters(name)
+    given, count = {keyword.arg for keyword in call.keywords}, len(call.args)
+    return any(row.argument in given or (row.position is not None and count > row.position) for row in arguments(name))
 
 
 def arguments(name: str) -> tuple[Api, ...]:

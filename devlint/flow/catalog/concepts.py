@@ -15,6 +15,7 @@ MODULE = "torch.nn.Module"
 MODULE_ANNOTATIONS = frozenset({"Module", "nn.Module", MODULE})
 IS_TENSOR = "torch.is_tensor"
 """The function that asks what ``isinstance`` does."""
+LOADER = "torch.utils.data.DataLoader"
 IS_AVAILABLE = "torch.cuda.is_available"
 AVAILABILITY = re.compile(
     r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\."

@@ -18,6 +18,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import Flag, Module, Value
+from devlint.flow.program.symbols import FunctionInfo
 from devlint.sites.base import Step
 from devlint.sites.transfers import Transfer
 
@@ -38,6 +39,30 @@ class Observer(Component):
 
     def __init__(self, interpreter: Interpreter) -> None:
         pass
+
+    def on_name(self, frame: Frame, node: ast.expr, path: str, call: ast.Call | None) -> None:
+        """The code speaks of a name of a library, or calls it; or a string may be one where types are compared."""
+
+    def on_import(self, frame: Frame, node: ast.ImportFrom) -> None:
+        """Names of a module are imported, one by one."""
+
+    def on_function(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
+        """The code names one of its functions, to call it or to hand it on."""
+
+    def on_attribute(self, frame: Frame, node: ast.Attribute, value: Value) -> None:
+        """An attribute is read, which is no name of a library."""
+
+    def on_binding(self, frame: Frame, target: ast.Name, value: Value) -> None:
+        """A value is given a name."""
+
+    def on_test(self, frame: Frame, node: ast.expr, value: Value) -> None:
+        """It is asked whether a value is true."""
+
+    def on_condition(self, frame: Frame, node: ast.expr) -> None:
+        """What a test expresses is about to be found out."""
+
+    def on_comparison(self, frame: Frame, node: ast.Compare, values: list[Value]) -> None:
+        """Values are compared, each with the next."""
 
     def on_branch(self, frame: Frame, node: ast.If, before: State, then: State, other: State) -> None:
         """The two paths of a branch are about to meet again; ``before`` is the state in front of it."""
@@ -60,6 +85,9 @@ class Observer(Component):
     def on_arguments(self, frame: Frame, node: ast.Call) -> None:
         """The arguments of a call are about to be evaluated."""
 
+    def on_call(self, frame: Frame, call: Call) -> None:
+        """Something is about to be called."""
+
     def on_method(self, frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
         """A method of ``receiver`` is called, or a function of a library that it is."""
 
@@ -81,10 +109,22 @@ class Observer(Component):
     def on_rounds(self, frame: Frame, node: ast.For | ast.AsyncFor, item: Value) -> None:
         """A loop is about to begin, each round of which gets such an item."""
 
-    def on_device_index(self, frame: Frame, node: ast.AST, index: Value) -> None:
-        """A device is named by a number that is computed."""
+    def on_creation(self, frame: Frame, call: Call) -> None:
+        """A function or a method of torch makes a tensor of sizes, of numbers or of data."""
 
-    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+    def on_device(self, frame: Frame, node: ast.AST, role: str, value: Value | None, call: Call | None) -> None:
+        """Something stands where a device is named; ``role`` says what for.
+
+        The call is told if it is one of torch, which takes nothing but a device there.
+        """
+
+    def on_device_use(self, frame: Frame, node: ast.AST, value: Value, read: bool) -> None:
+        """Something is used as a device, or, where it is ``read``, an attribute of a device."""
+
+    def on_device_index(self, frame: Frame, node: ast.AST, index: Value, spelled: str) -> None:
+        """A device is named by a number, as it is spelled in messages where the number is known."""
+
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
         """Something is moved, or only asked to have another type; this is before it is anywhere else."""
 
     def on_relocation(self, frame: Frame, module: Module, place: Device, step: Step) -> None:

@@ -37,9 +37,7 @@ from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
 from devlint.flow.syntax.loops import LoopText
-from devlint.immutable import replace
 from devlint.sites.base import Operand, Site, Step
-from devlint.sites.devices import Literal
 from devlint.sites.placement import Forward, Operation
 
 _DEEPEST_PART = 8
@@ -143,7 +141,6 @@ class Interpreter(ABC):
         self.finished = host is not None
         """Whether the top level has been run."""
         self.default_device: object = None
-        self.shims: set[str] = set()
         self.watch: Watcher | None = None
         self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
         """What :func:`condition_cache.keep` knows of tests."""
@@ -274,10 +271,6 @@ class Interpreter(ABC):
         """What ``forward`` of a class would claim if it was called so; nothing if it is not followed."""
 
     @abstractmethod
-    def spoken_of(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
-        """The code names a function, to call it or to hand it on."""
-
-    @abstractmethod
     def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
         """A function is defined inside of another."""
 
@@ -406,8 +399,6 @@ class Frame(Environment):
 
     def emit(self, site: Site) -> None:
         """Hand a site to whoever judges it."""
-        if self.defaults and isinstance(site, Literal):
-            site = replace(site, role="parameter")
         self.interpreter.record(site, self)
 
     def operand(self, node: ast.AST, value: Value, role: str = "") -> Operand:

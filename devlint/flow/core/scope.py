@@ -72,6 +72,12 @@ def scope_of(frame: Frame) -> Scope:
     )
 
 
+def in_shim(frame: Frame) -> bool:
+    """Whether the code that runs is there for the sake of another version of torch."""
+    outer = (frame.info, frame.owner)
+    return frame.shim or any(info is not None and info.shim for info in outer) or frame.state.asked(Topic.VERSION)
+
+
 def _knows_cuda_alone(frame: Frame) -> bool:
     """Whether what is imported needs CUDA, or what has been asked for does."""
     return frame.state.affirmed(Topic.BACKEND) or frame.interpreter.index.bound

@@ -50,8 +50,6 @@ from devlint.flow.models.torch.distributions import is_one as is_distribution
 from devlint.flow.observers.placement import constructor_tensors
 from devlint.flow.observers.placement.unregistered_modules import Submodules
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
-from devlint.flow.observers.portability.gpu_selection import Choosing
-from devlint.flow.observers.portability.unused_devices import Selections
 from devlint.flow.program import mutations, overrides, release
 from devlint.flow.program.def_use import inherits_deeply
 from devlint.flow.program.mutations import is_set_up_elsewhere
@@ -126,7 +124,7 @@ class Engine(Interpreter):
             self._run_alone(function, closure)
         for site in (*self._sites, *self.component(Callers).sites()):
             yield self.component(CallContexts).told(site)
-        for kind in (*self.observers, Attributes, Submodules, Selections, Choosing):
+        for kind in (*self.observers, Attributes, Submodules):
             yield from self.component(kind).sites()
         yield from overrides.sites(self.index)
         yield from constructor_tensors.sites(self.index)
@@ -190,11 +188,6 @@ class Engine(Interpreter):
             home.run_call(frame, Function(method, (), self.self_value(info)), call)
         frame.state.heap = outer
         return self.component(Overheard).end(listening)
-
-    def spoken_of(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
-        """The code names a function, to call it or to hand it on."""
-        self.component(Choosing).start(frame, info)
-        self.component(CallContexts).used(frame, node, info)
 
     def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
         """A nested function is known to the frames around it, and runs on its own once they are done."""

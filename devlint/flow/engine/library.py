@@ -31,6 +31,11 @@ from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
+from devlint.flow.observers.portability.api_mentions import ApiMentions
+from devlint.flow.observers.portability.device_literals import DeviceLiterals
+from devlint.flow.observers.portability.device_misuse import DeviceMisuse
+from devlint.flow.observers.portability.gpu_selection import GpuSelection
+from devlint.flow.observers.portability.unused_devices import UnusedDevices
 
 REGISTERING = (
     *(api_calls, autograd, builtins, clocks, devices, distributions, draws, factories, functions),
@@ -53,6 +58,11 @@ OBSERVERS: tuple[type[Component], ...] = (
     MovesOfOnePath,
     UnmovedInputs,
     SameShape,
+    ApiMentions,
+    DeviceLiterals,
+    DeviceMisuse,
+    GpuSelection,
+    UnusedDevices,
 )
 """In the order in which they hear of an event, and in which they tell what they have collected.
 

@@ -7,6 +7,7 @@ import re
 
 from devlint import device
 from devlint.device import Kind
+from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES
 from devlint.flow.domain.heap import ANY, REGISTERED
@@ -29,12 +30,10 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.observers.placement.unregistered_modules import Submodules
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
-from devlint.flow.observers.portability import device_literals
-from devlint.flow.observers.portability.unused_devices import Selections
 from devlint.flow.program import overrides, type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
-from devlint.flow.transfer import havoc
+from devlint.flow.transfer import api_use, havoc
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
 from devlint.flow.transfer.iteration import part_of
@@ -83,8 +82,8 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
     if isinstance(value, DeviceValue) and value.device.kind is Kind.CHOICE and not value.device.text:
         value = replace(value, device=replace(value.device, text=name), source=None)
     value = _called(value, name)
-    if isinstance(value, DeviceValue):
-        frame.component(Selections).note(frame, target, value)
+    for observer in events.heard(frame, "on_binding"):
+        observer.on_binding(frame, target, value)
     frame.state.env[name] = value
 
 
@@ -164,7 +163,7 @@ def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
     named = is_device_name(name) and not name.lower().endswith("type")
     if place is None or not isinstance(value.value, str) or not named:
         return value
-    device_literals.literal(frame, node, "variable")
+    api_use.device(frame, node, "variable")
     return DeviceValue(place, node, origin="text")
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from devlint import device
+from devlint import device, torch_api
 from devlint.device import Device, Kind, Role
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.libraries import canonical
+from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES
 from devlint.flow.domain.values import (
@@ -26,8 +27,6 @@ from devlint.flow.domain.values import (
     as_tensor,
 )
 from devlint.flow.evaluation import device_conditions
-from devlint.flow.observers.portability import api_mentions
-from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program import type_hints
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
@@ -65,7 +64,8 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
     if isinstance(base, Sequence) and attr in ("values", "indices"):
         return base.item
     if isinstance(base, DeviceValue):
-        frame.component(Choosing).use(frame, base, node, read=True)
+        for observer in events.heard(frame, "on_device_use"):
+            observer.on_device_use(frame, node, base, True)
     if isinstance(base, DeviceValue) and attr == "type":
         return replace(base, origin="text")
     return UNKNOWN
@@ -191,6 +191,6 @@ def by_star(frame: Frame, name: str) -> Value:
         return brought
     for module in frame.interpreter.index.star_modules:
         path = canonical(f"{module}.{name}")
-        if torch_table.module(path) is not None or torch_table.function(path) is not None or api_mentions.matters(path):
+        if torch_table.module(path) is not None or torch_table.function(path) is not None or torch_api.matters(path):
             return Named(path)
     return UNKNOWN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from devlint.flow.catalog.accelerator_api import POSITIONAL_DEVICE
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -23,8 +24,7 @@ from devlint.flow.domain.values import (
     Value,
 )
 from devlint.flow.observers.placement import host_reads
-from devlint.flow.observers.portability import device_literals, gpu_selection
-from devlint.flow.transfer import containers, device_queue
+from devlint.flow.transfer import api_use, containers, device_queue
 
 
 def function(frame: Frame, call: Call, called: Value) -> Value:
@@ -40,7 +40,7 @@ def function(frame: Frame, call: Call, called: Value) -> Value:
     if isinstance(called, Function):
         return frame.interpreter.enter(frame, called, call)
     if isinstance(called, Class):
-        device_literals.literal_devices(frame, call)
+        api_use.devices(frame, call)
         return frame.interpreter.construct(frame, called, call)
     model = KINDS.get(type(called))
     result = model.called(frame, call, called) if model is not None else None
@@ -53,11 +53,9 @@ def named(frame: Frame, call: Call, path: str) -> Value:
     """The result of calling something imported or built in."""
     for observer in events.heard(frame, "on_library_call"):
         observer.on_library_call(frame, call, path)
-    if path.startswith("os."):
-        gpu_selection.set_by_call(frame, call, path)
     model = _model(frame, path)
-    if path.startswith("torch.") and model is not MODELS.stated:
-        device_literals.of_torch(frame, call, path)
+    if path.startswith("torch.") and path not in POSITIONAL_DEVICE and model is not MODELS.stated:
+        api_use.devices(frame, call, path)
     return model(frame, call, path) if model is not None else UNKNOWN
 
 
@@ -114,7 +112,7 @@ def _note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Non
 
 
 def _class_method(frame: Frame, call: Call, receiver: Class, name: str) -> Value:
-    device_literals.literal_devices(frame, call)
+    api_use.devices(frame, call)
     found = receiver.info.method(name)
     if found is not None and "staticmethod" in found.decorators:
         return frame.interpreter.enter(frame, Function(found), call)

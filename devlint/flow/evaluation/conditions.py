@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from devlint import device
 from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Topic, Truth, Wanted
 from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR
+from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import (
@@ -28,7 +29,6 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.evaluation import device_conditions, predicates
 from devlint.flow.evaluation.predicates import predicate
-from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import device_tests, names
@@ -64,7 +64,8 @@ def condition(frame: Frame, node: ast.expr) -> Flag:
 
 
 def _condition(frame: Frame, node: ast.expr) -> Flag:
-    frame.component(Choosing).ask(frame, node)
+    for observer in events.heard(frame, "on_condition"):
+        observer.on_condition(frame, node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner, holds = denied(node)
         flag = condition(frame, inner)

@@ -36,11 +36,9 @@ from devlint.flow.domain.values import (
 from devlint.flow.evaluation import calls, conditions, constant_folding, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
-from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
-from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.syntax import device_tests
 from devlint.flow.syntax.device_tests import asks_for_array
-from devlint.flow.transfer import containers, device_queue, placement
+from devlint.flow.transfer import api_use, containers, device_queue, placement
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import subscript
 from devlint.flow.transfer.iteration import each, iterate, of_all, rounds_of
@@ -58,8 +56,8 @@ def evaluate(frame: Frame, node: ast.expr) -> Value:
 
 
 def _constant(frame: Frame, node: ast.Constant) -> Value:
-    if frame.asking is not None:
-        api_mentions.note_text(frame, node)
+    if frame.asking is not None and isinstance(node.value, str):
+        api_use.name(frame, node, node.value)
     return Const(node.value)
 
 
@@ -68,24 +66,25 @@ def _plain(frame: Frame, node: ast.Name) -> Value:
     if frame.interpreter.watch is not None:
         frame.interpreter.watch.note(frame, node, value)
     if type(value) is Named:
-        api_mentions.note(frame, node, value.path)
+        api_use.name(frame, node, value.path)
     return value
 
 
 def _attribute(frame: Frame, node: ast.Attribute) -> Value:
     value = _bare(frame, node)
     if type(value) is Named:
-        api_mentions.note(frame, node, value.path)
-    elif frame.component(api_mentions.Profiled).names and isinstance(value, (Opaque, Unknown)):
-        api_mentions.note_attribute(frame, node)
+        api_use.name(frame, node, value.path)
+        return value
+    for observer in events.heard(frame, "on_attribute"):
+        observer.on_attribute(frame, node, value)
     return value
 
 
 def evaluate_test(frame: Frame, node: ast.expr) -> Value:
     """The value of an expression of which the truth is asked for."""
     value = evaluate(frame, node)
-    if isinstance(value, Named):
-        api_mentions.note_test(frame, node, value.path)
+    for observer in events.heard(frame, "on_test"):
+        observer.on_test(frame, node, value)
     return value
 
 
@@ -106,7 +105,8 @@ def _name(frame: Frame, node: ast.Name) -> Value:
     value = frame.lookup(node.id)
     if value is not None:
         if isinstance(value, Function):
-            frame.interpreter.spoken_of(frame, node, value.info)
+            for observer in events.heard(frame, "on_function"):
+                observer.on_function(frame, node, value.info)
         return value
     if node.id in MODELS.members("builtins"):
         return Named(f"builtins.{node.id}")
@@ -118,17 +118,18 @@ def _call(frame: Frame, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Attribute):
         receiver = _bare(frame, node.func.value)
         if isinstance(receiver, Named):
-            api_mentions.note(frame, node.func, canonical(f"{receiver.path}.{node.func.attr}"), node)
+            api_use.name(frame, node.func, canonical(f"{receiver.path}.{node.func.attr}"), node)
     else:
         function = _bare(frame, node.func)
         if isinstance(function, Named):
-            api_mentions.note(frame, node.func, function.path, node)
+            api_use.name(frame, node.func, function.path, node)
     for observer in events.heard(frame, "on_arguments"):
         observer.on_arguments(frame, node)
-    outer, frame.asking = frame.asking, api_mentions.asks(node)
+    outer, frame.asking = frame.asking, node if device_tests.takes_types(node) else None
     call = _arguments(frame, node)
     frame.asking = outer
-    api_mentions.note_truths(frame, call)
+    for observer in events.heard(frame, "on_call"):
+        observer.on_call(frame, call)
     if receiver is not None and isinstance(node.func, ast.Attribute):
         target = node.func
         if frame.interpreter.watch is not None and isinstance(receiver, (Module, Instance)):
@@ -252,7 +253,7 @@ def _boolean(frame: Frame, node: ast.BoolOp) -> Value:
 def _fallback(frame: Frame, node: ast.expr) -> None:
     """A literal accelerator which is taken where nothing else was given."""
     if not frame.state.accelerated:
-        device_literals.literal(frame, node, "fallback")
+        api_use.device(frame, node, "fallback")
 
 
 def _compare(frame: Frame, node: ast.Compare) -> Value:
@@ -260,7 +261,8 @@ def _compare(frame: Frame, node: ast.Compare) -> Value:
     left = evaluate(frame, node.left)
     rights = [evaluate(frame, comparator) for comparator in node.comparators]
     frame.comparing = outer
-    device_misuse.note_comparison(frame, node, left, rights)
+    for observer in events.heard(frame, "on_comparison"):
+        observer.on_comparison(frame, node, [left, *rights])
     identity_test = isinstance(node.ops[0], (ast.Is, ast.IsNot, ast.In, ast.NotIn))
     if len(rights) == 1 and not identity_test:
         result = operate(frame, node, node.left, left, node.comparators[0], rights[0])
@@ -293,8 +295,6 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     _escape(frame, node, then, other)
     for observer in events.heard(frame, "on_choice"):
         observer.on_choice(frame, node, flag, then, other)
-    first, second = (then, other) if flag.positive else (other, then)
-    frame.component(Choosing).select(frame, node, flag, first, second)
     conditions.rejoined(named, before, then_state, other_state)
     flag, apart = device_conditions.decides(flag), made_since(before.heap, then, other)
     first, second = (then, other) if flag.positive else (other, then)
@@ -417,7 +417,7 @@ def _joined(frame: Frame, node: ast.JoinedStr) -> Value:
             if isinstance(held, Opaque) and len(node.values) == 2 and device_tests.is_prefix(node.values[0]):
                 # f"cuda:{rank}" is one device for one rank
                 for observer in events.heard(frame, "on_device_index"):
-                    observer.on_device_index(frame, node, held)
+                    observer.on_device_index(frame, node, held, "")
                 return DeviceValue(device.symbol(f"cuda:{held.key}", f"cuda:{{{held.text}}}"), node)
     return UNKNOWN
 

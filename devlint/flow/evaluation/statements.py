@@ -11,14 +11,15 @@ from devlint.flow.catalog.concepts import TRANSPARENT_DECORATORS
 from devlint.flow.core import events
 from devlint.flow.core.call import Loop
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import in_shim
 from devlint.flow.domain import widening
 from devlint.flow.domain.state import State, merge, rejoin
 from devlint.flow.domain.values import UNKNOWN, Class, Const, Function, Named, Sequence
 from devlint.flow.evaluation import conditions, contexts, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
-from devlint.flow.observers.portability import api_mentions
 from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax.versions import tries_versions
 from devlint.flow.transfer import containers, device_queue, loop_invariance
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
@@ -119,7 +120,8 @@ def _import(frame: Frame, node: ast.Import | ast.ImportFrom) -> None:
     for name, path in names.imported(node).items():
         frame.state.env[name] = Named(path)
     if isinstance(node, ast.ImportFrom):
-        api_mentions.note_import(frame, node)
+        for observer in events.heard(frame, "on_import"):
+            observer.on_import(frame, node)
 
 
 def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
@@ -127,7 +129,7 @@ def _function(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     closure = (frame, *frame.closure) if frame.info is not None else ()
     plain = not info.decorators or all(name.endswith(TRANSPARENT_DECORATORS) for name in info.decorators)
     frame.state.env[node.name] = Function(info, closure) if plain else UNKNOWN
-    info.shim = info.shim or api_mentions.in_shim(frame)
+    info.shim = info.shim or in_shim(frame)
     info.guarded = info.guarded or (frame.state.accelerated and not frame.inlined)
     define(frame, node)
     if closure:
@@ -154,7 +156,7 @@ def decorate(frame: Frame, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Cl
 
 def _class(frame: Frame, node: ast.ClassDef) -> None:
     info = frame.interpreter.index.class_(node)
-    info.shim = info.shim or api_mentions.in_shim(frame)
+    info.shim = info.shim or in_shim(frame)
     frame.state.env[node.name] = Class(info)
     decorate(frame, node)
     if frame.interpreter.index.triggered(node):
@@ -224,7 +226,7 @@ def _if(frame: Frame, node: ast.If) -> None:
 def _try(frame: Frame, node: ast.Try) -> None:
     before = frame.state.copy()
     outer_tried, frame.tried = frame.tried, frame.tried or any(_catches(handler) for handler in node.handlers)
-    outer_shim, frame.shim = frame.shim, frame.shim or api_mentions.tries_versions(node)
+    outer_shim, frame.shim = frame.shim, frame.shim or tries_versions(node)
     run_body(frame, node.body)
     frame.tried = outer_tried
     run_body(frame, node.orelse)

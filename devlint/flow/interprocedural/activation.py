@@ -10,8 +10,8 @@ from devlint.flow.domain import parameters
 from devlint.flow.domain.join import join
 from devlint.flow.domain.state import State, rejoin
 from devlint.flow.domain.values import UNKNOWN, Opaque, Tensor, Unknown, Value
-from devlint.flow.observers.portability import device_literals
 from devlint.flow.program.symbols import FunctionInfo
+from devlint.flow.transfer import api_use
 from devlint.immutable import replace
 
 
@@ -41,8 +41,8 @@ def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | Non
         # the function's own word that it takes numbers outweighs what its caller seems to pass
         if value is None or (slot.number and isinstance(value, Opaque)) or isinstance(value, Unknown):
             value = slot.unknown
-            if slot.accelerator and slot.default is not None:
-                device_literals.default(frame, info, slot.name, slot.default, slot.accelerator)
+            if slot.default is not None:
+                api_use.device(frame, slot.default, "parameter")
         elif slot.unknown.hint == "tensor" and frame.interpreter.index.label:
             value = _shown(value)
         env[slot.name] = value

@@ -21,6 +21,8 @@ class CallContexts(Observer):
     """Where the functions of a file are called, or spoken of, and which of their sites hang on that."""
 
     shared = True
+    wants_inlined = True
+    wants_quiet = True
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._tree = interpreter.tree
@@ -51,7 +53,7 @@ class CallContexts(Observer):
             for info in self._named.get(called.id, ()):
                 self.called(frame, info)
 
-    def used(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
+    def on_function(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
         """The code speaks of a function, to call it or to hand it on; perhaps only where an accelerator is."""
         if info.private and frame.info is not info and info.index is frame.interpreter.index:
             places = self._mentions.setdefault(info, {})

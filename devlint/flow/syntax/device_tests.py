@@ -116,3 +116,14 @@ def is_prefix(node: ast.expr) -> bool:
         and isinstance(node.value, str)
         and node.value.rstrip(":") in device.ACCELERATOR_TYPES
     )
+
+
+def is_type_test(function: ast.expr) -> bool:
+    """Whether a call of ``function`` compares types."""
+    return isinstance(function, ast.Name) and function.id in ("isinstance", "issubclass")
+
+
+def takes_types(call: ast.Call) -> bool:
+    """Whether a call compares types, or converts to one."""
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    return method in ("type", "set_default_tensor_type") or is_type_test(call.func)

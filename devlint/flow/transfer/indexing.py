@@ -20,7 +20,6 @@ from devlint.flow.domain.values import (
     Loader,
     Mapping,
     Module,
-    Named,
     Opaque,
     Sequence,
     Tensor,
@@ -30,14 +29,11 @@ from devlint.flow.domain.values import (
     surely_tensor,
 )
 from devlint.flow.observers.costs import creations
-from devlint.flow.observers.portability import gpu_selection
 from devlint.flow.syntax import names
 from devlint.flow.transfer import containers, havoc
 from devlint.flow.transfer.placement import in_graph, is_tensor, meet, stranded, surely_away
 from devlint.immutable import replace
 from devlint.sites.placement import OperationKind
-
-_ENVIRONMENT = Named("os.environ")
 
 ROUND = "[]"
 """What the key of an argument's item ends with, where a loop goes through the argument."""
@@ -276,8 +272,6 @@ def assign_item(frame: Frame, target: ast.Subscript, value: Value, node: ast.AST
     index = frame.evaluate(target.slice)
     for observer in events.heard(frame, "on_item"):
         observer.on_item(frame, target, base, index, value)
-    if base == _ENVIRONMENT:
-        gpu_selection.set_item(frame, target, index)
     name = target.value.id if isinstance(target.value, ast.Name) else ""
     if isinstance(base, Mapping):
         key = index.value if isinstance(index, Const) else None

@@ -158,9 +158,6 @@ class Scene(Interpreter):
     def overhear(self, frame: Frame, info: ClassInfo, call: Call) -> list[Operation | Forward]:
         raise NotImplementedError
 
-    def spoken_of(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
-        raise NotImplementedError
-
     def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Any, ...]) -> None:
         raise NotImplementedError
 

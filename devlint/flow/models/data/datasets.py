@@ -89,7 +89,7 @@ class Samples(Observer):
         if inside:
             self._placed.setdefault(node, _Placed(node, scope_of(frame), place, tuple(inside)))
 
-    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
         """Something is moved, perhaps to an accelerator."""
         self.placed(frame, transfer.node, transfer.target)
 

@@ -113,7 +113,7 @@ class Loaders(Observer):
         """A loop may go through the batches of a loader, and train with them."""
         self.sharing.loop(frame, node, item)
 
-    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
         """A transfer, perhaps of (a part of) a batch."""
         if transfer.target is None:
             return

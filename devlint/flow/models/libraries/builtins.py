@@ -28,8 +28,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.models.libraries import unknown
 from devlint.flow.models.nn import construction
 from devlint.flow.models.torch import factories, tensor_methods
-from devlint.flow.observers.portability import device_literals
-from devlint.flow.transfer import containers, device_queue, placement
+from devlint.flow.transfer import api_use, containers, device_queue, placement
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.iteration import iterate
@@ -152,7 +151,7 @@ def _partial(frame: Frame, call: Call, path: str) -> Value:
     """A function with some of its arguments: whoever calls it, calls the function."""
     frame.component(Escapes).everything(call.values())
     given = call.positional[0] if call.positional else UNKNOWN
-    device_literals.literal_devices(frame, call, given.path if isinstance(given, Named) else "")
+    api_use.devices(frame, call, given.path if isinstance(given, Named) else "")
     return Stateful(PARTIAL, node=call.node)
 
 

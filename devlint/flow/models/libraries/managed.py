@@ -16,8 +16,8 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import DEVICE, STORY, Field
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
 from devlint.flow.models.libraries.unknown import unfollowed
-from devlint.flow.observers.portability import device_literals
 from devlint.flow.program.symbols import FunctionInfo
+from devlint.flow.transfer import api_use
 from devlint.sites.base import Step
 from devlint.sites.placement import ManagedMove
 from devlint.sites.transfers import Transfer
@@ -49,7 +49,7 @@ def _loaded(frame: Frame, call: Call, path: str) -> Value:
     unfollowed(frame, call)
     for observer in events.heard(frame, "on_unfollowed_call"):
         observer.on_unfollowed_call(frame, call, path, None)
-    device_literals.literal_devices(frame, call)
+    api_use.devices(frame, call)
     spread = call.keywords.get("device_map")
     if _true(call.keywords.get("load_in_8bit")) or _eight_bits(call.keywords.get("quantization_config")):
         return thing(frame, call, Managed("8-bit", Step(call.node, "loaded in 8 bits here")))
@@ -109,18 +109,18 @@ def _release(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> 
 class ManagedMoves(Observer):
     """Moves of what is placed by a library."""
 
-    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
         """A site, where moving it does nothing, or undoes what the library does."""
-        target, call = transfer.target, transfer.node
+        target = transfer.target
         if target is None or target.kind is Kind.CPU:
             return
         managed = _manager(frame, receiver) or _hook(frame, receiver, target)
-        if managed is None or (managed.kind == "prepared" and not transfer.plain) or _asks(frame, call):
+        if managed is None or (managed.kind == "prepared" and not transfer.plain) or _asks(frame, call.node):
             return
         operand = frame.operand(transfer.value.node, receiver)
         frame.emit(
             ManagedMove(
-                call, scope_of(frame), transfer.spelled, operand, target, managed.kind, managed.by, managed.part
+                call.node, scope_of(frame), transfer.spelled, operand, target, managed.kind, managed.by, managed.part
             )
         )
 

@@ -44,10 +44,8 @@ from devlint.flow.models.libraries.unknown import unfollowed
 from devlint.flow.models.nn import construction, forward
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.observers.placement import host_reads
-from devlint.flow.observers.portability import device_literals
-from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program.identity import identity
-from devlint.flow.transfer import containers, device_queue, placement
+from devlint.flow.transfer import api_use, containers, device_queue, placement
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.placement import OperationKind
@@ -65,7 +63,7 @@ def _call(frame: Frame, call: Call, path: str, row: Row, receiver: Value = UNKNO
         return UNKNOWN
     for observer in events.heard(frame, "on_unfollowed_call"):
         observer.on_unfollowed_call(frame, call, path, row)
-    device_literals.literal_devices(frame, call)
+    api_use.devices(frame, call)
     if row.must_be_cpu:
         host_reads.stated(frame, call, path, row)
     if row.waits:
@@ -251,7 +249,8 @@ def _place(frame: Frame, call: Call, row: Row, receiver: Value) -> Device:
         call.argument(_position(frame, row, row.device_argument), row.device_argument) if row.device_argument else None
     )
     if asked is not None and not is_none(asked):
-        frame.component(Choosing).use(frame, asked, call.node)
+        for observer in events.heard(frame, "on_device_use"):
+            observer.on_device_use(frame, call.node, asked, False)
         return named_place(asked) or device.UNKNOWN
     stated = row.place
     if stated.startswith(_ARGUMENT):

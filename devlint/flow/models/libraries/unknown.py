@@ -23,9 +23,8 @@ from devlint.flow.models.data.loaders import Loaders, wrapped
 from devlint.flow.models.nn import forward
 from devlint.flow.models.nn import methods as module_methods
 from devlint.flow.models.torch import moves, tensor_methods
-from devlint.flow.observers.portability import device_literals
 from devlint.flow.syntax import names
-from devlint.flow.transfer import device_queue, havoc, placement
+from devlint.flow.transfer import api_use, device_queue, havoc, placement
 from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
@@ -50,7 +49,7 @@ def result(frame: Frame, call: Call, path: str) -> Value:
     """What such a call returns."""
     for observer in events.heard(frame, "on_unfollowed_call"):
         observer.on_unfollowed_call(frame, call, path, None)
-    device_literals.literal_devices(frame, call)
+    api_use.devices(frame, call)
     return derive(frame, call)
 
 
@@ -74,7 +73,7 @@ class _Opaque(ObjectModel):
     """An object that has an identity, and may show itself to be a tensor, a device or a module."""
 
     def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
-        device_literals.literal_devices(frame, call)
+        api_use.devices(frame, call)
         placed = forward.placed_stranger(frame, value) if isinstance(value, Opaque) else None
         return None if placed is None else forward.forward(frame, call, placed)
 
@@ -105,7 +104,7 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
     """A method of something unknown; a move still says where it leads."""
     if node.attr in methods.MOVERS:
         return moves.move(frame, call, receiver, node)
-    device_literals.literal_devices(frame, call)
+    api_use.devices(frame, call)
     frame.component(Loaders).hand_over(call.values(), node.attr)
     placed = _by_whom(frame, call, receiver, node)
     if placed is not None:

@@ -27,9 +27,8 @@ from devlint.flow.domain.values import (
 from devlint.flow.models.nn import summaries
 from devlint.flow.models.nn.forward import check, forward
 from devlint.flow.models.torch import moves, tensor_methods
-from devlint.flow.observers.portability import device_literals
 from devlint.flow.program.identity import identity
-from devlint.flow.transfer import havoc
+from devlint.flow.transfer import api_use, havoc
 from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive, strays
@@ -70,7 +69,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
     if name == "forward":
         return forward(frame, call, module)
     if isinstance(value, Opaque):
-        device_literals.literal_devices(frame, call)
+        api_use.devices(frame, call)
     if name not in _ONLY_LOOK:
         CHANGED.put(frame.state.heap, module.oid, True)
     frame.component(Escapes).everything(call.values())

@@ -8,6 +8,7 @@ import sys
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
@@ -16,7 +17,6 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CHILDREN, DEVICE, STORY, WRAPPED
 from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.program.def_use import Code
 from devlint.flow.program.identity import identity
 from devlint.flow.syntax import names
@@ -75,9 +75,9 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     site = Wrap(call.node, scope_of(frame), path, count, beside, place, group, fixed)
     frame.emit(site)
     if count is not None and count > 1 and path != DISTRIBUTED and isinstance(ids, Sequence) and ids.items:
-        last = ids.items[-1]
         spelled = f"device_ids={frame.interpreter.text(call.argument_node(1, 'device_ids') or call.node)}"
-        frame.component(Choosing).number(frame, call.node, last.value if isinstance(last, Const) else None, spelled)
+        for observer in events.heard(frame, "on_device_index"):
+            observer.on_device_index(frame, call.node, ids.items[-1], spelled)
     if path == DISTRIBUTED:
         frame.component(Loaders).sharing.wrap(frame, call.node)
     given = ids is not None and not (isinstance(ids, Const) and ids.value is None)

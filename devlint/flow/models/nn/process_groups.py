@@ -127,7 +127,7 @@ class Groups(Observer):
         size = call.argument(3, "world_size")
         return size == Const(1) or (size is None and not call.open and _ALONE.search(self._text) is not None)
 
-    def on_device_index(self, frame: Frame, node: ast.AST, index: Value) -> None:
+    def on_device_index(self, frame: Frame, node: ast.AST, index: Value, spelled: str) -> None:
         """A device is named by a number that is computed, which may differ from process to process."""
         if RANK.search(getattr(index, "text", "")):
             self._ranked.setdefault(frame.info, node)

@@ -7,8 +7,8 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import UNKNOWN, Value
-from devlint.flow.observers.portability import device_literals
 from devlint.flow.program import def_use
+from devlint.flow.transfer import api_use
 from devlint.sites.devices import ApiCall
 
 _LOADING = ("torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url")
@@ -17,7 +17,7 @@ _FLUSHES = (*(f"torch.{backend}.empty_cache" for backend in ("cuda", "xpu", "mps
 
 def _load(frame: Frame, call: Call, path: str) -> Value:
     if path == "torch.load" and "map_location" not in call.keywords and len(call.nodes) > 1:
-        device_literals.literal(frame, call.nodes[1], "map_location")
+        api_use.device(frame, call.nodes[1], "map_location")
     frame.emit(
         ApiCall(
             call.node,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint import device
+from devlint.device import Kind
+from devlint.flow.catalog.concepts import DEVICE
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.values import UNKNOWN, Const, DeviceValue, Flag, Named, Stateful, Value, is_none, named_place
-from devlint.flow.observers.portability import device_literals, device_misuse
-from devlint.flow.observers.portability.gpu_selection import Choosing
+from devlint.flow.transfer import api_use
 from devlint.flow.transfer.defaults import set_default
 
 
@@ -18,27 +21,20 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device") or call.argument_node(0, "type")
     if given is None or node is None:
         return UNKNOWN
-    device_misuse.note_argument(frame, call, node, given, "torch.device")
-    frame.component(Choosing).wrap(call)
-    frame.component(Choosing).use(frame, given, call.node)
-    index = call.argument(1, "index")
-    computed = index is not None and not isinstance(index, Const)
-    if text := device_literals.literal(frame, node, "rank" if computed else "torch.device"):
-        place = device.parse(text)
-        if place is not None and index is not None:
-            number = index.value if isinstance(index, Const) and isinstance(index.value, int) else None
-            if number is None:
-                for observer in events.heard(frame, "on_device_index"):
-                    observer.on_device_index(frame, call.node, index)
-                return DeviceValue(
-                    device.symbol(f"{text}@{frame.at(call.node)}", frame.interpreter.text(call.node)),
-                    call.node,
-                    origin="made",
-                )
-            frame.component(Choosing).number(frame, call.node, number, f'torch.device("{text}", {number})')
-            place = device.accelerator(place.type, number)
-        return DeviceValue(place or device.UNKNOWN, call.node, origin="made")
+    api_use.device(frame, node, DEVICE, given, call)
+    for observer in events.heard(frame, "on_device_use"):
+        observer.on_device_use(frame, call.node, given, False)
     place = named_place(given)
+    index = call.argument(1, "index")
+    text = given.value if isinstance(given, Const) and isinstance(node, ast.Constant) else None
+    if index is not None and text is not None and place is not None and place.kind is Kind.ACCELERATOR:
+        for observer in events.heard(frame, "on_device_index"):
+            observer.on_device_index(frame, call.node, index, f'torch.device("{text}", {getattr(index, "value", "")})')
+        number = index.value if isinstance(index, Const) else None
+        if isinstance(number, int):
+            return DeviceValue(device.accelerator(place.type, number), call.node, origin="made")
+        key = f"{text}@{frame.at(call.node)}"
+        return DeviceValue(device.symbol(key, frame.interpreter.text(call.node)), call.node, origin="made")
     if place is None:
         place = device.symbol(f"device@{frame.at(call.node)}", frame.interpreter.text(call.node))
     return DeviceValue(place, call.node, origin="made")
@@ -47,9 +43,8 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
 def _set_default(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device")
     if node is not None:
-        device_literals.literal(frame, node, "set_default_device")
-        device_misuse.note_argument(frame, call, node, call.argument(0, "device"), "set_default_device")
         given = call.argument(0, "device")
+        api_use.device(frame, node, "set_default_device", given, call)
         set_default(
             frame, call, device.CPU if given is None or is_none(given) else named_place(given) or device.UNKNOWN
         )
@@ -68,10 +63,7 @@ def _set_default_type(frame: Frame, call: Call, path: str) -> Value:
 def _autocast(frame: Frame, call: Call, path: str) -> Value:
     node = call.argument_node(0, "device_type")
     if node is not None:
-        enabled = call.keywords.get("enabled")
-        off = isinstance(enabled, Const) and enabled.value is False
-        device_literals.literal(frame, node, "autocast off" if off else "autocast")
-        device_misuse.note_argument(frame, call, node, call.argument(0, "device_type"), "autocast")
+        api_use.device(frame, node, "autocast", call.argument(0, "device_type"), call)
     return UNKNOWN
 
 
@@ -81,7 +73,6 @@ def _available(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _accelerator(frame: Frame, call: Call, path: str) -> Value:
-    frame.component(Choosing).current(frame, call)
     return DeviceValue(device.symbol("current accelerator", frame.interpreter.text(call.node)), call.node)
 
 

@@ -8,6 +8,7 @@ from devlint import device
 from devlint.device import Device, Kind, Role, TypePredicate
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.creation import CUDA_MODULES, CUDA_TYPES, DATA, FLAT, LEGACY, SIZED
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
@@ -27,8 +28,6 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.observers.costs import repeated_copies
-from devlint.flow.observers.portability import device_misuse
-from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Step
@@ -54,7 +53,8 @@ def make(
     frame: Frame, call: Call, path: str, entry: torch_table.Function | None, beside: Tensor | None = None
 ) -> Tensor:
     """The tensor that a factory makes; ``beside`` is the tensor whose method it is, as in ``x.new_zeros(3)``."""
-    device_misuse.note_place(frame, call)
+    for observer in events.heard(frame, "on_creation"):
+        observer.on_creation(frame, call)
     rule = entry.rule if entry else "cpu"
     name = path.rpartition(".")[2]
     data = beside or _data_tensor(frame, call, rule)
@@ -107,7 +107,8 @@ def _followed(frame: Frame, call: Call, other: Value) -> Tensor:
 def _place(frame: Frame, call: Call, asked: Value | None, data: Tensor | None, rule: str) -> tuple[Device, bool]:
     """Where, and whether the call asks for it."""
     if asked is not None and not (isinstance(asked, Const) and asked.value is None):
-        frame.component(Choosing).use(frame, asked, call.node)
+        for observer in events.heard(frame, "on_device_use"):
+            observer.on_device_use(frame, call.node, asked, False)
         place = named_place(asked)
         if place is None and isinstance(asked, Const) and isinstance(asked.value, int):
             place = device.accelerator("cuda", asked.value)
@@ -246,7 +247,6 @@ def _mask(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _legacy(frame: Frame, call: Call, path: str) -> Value:
-    device_misuse.note_legacy(frame, call)
     return make(frame, call, path, None)
 
 

@@ -12,7 +12,6 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Tensor, Value, as_tensor, surely_tensor
 from devlint.flow.models.torch import factories, rng, tensor_methods
 from devlint.flow.observers.placement import host_reads
-from devlint.flow.observers.portability import device_misuse
 from devlint.flow.transfer import device_queue, memory, placement
 from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
@@ -51,7 +50,6 @@ def function(frame: Frame, call: Call, path: str) -> Value:
         frame.component(Queue).wait(frame, call.node)
     if path.startswith(_KEEPING):
         frame.component(Escapes).data(call.values())
-    device_misuse.note_module_call(frame, call, path)
     return UNKNOWN
 
 

@@ -7,6 +7,7 @@ import ast
 from devlint import device
 from devlint.device import Device
 from devlint.flow.catalog.methods import is_dtype
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import (
@@ -21,7 +22,6 @@ from devlint.flow.domain.values import (
     placement,
     surely_tensor,
 )
-from devlint.flow.observers.portability.gpu_selection import Choosing
 from devlint.flow.syntax import names
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import immutable
@@ -72,7 +72,8 @@ def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Ta
         # a boolean is meant for another parameter
         place = device.accelerator(name)
     elif isinstance(given, Const) and isinstance(given.value, int) and not isinstance(given.value, bool):
-        frame.component(Choosing).number(frame, call.node, given.value, f".{name}({given.value})")
+        for observer in events.heard(frame, "on_device_index"):
+            observer.on_device_index(frame, call.node, given, f".{name}({given.value})")
         place = device.accelerator(name, given.value)
     else:
         place = named_place(given) or device.UNKNOWN
@@ -82,13 +83,15 @@ def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> Ta
 
 def _device_argument(given: Value, node: ast.AST | None, frame: Frame) -> Device | None:
     """The device that the first argument of ``.to`` names, ``None`` for a dtype."""
-    frame.component(Choosing).use(frame, given, node or frame.interpreter.tree)
+    for observer in events.heard(frame, "on_device_use"):
+        observer.on_device_use(frame, node or frame.interpreter.tree, given, False)
     place = placement(given)
     if place is not None:
         return place
     if isinstance(given, Const):
         if isinstance(given.value, int) and not isinstance(given.value, bool):
-            frame.component(Choosing).number(frame, node or frame.interpreter.tree, given.value, f".to({given.value})")
+            for observer in events.heard(frame, "on_device_index"):
+                observer.on_device_index(frame, node or frame.interpreter.tree, given, f".to({given.value})")
             return device.accelerator("cuda", given.value)
         return None if given.value is None else device.UNKNOWN
     text = names.dotted(node) if isinstance(node, ast.expr) else ""

@@ -28,9 +28,8 @@ from devlint.flow.models.torch.move_targets import Target, target_of
 from devlint.flow.observers.costs import creations, repeated_copies
 from devlint.flow.observers.placement import leaf_moves
 from devlint.flow.observers.placement.unregistered_tensors import Attributes
-from devlint.flow.observers.portability import device_literals, device_misuse, gpu_selection
 from devlint.flow.syntax import names
-from devlint.flow.transfer import havoc, loop_invariance, memory, module_state
+from devlint.flow.transfer import api_use, havoc, loop_invariance, memory, module_state
 from devlint.flow.transfer.placement import in_graph, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
@@ -47,9 +46,8 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         # a namesake of another library
         return UNKNOWN
     target = target_of(frame, call, name)
-    _literal(frame, call, target)
+    _initialize(frame, call, target.device)
     tensor = as_tensor(receiver)
-    device_misuse.note_move(frame, call, tensor if isinstance(receiver, Opaque) else receiver, name)
     if isinstance(receiver, Batches) and call.node in frame.discarded and _is_collated(frame, receiver):
         # what torch itself puts into a batch, and has a .to, is a tensor
         tensor = replace(tensor, certain=True)
@@ -58,7 +56,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
         site = _transfer(frame, call, node, receiver, tensor, frame.operand(node.value, receiver), target)
     frame.emit(site)
     for observer in events.heard(frame, "on_move"):
-        observer.on_move(frame, site, receiver)
+        observer.on_move(frame, site, receiver, call)
     if tensor.grad in leaf_moves.LEAVES and not (target.device is None and _to_default_type(call)):
         leaf_moves.note(frame, call, node, tensor, target.device)
     if target.device is None:
@@ -198,8 +196,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     """A move of a module: in place."""
     target = target_of(frame, call, node.attr)
     empty = module_state.is_empty(frame, module)
-    _literal(frame, call, target)
-    device_misuse.note_move(frame, call, module, node.attr)
+    _initialize(frame, call, target.device)
     place = device.UNKNOWN if (module.oid, CHANGED) in frame.state.heap else frame.place_of(module)
     operand = Operand(node.value, frame.interpreter.text(node.value), place, None, True, frame.story_of(module))
     site = Transfer(
@@ -217,7 +214,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     )
     frame.emit(site)
     for observer in events.heard(frame, "on_move"):
-        observer.on_move(frame, site, module)
+        observer.on_move(frame, site, module, call)
     if target.device is not None and target.device.same(place) is not True:
         text = frame.interpreter.text(node.value)
         relocate(frame, module, target.device, Step(call.node, f"`{text}` is moved to {target.device} here"))
@@ -232,9 +229,6 @@ def relocate(frame: Frame, module: Module, place: Device, step: Step) -> None:
     frame.put(module, place, step)
 
 
-def _literal(frame: Frame, call: Call, target: Target) -> None:
-    place = target.device
+def _initialize(frame: Frame, call: Call, place: Device | None) -> None:
     if place is not None and place.kind is Kind.ACCELERATOR and place.type == "cuda":
-        gpu_selection.touch(frame, call.node)
-    if target.node is not None:
-        device_literals.literal(frame, target.node, ".to")
+        api_use.initialize(frame, call.node)

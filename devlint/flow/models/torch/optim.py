@@ -79,7 +79,7 @@ class Optimizers(Observer):
         if here and not _takes_along(frame, call.node.func):
             self._known[node] = replace(known, loaded=Step(call.node, "its state is loaded here"))
 
-    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value) -> None:
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
         """What has parameters, and is otherwise unknown, goes to another device."""
         if transfer.target is not None and isinstance(receiver, Opaque) and receiver.hint != "tensor":
             step = Step(transfer.node, f"`{transfer.value.text}` is moved to {transfer.target} here")

@@ -19,7 +19,7 @@ from devlint.flow.domain.values import (
     is_none,
     named_place,
 )
-from devlint.flow.observers.portability import device_literals, device_misuse
+from devlint.flow.transfer import api_use
 from devlint.flow.transfer.defaults import generator_place
 from devlint.flow.transfer.placement import blend, meet, stranded
 from devlint.immutable import replace
@@ -31,8 +31,7 @@ def _made(frame: Frame, call: Call, path: str) -> Stateful:
     """A ``torch.Generator``, which stays where it is made."""
     node = call.argument_node(0, "device")
     if node is not None:
-        device_literals.literal(frame, node, "device")
-        device_misuse.note_argument(frame, call, node, call.argument(0, "device"), "device")
+        api_use.device(frame, node, "device", call.argument(0, "device"), call)
     given = call.argument(0, "device")
     place = device.CPU
     if call.open or call.starred:

@@ -7,6 +7,7 @@ import ast
 from devlint import device
 from devlint.device import ITEMS
 from devlint.flow.catalog import methods, torch_table
+from devlint.flow.catalog.accelerator_api import TENSOR_INDEX
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import KINDS, ObjectModel
@@ -24,9 +25,8 @@ from devlint.flow.domain.values import (
     surely_tensor,
 )
 from devlint.flow.models.torch import autograd, factories, moves, rng
-from devlint.flow.observers.portability import api_mentions, device_literals, device_misuse
 from devlint.flow.program.type_hints import TENSOR_ONLY
-from devlint.flow.transfer import memory
+from devlint.flow.transfer import api_use, memory
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.placement import Met, blend, derived, is_tensor, meet, met_in_place, stranded, tied, written
 from devlint.immutable import replace
@@ -79,12 +79,11 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
         return Sequence(None, receiver) if name == "values" else receiver if name != "keys" else UNKNOWN
     if name in methods.MOVERS:
         return moves.move(frame, call, receiver, node)
-    api_mentions.note_method(frame, node, call.node)
     entry = torch_table.method(name)
     tensor = as_tensor(receiver)
     if "device" in call.keywords:
-        device_literals.literal_keyword(frame, call, "device", "device")
-        device_misuse.note_argument(frame, call, call.keyword_nodes.get("device"), call.keywords["device"], "device")
+        api_use.device(frame, call.keyword_nodes["device"], "device", call.keywords["device"], call)
+    api_use.name(frame, node, f"torch.Tensor.{name}", call.node)
     if entry is None:
         return receiver if isinstance(receiver, Batches) else UNKNOWN
     if entry.rule in ("python", "numpy", "none"):
@@ -92,7 +91,6 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Va
     if entry.rule == "like_input_or_kwarg":
         return factories.make(frame, call, f"torch.Tensor.{name}", entry, beside=tensor)
     if entry.rule == "cpu-pinned":
-        api_mentions.note(frame, node, f"torch.Tensor.{name}", call.node)
         return replace(tensor, pinned=Step(call.node, "pinned here"))
     if entry.rule.startswith("mover"):
         return _typed(tensor, call) if name == "type" else Tensor(device.UNKNOWN)
@@ -112,7 +110,7 @@ def _no_tensor(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -
     """The result of a method that returns no tensor."""
     if node.attr == "backward":
         autograd.handed(frame, call, ".backward()", (node.value, receiver), 0, "gradient")
-    return Stateful(device_misuse.INDEX, node=call.node) if node.attr == "get_device" else UNKNOWN
+    return Stateful(TENSOR_INDEX, node=call.node) if node.attr == "get_device" else UNKNOWN
 
 
 def _reacting(

@@ -7,78 +7,69 @@ import functools
 
 from devlint import device
 from devlint.device import Kind
+from devlint.flow.catalog.accelerator_api import OF_CUDA, PLACES_NOTHING
+from devlint.flow.catalog.concepts import DEVICE
 from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.observers.portability import device_misuse
-from devlint.flow.observers.portability.gpu_selection import Choosing
+from devlint.flow.domain.values import Const, Value
+from devlint.flow.observers.portability.gpu_selection import GpuSelection
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 from devlint.flow.syntax import names
 from devlint.sites.devices import Literal
+from devlint.sites.transfers import Transfer
 from devlint.source.syntax import says_none
 
-_NO_LITERAL = frozenset(
-    {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}
-)
-AUTOCAST = "torch.amp.autocast"
-"""The canonical name of the context manager for mixed precision."""
-_TOLD_APART = frozenset({"torch.device", "torch.set_default_device", AUTOCAST, "torch.Generator", "torch.cuda.device"})
-_ANSWERS = _NO_LITERAL | {AUTOCAST, "torch.get_autocast_dtype", "torch.is_autocast_enabled", "dict"}
-"""What may be asked for any type of device, or only holds it, and places nothing."""
 _MOVERS = frozenset({"to", "to_empty"})
 _PLACES = frozenset({"device", "map_location"})
-_CHOSEN = frozenset({"torch.device", "variable"})
+_CHOSEN = frozenset({DEVICE, "variable"})
 """The roles of literals that say what a name stands for."""
 
 
-def literal_devices(frame: Frame, call: Call, path: str = "") -> None:
-    """Sites for the literal accelerators among the keyword arguments."""
-    if not call.keywords or path in _NO_LITERAL:
-        return
-    for name in ("device", "map_location", "device_type"):
-        role = "autocast" if path == AUTOCAST else name
-        literal_keyword(frame, call, name, role)
-        if path and name in call.keywords:
-            device_misuse.note_argument(frame, call, call.keyword_nodes.get(name), call.keywords[name], role)
-    for node in call.keyword_nodes.values():
-        if isinstance(node, ast.Dict):
-            _options(frame, node)
+class DeviceLiterals(Observer):
+    """The strings that name an accelerator where a device is asked for."""
+
+    def on_device(self, frame: Frame, node: ast.AST, role: str, value: Value | None, call: Call | None) -> None:
+        """A device is named, perhaps by a string."""
+        text = node.value if isinstance(node, ast.Constant) else None
+        place = device.parse(text) if isinstance(text, str) else None
+        known = place is not None and place.kind is Kind.ACCELERATOR
+        if not isinstance(node, ast.Constant) or not isinstance(text, str) or place is None or not known:
+            return
+        if role == "parameter":
+            if frame.info is not None and _decides(frame, frame.info, node):
+                frame.emit(Literal(node, scope_of(frame), text, role))
+        elif not frame.comparing and not _is_meant(frame, node):
+            revised = frame.state.hosted or _revised(frame, node) or _beside_cpu(frame, node)
+            role = "parameter" if frame.defaults else _purpose(role, call)
+            if role in _CHOSEN and _is_default(frame, node):
+                role = "default"
+            frame.emit(Literal(node, scope_of(frame), text, role, revised))
+            frame.component(GpuSelection).number(frame, node, place.index, text)
+
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
+        """Something is moved to a device."""
+        if transfer.target_node is not None:
+            self.on_device(frame, transfer.target_node, ".to", None, None)
 
 
-def of_torch(frame: Frame, call: Call, path: str) -> None:
-    """A call of a name of torch, unless the model of that name tells of its device itself."""
-    if path not in _TOLD_APART:
-        literal_devices(frame, call, path)
+def _purpose(role: str, call: Call | None) -> str:
+    """What a literal is for, where other arguments of the call say more of that."""
+    index = call.argument(1, "index") if call is not None and role == DEVICE else None
+    if index is not None and not isinstance(index, Const):
+        return "rank"
+    enabled = call.keywords.get("enabled") if call is not None and role == "autocast" else None
+    return "autocast off" if isinstance(enabled, Const) and enabled.value is False else role
 
 
-def _options(frame: Frame, node: ast.Dict) -> None:
-    """Sites for the literal accelerators among options that a call is given as a dict."""
-    for key, value in zip(node.keys, node.values, strict=True):
-        if isinstance(key, ast.Constant) and key.value in _PLACES:
-            literal(frame, value, str(key.value))
-
-
-def literal_keyword(frame: Frame, call: Call, name: str, role: str) -> None:
-    """A site for a keyword argument that is a literal accelerator."""
-    node = call.keyword_nodes.get(name)
-    if node is not None:
-        literal(frame, node, role)
-
-
-def literal(frame: Frame, node: ast.AST, role: str) -> str:
-    """A site for a string that names an accelerator; its text, empty where it does not."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        place = device.parse(node.value)
-        if place is not None and place.kind is Kind.ACCELERATOR:
-            if not frame.comparing and not _is_meant(frame, node):
-                revised = frame.state.hosted or _revised(frame, node) or _beside_cpu(frame, node)
-                said = "default" if role in _CHOSEN and _is_default(frame, node) else role
-                frame.emit(Literal(node, scope_of(frame), node.value, said, revised))
-                if role != "parameter":
-                    frame.component(Choosing).number(frame, node, place.index, node.value)
-            return node.value
-    return ""
+def _decides(frame: Frame, info: FunctionInfo, node: ast.Constant) -> bool:
+    """Whether the function is seen to place something by the parameter whose default this is."""
+    name = next((name for name, default in defaults_of(info.node.args).items() if default is node), "")
+    return any(_places(frame, inner, name) for inner in info.nodes) and not any(
+        _falls_back(inner, name) for inner in info.nodes
+    )
 
 
 def _is_meant(frame: Frame, node: ast.Constant) -> bool:
@@ -118,17 +109,7 @@ def _needs_cuda(frame: Frame, call: ast.Call) -> bool:
     """Whether a function is one of ``torch.cuda``, or one that is told to use NCCL."""
     path = frame.interpreter.index.resolve(names.dotted(call.func))
     told = (keyword.value for keyword in call.keywords if keyword.arg == "backend")
-    return path.startswith("torch.cuda.") or any(
-        isinstance(part, ast.Constant) and part.value == "nccl" for part in told
-    )
-
-
-def default(frame: Frame, info: FunctionInfo, name: str, node: ast.expr, text: str) -> None:
-    """A site for the literal default of a parameter, if the function is seen to place something by it."""
-    if frame.interpreter.muted or not any(_places(frame, inner, name) for inner in info.nodes):
-        return
-    if not any(_falls_back(inner, name) for inner in info.nodes):
-        frame.emit(Literal(node, scope_of(frame), text, "parameter"))
+    return path.startswith(OF_CUDA) or any(isinstance(part, ast.Constant) and part.value == "nccl" for part in told)
 
 
 def _falls_back(node: ast.AST, name: str) -> bool:
@@ -148,10 +129,10 @@ def _places(frame: Frame, node: ast.AST, name: str) -> bool:
     if not isinstance(node, ast.Call):
         return False
     path = frame.interpreter.index.resolve(names.dotted(node.func))
-    if path in _ANSWERS:
+    if path in PLACES_NOTHING:
         return False
     mover = isinstance(node.func, ast.Attribute) and node.func.attr in _MOVERS
-    if (mover or path == "torch.device") and any(_is(argument, name) for argument in node.args):
+    if (mover or path == DEVICE) and any(_is(argument, name) for argument in node.args):
         return True
     return any(keyword.arg in _PLACES and _is(keyword.value, name) for keyword in node.keywords)
 
@@ -162,7 +143,7 @@ def _is(node: ast.expr, name: str) -> bool:
 
 def _revised(frame: Frame, node: ast.Constant) -> bool:
     """Whether the function asks for CUDA further down, and decides there what is to become of what it was given."""
-    if frame.info is None or frame.interpreter.muted:
+    if frame.info is None:
         return False
     later = (inner for inner in frame.info.nodes if isinstance(inner, ast.If) and inner.lineno > node.lineno)
     return any(_asks(inner.test) and _says_cuda(inner.test) for inner in later)

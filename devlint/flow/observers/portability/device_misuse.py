@@ -6,7 +6,11 @@ import ast
 import re
 
 from devlint.device import Kind
+from devlint.flow.catalog.accelerator_api import CUDA_SCOPE, MODULES, TENSOR_INDEX
+from devlint.flow.catalog.concepts import DEVICE
+from devlint.flow.catalog.creation import is_legacy
 from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import (
@@ -19,18 +23,14 @@ from devlint.flow.domain.values import (
     Stateful,
     Tensor,
     Value,
-    is_none,
+    as_tensor,
     named_place,
     placement,
 )
 from devlint.flow.syntax import names
 from devlint.sites.devices import DeviceArgument, DeviceTest
+from devlint.sites.transfers import Transfer
 
-INDEX = "torch.Tensor.get_device"
-"""The path of what ``x.get_device()`` returns: the index of an accelerator, -1 on the CPU."""
-SCOPE = "torch.cuda.device"
-"""The path of a context manager that is often taken for a device."""
-_MODULES = frozenset({"torch.cuda", "torch.cpu", "torch.mps", "torch.xpu"})
 _TYPES = frozenset(
     """cpu cuda ipu xpu mkldnn opengl opencl ideep ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone
     npu mlu musa sdaa""".split()
@@ -46,12 +46,45 @@ _OPERATORS: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-def note_comparison(frame: Frame, node: ast.Compare, left: Value, rights: list[Value]) -> None:
-    """A comparison: a site if it is one of a device and says nothing about that."""
-    if len(rights) == 1:
-        _note_pair(frame, node, left, rights[0])
-    elif all(isinstance(operator, ast.Eq) for operator in node.ops):
-        _note_chain(frame, node, [left, *rights])
+class DeviceMisuse(Observer):
+    """Comparisons that say nothing of a device, and arguments that are none."""
+
+    def on_comparison(self, frame: Frame, node: ast.Compare, values: list[Value]) -> None:
+        """A comparison: a site if it is one of a device and says nothing about that."""
+        if len(values) == 2:
+            _note_pair(frame, node, *values)
+        elif all(isinstance(operator, ast.Eq) for operator in node.ops):
+            _note_chain(frame, node, values)
+
+    def on_device(self, frame: Frame, node: ast.AST, role: str, value: Value | None, call: Call | None) -> None:
+        """Something is passed where torch takes a device."""
+        if call is not None and value is not None:
+            _note_argument(frame, call, node, value, role)
+
+    def on_creation(self, frame: Frame, call: Call) -> None:
+        """Among the values and sizes that are taken by position there may be a device, which is taken by name alone."""
+        # after a size in brackets nothing may follow, so that even a stranger's `.device` raises
+        sized = bool(call.nodes) and isinstance(call.nodes[0], (ast.Tuple, ast.List))
+        for position, (node, value) in enumerate(zip(call.nodes, call.positional, strict=False)):
+            told = sized and position and isinstance(node, ast.Attribute) and node.attr == "device"
+            if (isinstance(value, DeviceValue) and value.is_object) or (told and not _fills(call, position)):
+                _argument(frame, call, node, "device", "position", value)
+
+    def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
+        """A module is called, or a constructor that makes tensors of the CPU: ``torch.FloatTensor(device=...)``."""
+        if path in MODULES:
+            _argument(frame, call, call.node.func, path, "call")
+        elif "device" in call.keywords and is_legacy(path):
+            value = call.keywords["device"]
+            place = named_place(value)
+            if place is not None and any(leaf.kind in (Kind.ACCELERATOR, Kind.SYMBOL) for leaf in place.leaves()):
+                _argument(frame, call, call.keyword_nodes["device"], "device", "legacy", value)
+
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
+        """A ``.to``, ``.cuda`` or ``.cpu`` of what is proven to be a tensor or a module."""
+        moved = as_tensor(receiver) if isinstance(receiver, Opaque) else receiver
+        if isinstance(moved, Module) or (isinstance(moved, Tensor) and moved.certain):
+            _note_move(frame, call, transfer.spelled, isinstance(moved, Module))
 
 
 def _note_chain(frame: Frame, node: ast.Compare, values: list[Value]) -> None:
@@ -112,10 +145,7 @@ def _texts(value: Value) -> bool:
 # -- arguments --------------------------------------------------------------------------------------------------------
 
 
-def note_argument(frame: Frame, call: Call, node: ast.AST | None, value: Value | None, role: str) -> None:
-    """Something is passed where torch takes a device."""
-    if node is None or value is None or frame.interpreter.muted:
-        return
+def _note_argument(frame: Frame, call: Call, node: ast.AST, value: Value, role: str) -> None:
     problem = _wrong(frame, value, role)
     if problem:
         _argument(frame, call, node, role, problem, value)
@@ -130,10 +160,10 @@ def _wrong(frame: Frame, value: Value, role: str) -> str:
     """Why something is no device; empty where it may be one."""
     if isinstance(value, Const):
         return _wrong_literal(frame, value.value, role)
-    if isinstance(value, Named) and value.path in _MODULES:
+    if isinstance(value, Named) and value.path in MODULES:
         return "module"
     if isinstance(value, Stateful):
-        return {INDEX: "index", SCOPE: "scope"}.get(value.path, "")
+        return {TENSOR_INDEX: "index", CUDA_SCOPE: "scope"}.get(value.path, "")
     if role == "autocast" and isinstance(value, DeviceValue) and value.is_object:
         return "object"
     return ""
@@ -145,7 +175,7 @@ def _wrong_literal(frame: Frame, value: object, role: str) -> str:
     if isinstance(value, int):
         return "number" if role == "map_location" else ""
     if value is None:
-        return "none" if role == "torch.device" else ""
+        return "none" if role == DEVICE else ""
     return wrong_text(value, frame.interpreter.renames) if isinstance(value, str) else ""
 
 
@@ -163,11 +193,7 @@ def wrong_text(text: str, renamed: bool = False) -> str:
     return "" if renamed and match is not None else "name"
 
 
-def note_move(frame: Frame, call: Call, receiver: Value, name: str) -> None:
-    """A ``.to``, ``.cuda`` or ``.cpu`` of what is proven to be a tensor or a module."""
-    module = isinstance(receiver, Module)
-    if frame.interpreter.muted or not (module or (isinstance(receiver, Tensor) and receiver.certain)):
-        return
+def _note_move(frame: Frame, call: Call, name: str, module: bool) -> None:
     role = f".{name}"
     if name == "cpu":
         for strange in (*call.nodes, *call.keyword_nodes.values()):
@@ -182,8 +208,8 @@ def note_move(frame: Frame, call: Call, receiver: Value, name: str) -> None:
             return
     if name == "cuda" and node is not None and _is_cpu(first):
         _argument(frame, call, node, role, "cpu")
-    elif name != "to" or not flag:
-        note_argument(frame, call, node, first, role)
+    elif node is not None and first is not None and (name != "to" or not flag):
+        _note_argument(frame, call, node, first, role)
     second = call.positional[1] if len(call.positional) > 1 and not call.starred else None
     if name == "to" and isinstance(second, Const) and isinstance(second.value, bool) and _names_device(first):
         _argument(frame, call, call.nodes[1], role, "second", second)
@@ -199,32 +225,6 @@ def _is_cpu(value: Value | None) -> bool:
     return place is not None and place.kind is Kind.CPU
 
 
-def note_legacy(frame: Frame, call: Call) -> None:
-    """A constructor such as ``torch.FloatTensor(..., device=...)``, which makes tensors on the CPU only."""
-    value, node = call.keywords.get("device"), call.keyword_nodes.get("device")
-    if value is None or node is None or is_none(value):
-        return
-    place = named_place(value)
-    if place is not None and any(leaf.kind in (Kind.ACCELERATOR, Kind.SYMBOL) for leaf in place.leaves()):
-        _argument(frame, call, node, "device", "legacy", value)
-
-
-def note_place(frame: Frame, call: Call) -> None:
-    """A device among the values and sizes that a factory takes by position, which takes devices by name alone."""
-    # after a size in brackets nothing may follow, so that even a stranger's `.device` raises
-    sized = bool(call.nodes) and isinstance(call.nodes[0], (ast.Tuple, ast.List))
-    for position, (node, value) in enumerate(zip(call.nodes, call.positional, strict=False)):
-        told = sized and position and isinstance(node, ast.Attribute) and node.attr == "device"
-        if (isinstance(value, DeviceValue) and value.is_object) or (told and not _fills(call, position)):
-            _argument(frame, call, node, "device", "position", value)
-
-
 def _fills(call: Call, position: int) -> bool:
     """Whether the argument is the number that ``full`` takes after the size."""
     return position == 1 and names.dotted(call.node.func).rpartition(".")[2] in ("full", "new_full")
-
-
-def note_module_call(frame: Frame, call: Call, path: str) -> None:
-    """``torch.cuda("...")``: a call of a module."""
-    if path in _MODULES:
-        _argument(frame, call, call.node.func, path, "call")

@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from devlint.device import AVAILABLE, Kind, Topic, parse
+from devlint.flow.catalog.accelerator_api import CUDA_CHOOSERS, CURRENT_ACCELERATOR
+from devlint.flow.catalog.concepts import DEVICE
 from devlint.flow.core.call import Call
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Const, DeviceValue, Flag, Value, named_place
+from devlint.flow.domain.values import Const, DeviceValue, Flag, Named, Value, named_place
 from devlint.flow.program.symbols import FunctionInfo
+from devlint.flow.transfer.api_use import Initialization
 from devlint.immutable import replace
 from devlint.sites.base import Site, Step
 from devlint.sites.devices import Alternative, Current, Numbered, Visible
@@ -21,11 +25,15 @@ from devlint.sites.devices import Alternative, Current, Numbered, Visible
 VARIABLES = frozenset({"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"})
 """The variables by which a process sees only some GPUs, read when the driver is first asked."""
 _SPAWNS = re.compile(r"subprocess|Popen|multiprocessing|mp\.(?:spawn|Process)|\bspawn\(|os\.(?:system|exec|fork)")
-_ENVIRONMENT = frozenset({"os.environ.setdefault", "os.putenv"})
+_ENVIRONMENT = Named("os.environ")
+_SET = frozenset({"os.environ.setdefault", "os.putenv"})
 
 
-class Choosing(Component):
+class GpuSelection(Observer):
     """The choices of a file, until it has been read to its end."""
+
+    wants_inlined = True
+    wants_quiet = True
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._text = interpreter.own_text
@@ -34,13 +42,12 @@ class Choosing(Component):
         self._current: dict[ast.AST, tuple[FunctionInfo | None, Current] | None] = {}
         self._asked: set[ast.AST] = set()
         self._started: dict[FunctionInfo, list[bool]] = defaultdict(list)
-        self.touched: Step | None = None
-        """Where the top level first used CUDA."""
+        self._index = interpreter.index
 
     @cached_property
-    def spawns(self) -> bool:
+    def _spawns(self) -> bool:
         """Whether the file starts other processes."""
-        return _SPAWNS.search(self._text) is not None
+        return _SPAWNS.search(self._text) is not None or self._index.runs("processes")
 
     def sites(self) -> Iterator[Site]:
         """The sites that can only be told at the end of a file."""
@@ -57,8 +64,18 @@ class Choosing(Component):
         if isinstance(index, int) and not isinstance(index, bool) and not (frame.interpreter.muted or frame.inlined):
             self._numbered.append(Numbered(node, scope_of(frame), index, spelled))
 
-    def select(self, frame: Frame, node: ast.IfExp, flag: Flag, first: Value, second: Value) -> None:
-        """One of two values is taken, the first where a condition holds."""
+    def on_device_index(self, frame: Frame, node: ast.AST, index: Value, spelled: str) -> None:
+        """A device is named by a number."""
+        if isinstance(index, Const):
+            self.number(frame, node, index.value, spelled)
+
+    def on_name(self, frame: Frame, node: ast.expr, path: str, call: ast.Call | None) -> None:
+        """A GPU may be chosen for all that follows, or for what stands in a block."""
+        if path in CUDA_CHOOSERS and call is not None and call.args and isinstance(call.args[0], ast.Constant):
+            self.number(frame, call, call.args[0].value, f"{path}(...)")
+
+    def on_choice(self, frame: Frame, node: ast.IfExp, flag: Flag, then: Value, other: Value) -> None:
+        """One of two values is taken."""
         for arm in (node.body, node.orelse):
             place = parse(arm.value) if isinstance(arm, ast.Constant) and isinstance(arm.value, str) else None
             if place is not None and isinstance(arm, ast.Constant) and not frame.comparing:
@@ -67,26 +84,28 @@ class Choosing(Component):
         switched = isinstance(node.test, ast.BoolOp)
         if flag.condition is not AVAILABLE or switched or frame.interpreter.muted or frame.inlined:
             return
-        there, otherwise = named_place(first), named_place(second)
+        there, otherwise = map(named_place, (then, other) if flag.positive else (other, then))
         if there is None or otherwise is None or otherwise.kind is not Kind.CPU:
             return
         if there.kind is Kind.ACCELERATOR and there.type == "cuda" and all(map(_is_string, (node.body, node.orelse))):
             self._selected[node] = Alternative(node, scope_of(frame))
 
-    def wrap(self, call: Call) -> None:
-        """A device is made of what was selected."""
-        inner = call.nodes[0] if call.nodes else None
-        if isinstance(inner, ast.IfExp) and inner in self._selected and len(call.nodes) == 1:
+    def on_device(self, frame: Frame, node: ast.AST, role: str, value: Value | None, call: Call | None) -> None:
+        """A device is made, perhaps of what was selected."""
+        inner = call.nodes[0] if call is not None and role == DEVICE and len(call.nodes) == 1 else None
+        if call is not None and isinstance(inner, ast.IfExp) and inner in self._selected:
             self._selected[inner] = replace(self._selected[inner], whole=call.node)
 
     # -- the current accelerator ---------------------------------------------------------------------------------------
 
-    def current(self, frame: Frame, call: Call) -> None:
-        """The current accelerator is asked for."""
-        if not _is_there(frame):
+    def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
+        """The current accelerator is asked for, or the environment set by a call."""
+        if path == CURRENT_ACCELERATOR and not _is_there(frame):
             self._current.setdefault(call.node, None)
+        elif path in _SET:
+            self._set(frame, call.node, call.argument(0, "key"))
 
-    def use(self, frame: Frame, value: Value | None, node: ast.AST, read: bool = False) -> None:
+    def on_device_use(self, frame: Frame, node: ast.AST, value: Value, read: bool) -> None:
         """A device is used as if there was one."""
         made = value.node if isinstance(value, DeviceValue) else None
         if not isinstance(made, ast.Call) or made not in self._current or _is_there(frame) or frame.interpreter.muted:
@@ -99,7 +118,7 @@ class Choosing(Component):
             label = "`None` has no such attribute" if read else "used as a device here"
             self._current[made] = frame.info, Current(made, scope_of(frame), Step(node, label), read, asked)
 
-    def start(self, frame: Frame, info: FunctionInfo) -> None:
+    def on_function(self, frame: Frame, node: ast.Name, info: FunctionInfo) -> None:
         """The top level of the file names one of its functions, as it does to call it, or to have processes run it."""
         if frame.info is None and not frame.interpreter.muted:
             self._started[info].append(_is_there(frame))
@@ -111,7 +130,7 @@ class Choosing(Component):
             return False
         return all(started) and len(re.findall(rf"\b{info.name}\b", self._text)) == 1 + len(started)
 
-    def ask(self, frame: Frame, node: ast.expr) -> None:
+    def on_condition(self, frame: Frame, node: ast.expr) -> None:
         """It is asked whether something is true, or ``None``."""
         if isinstance(node, ast.Compare) and isinstance(node.comparators[0], ast.Constant):
             node = node.left
@@ -124,43 +143,28 @@ class Choosing(Component):
             if isinstance(value, DeviceValue) and value.node is not None:
                 self._asked.add(value.node)
 
+    # -- the environment -----------------------------------------------------------------------------------------------
+
+    def on_item(self, frame: Frame, target: ast.Subscript, base: Value, index: Value, value: Value) -> None:
+        """``os.environ[key] = ...``."""
+        if base == _ENVIRONMENT:
+            self._set(frame, target, index)
+
+    def _set(self, frame: Frame, node: ast.Subscript | ast.Call, key: Value | None) -> None:
+        """A variable of the environment is set."""
+        name = key.value if isinstance(key, Const) else None
+        if name not in VARIABLES or _puts_back(frame.inside, str(name)):
+            return
+        first = frame.component(Initialization).first if frame.info is not None else None
+        loads = (statement for statement in frame.interpreter.tree.body if _loads_torch(statement))
+        imported = next((known for known in loads if frame.info is not None or known.lineno < node.lineno), None)
+        step = None if imported is None else Step(imported, "torch is imported here")
+        frame.emit(Visible(node, scope_of(frame), str(name), frame.state.touched or first, step, self._spawns))
+
 
 def _is_there(frame: Frame) -> bool:
     """Whether the code runs only where an accelerator was found, whichever it is."""
     return frame.state.accelerated or frame.state.affirmed(Topic.PRESENCE)
-
-
-def touch(frame: Frame, node: ast.AST) -> None:
-    """CUDA is used: from here on, the process keeps the GPUs that it sees."""
-    if frame.state.touched is None:
-        frame.state.touched = Step(node, "CUDA is used here")
-    if frame.info is None and frame.component(Choosing).touched is None and not frame.state.asked(Topic.MAIN):
-        frame.component(Choosing).touched = frame.state.touched
-
-
-def set_item(frame: Frame, target: ast.Subscript, key: Value) -> None:
-    """``os.environ[key] = ...``."""
-    if isinstance(key, Const) and key.value in VARIABLES:
-        _set(frame, target, str(key.value))
-
-
-def set_by_call(frame: Frame, call: Call, path: str) -> None:
-    """``os.environ.setdefault(key, ...)`` and its like."""
-    key = call.argument(0, "key")
-    if path in _ENVIRONMENT and isinstance(key, Const) and key.value in VARIABLES:
-        _set(frame, call.node, str(key.value))
-
-
-def _set(frame: Frame, node: ast.Subscript | ast.Call, name: str) -> None:
-    interpreter = frame.interpreter
-    if _puts_back(frame.inside, name):
-        return
-    after = frame.state.touched or (interpreter.component(Choosing).touched if frame.info is not None else None)
-    loads = (statement for statement in interpreter.tree.body if _loads_torch(statement))
-    imported = next((known for known in loads if frame.info is not None or known.lineno < node.lineno), None)
-    step = None if imported is None else Step(imported, "torch is imported here")
-    spawns = interpreter.component(Choosing).spawns or interpreter.index.runs("processes")
-    frame.emit(Visible(node, scope_of(frame), name, after, step, spawns))
 
 
 def _puts_back(inside: list[ast.AST], name: str) -> bool:
@@ -198,21 +202,3 @@ def _is_string(node: ast.expr) -> bool:
 
 def _is_true(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
-
-
-def numbered_call(frame: Frame, call: ast.Call, path: str) -> None:
-    """A GPU is chosen for all that follows, or for what stands in a block."""
-    if path in ("torch.cuda.set_device", "torch.cuda.device") and call.args and isinstance(call.args[0], ast.Constant):
-        frame.component(Choosing).number(frame, call, call.args[0].value, f"{path}(...)")
-
-
-_LAZY = frozenset(
-    f"torch.cuda.{name}"
-    for name in "manual_seed manual_seed_all is_initialized empty_cache seed seed_all device_count".split()
-)
-"""What waits until CUDA is used, does nothing before, or asks NVML, which the variables do not bind for good."""
-
-
-def touches(path: str) -> bool:
-    """Whether a call of a name of torch asks the driver for GPUs."""
-    return path.startswith("torch.cuda.") and path not in _LAZY and not path.startswith("torch.cuda.amp.")

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from devlint.flow.catalog import torch_table
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.catalog.concepts import LOADER
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import DeviceValue
+from devlint.flow.domain.values import DeviceValue, Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable
@@ -26,7 +28,6 @@ _PLACES = re.compile(
 _COMMENT = re.compile(r"#.*")
 _DYNAMIC = frozenset({"locals", "globals", "vars", "exec", "eval", "setattr"})
 _SHOWS = frozenset({"print", "info", "debug", "warning", "log", "write", "print_log", "pprint", "rprint"})
-_LOADER = "torch.utils.data.DataLoader"
 
 
 @immutable(frozen=True, slots=True)
@@ -38,19 +39,23 @@ class _Chosen:
     value: DeviceValue
 
 
-class Selections(Component):
+class UnusedDevices(Observer):
     """The devices that a file chooses by name."""
+
+    wants_quiet = True
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._index = interpreter.index
         self._text = interpreter.own_text
         self._chosen: dict[tuple[FunctionInfo | None, str], _Chosen] = {}
 
-    def note(self, frame: Frame, target: ast.Name, value: DeviceValue) -> None:
+    def on_binding(self, frame: Frame, target: ast.Name, value: Value) -> None:
         """A name is bound to a device: in a function, or at the top level of the file, but not in a class."""
+        if not isinstance(value, DeviceValue) or target.id.startswith("_"):
+            return
         in_class = frame.info is None and frame.caller is not None
         place = value.device
-        if frame.inlined or in_class or target.id.startswith("_") or not (place.switched or place.accelerates()):
+        if in_class or not (place.switched or place.accelerates()):
             return
         self._chosen.setdefault((frame.info, target.id), _Chosen(target.id, target, frame.info, scope_of(frame), value))
 
@@ -86,7 +91,7 @@ class Selections(Component):
             path = self._index.resolve(names.dotted(node.func))
             own = self._index.classes.get(path)
             made = made or torch_table.module(path) is not None or (own is not None and own.is_module)
-            if path == _LOADER:
+            if path == LOADER:
                 found = Step(node, "its batches come from here")
         return found if made else None
 
