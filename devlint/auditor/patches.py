@@ -22,10 +22,10 @@ class Patches:
         self._undo: list[Callable[[], object]] = []
 
     def set(self, owner: Any, name: str, value: object) -> None:
-        """Replace an attribute, which may be inherited or missing."""
-        before = vars(owner).get(name, _ABSENT)
+        """Replace an attribute, which may be inherited or missing; a function takes the name of what it replaces."""
+        before, visible = vars(owner).get(name, _ABSENT), getattr(owner, name, None)
         setattr(owner, name, value)
-        _name(value, owner, name)
+        _name(value, owner, name, visible)
         self._undo.append(functools.partial(_restore, owner, name, before, value))
 
     def add(self, handle: Any) -> None:
@@ -47,17 +47,22 @@ def _restore(owner: Any, name: str, before: object, value: object) -> None:
         setattr(owner, name, before)
 
 
-def _name(value: object, owner: Any, name: str) -> None:
-    """Name a function by where it is, unless it is found by the name it has: so it can be pickled as the original.
+def _name(value: object, owner: Any, name: str, before: object) -> None:
+    """Let a function look like what it replaces, unless it is found by the name it has: so it is pickled as that.
 
     A function of C, which has no module, gives what wraps it a name that leads nowhere.
     """
-    if not isinstance(value, FunctionType) or _found(value.__module__, value.__qualname__) is value:
+    function = getattr(value, "__func__", value)  # of a static method
+    if not isinstance(function, FunctionType) or _found(function.__module__, function.__qualname__) is function:
         return
+    if callable(before):
+        functools.update_wrapper(function, before)
+    else:
+        function.__name__ = name
     prefix = f"{owner.__qualname__}." if isinstance(owner, type) else ""
     module = owner.__module__ if isinstance(owner, type) else getattr(owner, "__name__", "")
-    if _found(module, prefix + name) is value:
-        value.__module__, value.__qualname__ = module, prefix + name
+    if _found(function.__module__, function.__qualname__) is not function and _found(module, prefix + name) is function:
+        function.__module__, function.__qualname__ = module, prefix + name
 
 
 def _found(module: str, path: str) -> object:

@@ -8,7 +8,7 @@ user's name resolves: ``torch.cuda.amp.autocast``, ``torch.Tensor.pin_memory``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from devlint.torch_api.rows import Api
@@ -82,16 +82,19 @@ def _portable() -> dict[str, tuple[Api, ...]]:
     return _by_name(ROWS)
 
 
+def _rows() -> Iterator[Api]:
+    for rows in (*_deprecated().values(), *_portable().values()):
+        yield from rows
+
+
 @cache
 def _names() -> frozenset[str]:
-    rows = [row for table in (_deprecated(), _portable()) for known in table.values() for row in known]
-    return AVAILABILITY | {row.name for row in rows if not row.argument}
+    return AVAILABILITY | {row.name for row in _rows() if not row.argument}
 
 
 @cache
 def _arguments() -> dict[str, tuple[Api, ...]]:
-    rows = [row for table in (_deprecated(), _portable()) for known in table.values() for row in known]
-    return _by_name(row for row in rows if row.argument)
+    return _by_name(row for row in _rows() if row.argument)
 
 
 def _by_name(rows: Iterable[Api]) -> dict[str, tuple[Api, ...]]:

@@ -8,114 +8,75 @@ nothing without CUDA may raise without an accelerator, as ``empty_cache`` does: 
 
 from __future__ import annotations
 
-from devlint.torch_api.rows import Api, Kind, Topic
+from typing import Any
+
+from devlint.torch_api.rows import Api, Kind, Topic, Version
 
 _REFERENCE = "https://docs.pytorch.org/docs/stable/accelerator.html"
 _DEVICE = ("device",)
 """``torch.accelerator`` takes the device by position only."""
+_SEEDED = "it seeds the CPU and every accelerator"
 
 
-def _same(
-    name: str,
-    replacement: str,
-    since: tuple[int, int],
-    *,
-    raises: bool = False,
-    needs: bool = False,
-    safe: bool = False,
-    parameters: tuple[str, ...] = (),
-    kind: Kind = Kind.RENAMED,
-    note: str = "",
-    index: bool = False,
-) -> Api:
-    return Api(
-        f"torch.cuda.{name}",
-        kind,
-        replacement,
-        since,
-        safe=safe,
-        raises=raises,
-        needs=needs,
-        index=index,
-        parameters=parameters,
-        note=note,
-        reference=_REFERENCE,
-        topic=Topic.PORTABILITY,
-    )
+def _row(name: str, kind: Kind, replacement: str, since: Version, **others: Any) -> Api:
+    reference = _REFERENCE
+    return Api(f"torch.cuda.{name}", kind, replacement, since, Topic.PORTABILITY, reference=reference, **others)
 
 
-_AVAILABLE = (
-    _same("is_available", "torch.accelerator.is_available", (2, 6)),
-    _same("device_count", "torch.accelerator.device_count", (2, 6)),
-)
+def _same(name: str, new: str, since: Version, **others: Any) -> Api:
+    """A function that ``torch.accelerator`` has under a new name."""
+    return _row(name, Kind.RENAMED, f"torch.accelerator.{new}", since, **others)
+
+
+def _state(name: str, new: str, since: Version = (2, 6), **others: Any) -> Api:
+    """The same, where both raise: the old one without CUDA, the new one without an accelerator."""
+    return _same(name, new, since, raises=True, needs=True, **others)
+
+
+_AVAILABLE = tuple(_same(name, name, (2, 6)) for name in ("is_available", "device_count"))
 _STATE = (
-    _same(
-        "synchronize", "torch.accelerator.synchronize", (2, 6), raises=True, needs=True, safe=True, parameters=_DEVICE
-    ),
-    _same("current_device", "torch.accelerator.current_device_index", (2, 6), raises=True, needs=True, safe=True),
-    _same(
-        "set_device",
-        "torch.accelerator.set_device_index",
-        (2, 6),
-        raises=True,
-        needs=True,
-        safe=True,
-        parameters=_DEVICE,
-    ),
-    _same("current_stream", "torch.accelerator.current_stream", (2, 6), raises=True, needs=True, parameters=_DEVICE),
-    _same("set_stream", "torch.accelerator.set_stream", (2, 6), raises=True, needs=True, parameters=("stream",)),
+    _state("synchronize", "synchronize", safe=True, parameters=_DEVICE),
+    _state("current_device", "current_device_index", safe=True),
+    _state("set_device", "set_device_index", safe=True, parameters=_DEVICE),
+    _state("current_stream", "current_stream", parameters=_DEVICE),
+    _state("set_stream", "set_stream", parameters=("stream",)),
 )
+_TIMED = ("enable_timing", "blocking", "interprocess")
 _OBJECTS = (
-    _same(
-        "Event",
-        "torch.Event",
-        (2, 5),
-        raises=True,
-        kind=Kind.BOUND,
-        parameters=("enable_timing", "blocking", "interprocess"),
-    ),
-    _same("Stream", "torch.Stream", (2, 5), raises=True, kind=Kind.BOUND, parameters=("device", "priority")),
-    _same(
+    _row("Event", Kind.BOUND, "torch.Event", (2, 5), raises=True, parameters=_TIMED),
+    _row("Stream", Kind.BOUND, "torch.Stream", (2, 5), raises=True, parameters=("device", "priority")),
+    _state(
         "device",
-        "torch.accelerator.device_index",
+        "device_index",
         (2, 8),
-        raises=True,
-        needs=True,
         parameters=_DEVICE,
         index=True,
         note="it takes an index, and no `torch.device`",
     ),
-    _same("stream", "torch.Stream", (2, 7), kind=Kind.REWRITTEN, note="a stream is a context manager: `with stream:`"),
+    _row("stream", Kind.REWRITTEN, "torch.Stream", (2, 7), note="a stream is a context manager: `with stream:`"),
 )
 _MEMORY = (
-    _same("empty_cache", "torch.accelerator.empty_cache", (2, 9), needs=True),
+    _same("empty_cache", "empty_cache", (2, 9), needs=True),
     *(
-        _same(name, f"torch.accelerator.{name}", (2, 9), needs=True, parameters=_DEVICE)
-        for name in (
-            "memory_allocated",
-            "max_memory_allocated",
-            "memory_reserved",
-            "max_memory_reserved",
-            "memory_stats",
-        )
+        _same(name, name, (2, 9), needs=True, parameters=_DEVICE)
+        for name in "memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_stats".split()
     ),
     *(
-        _same(name, f"torch.accelerator.{name}", (2, 9), raises=True, needs=True, parameters=_DEVICE)
+        _state(name, name, (2, 9), parameters=_DEVICE)
         for name in ("reset_peak_memory_stats", "reset_accumulated_memory_stats")
     ),
     *(
-        _same(name, "torch.accelerator.reset_peak_memory_stats", (2, 9), raises=True, needs=True, parameters=_DEVICE)
+        _state(name, "reset_peak_memory_stats", (2, 9), parameters=_DEVICE)
         for name in ("reset_max_memory_allocated", "reset_max_memory_cached")
     ),
     *(
-        _same(old, f"torch.accelerator.{new}", (2, 9), needs=True, parameters=_DEVICE)
+        _same(old, new, (2, 9), needs=True, parameters=_DEVICE)
         for old, new in (("memory_cached", "memory_reserved"), ("max_memory_cached", "max_memory_reserved"))
     ),
-    _same("mem_get_info", "torch.accelerator.get_memory_info", (2, 10), raises=True, needs=True, parameters=_DEVICE),
+    _state("mem_get_info", "get_memory_info", (2, 10), parameters=_DEVICE),
 )
-_SEEDS = (
-    _same("manual_seed", "torch.manual_seed", (1, 0), note="it seeds the CPU and every accelerator"),
-    _same("manual_seed_all", "torch.manual_seed", (1, 0), note="it seeds the CPU and every accelerator"),
+_SEEDS = tuple(
+    _row(name, Kind.RENAMED, "torch.manual_seed", (1, 0), note=_SEEDED) for name in ("manual_seed", "manual_seed_all")
 )
 _WITHOUT_EQUIVALENT = tuple(
     Api(f"torch.cuda.{name}", Kind.NOTHING, raises=True, reference=_REFERENCE, topic=Topic.PORTABILITY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import itertools
 import threading
@@ -67,7 +66,6 @@ class LoopHooks(Listener):
     # loaders
 
     def _wrap_next(self, original: _Function) -> _Function:
-        @functools.wraps(original)
         def following(iterator: Any) -> Any:
             if not self.session.alive or self._fetching:
                 return original(iterator)
@@ -120,7 +118,6 @@ class LoopHooks(Listener):
     # backward
 
     def _wrap_backward(self, original: _Function) -> _Function:
-        @functools.wraps(original)
         def _engine_run_backward(*args: Any, **kwargs: Any) -> Any:
             if not self.session.alive or self._backwards or torch.compiler.is_compiling():
                 return original(*args, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import weakref
 from collections import deque
@@ -138,7 +137,6 @@ class Loaders(Listener):
     # where loaders and iterators come from
 
     def _wrap_init(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
         def init(loader: Any, *args: Any, **kwargs: Any) -> None:
             original(loader, *args, **kwargs)
             self.session.guarded(self._made, loader)
@@ -146,7 +144,6 @@ class Loaders(Listener):
         return init
 
     def _wrap_iterator(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
         def init(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
             # first, since the thread that pins is started by the original
             self.session.guarded(self._iterated, iterator, loader)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -89,7 +88,6 @@ class Optimizers(Listener):
             self._owners[id(parameter)] = (weakref.ref(module), name)
 
     def _made(self, original: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(original)
         def __init__(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a constructor
             original(optimizer, *args, **kwargs)
             if self._session.alive:
@@ -115,7 +113,6 @@ class Optimizers(Listener):
         )
 
     def _applied(self, original: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
-        @functools.wraps(original)
         def _apply(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
             inside = getattr(self._local, "applying", False)
             if inside or not self._session.alive:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -39,7 +38,6 @@ class Wrappers(Listener):
         return {"wrappers": tuple(found)}
 
     def _wrap(self, name: str, original: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(original)
         def __init__(self_: nn.Module, module: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a constructor
             if not self._session.alive:
                 return original(self_, module, *args, **kwargs)

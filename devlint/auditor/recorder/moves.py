@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 from collections.abc import Callable
@@ -60,7 +59,6 @@ class Moves(Listener):
     def _tensor_method(self, name: str, original: Any) -> Callable[..., Any]:
         session, named, count = self._session, name != "to", self._count_tensor
 
-        @functools.wraps(original)
         def method(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             result = original(self, *args, **kwargs)
             if result is self and session.alive and (named or _names_device(args, kwargs)):
@@ -72,7 +70,6 @@ class Moves(Listener):
     def _module_method(self, name: str, original: Any) -> Callable[..., Any]:
         session, named, local, count = self._session, name != "to", self._local, self._count_module
 
-        @functools.wraps(original)
         def method(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if (
                 torch.compiler.is_compiling()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterator
 from time import perf_counter
@@ -54,7 +53,6 @@ class Syncs(Listener):
         original = getattr(owner, name)
         session, local = self._session, self._local
 
-        @functools.wraps(original)
         def function(*args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling() or not session.alive or getattr(local, "inside", False):
                 return original(*args, **kwargs)
@@ -84,7 +82,6 @@ class Syncs(Listener):
         original = owner.query
         session, waits = self._session, self._waits
 
-        @functools.wraps(original)
         def query(*args: Any, **kwargs: Any) -> Any:
             finished = original(*args, **kwargs)
             if finished and session.alive:

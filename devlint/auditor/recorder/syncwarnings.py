@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import threading
 import warnings
@@ -115,14 +114,12 @@ class SyncWarnings(Listener):
     def _patch_torch(self) -> None:
         original_set, original_get = torch.cuda.set_sync_debug_mode, torch.cuda.get_sync_debug_mode
 
-        @functools.wraps(original_set)
         def set_sync_debug_mode(debug_mode: Any) -> None:
             self.armed = False  # from here on the mode is the script's
             original_set(debug_mode)
             self._wanted = original_get()
             self._arm()
 
-        @functools.wraps(original_get)
         def get_sync_debug_mode() -> int:
             return self._wanted if self.armed else original_get()
 
@@ -140,7 +137,6 @@ class SyncWarnings(Listener):
             self._session.patches.set(owner, name, self._then_first(getattr(owner, name)))
 
     def _then_first(self, original: Any) -> Any:
-        @functools.wraps(original)
         def function(*args: Any, **kwargs: Any) -> Any:
             result = original(*args, **kwargs)
             if self.armed:

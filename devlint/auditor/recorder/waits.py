@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -66,7 +65,6 @@ class Waits(Listener):
         original = getattr(torch.Tensor, name)
         session, pending = self._session, self._pending
 
-        @functools.wraps(original)
         def reader(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if pending:
                 session.guarded(note, self)

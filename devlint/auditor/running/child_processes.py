@@ -162,7 +162,6 @@ class _Child:
                     self.recording.explain(error)
             return function(*arguments, **keywords)
 
-        replacement.__name__ = replacement.__qualname__ = function.__name__
         return replacement
 
 

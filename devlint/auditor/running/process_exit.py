@@ -78,7 +78,6 @@ class Departures:
                 self._leaving(None)
             return function(*arguments)
 
-        exec_.__name__ = exec_.__qualname__ = function.__name__
         return exec_
 
     def _hide(self) -> None:
@@ -95,7 +94,6 @@ class Departures:
             return own(get_handler(signalnum))
 
         for replacement, name in ((signal_, "signal"), (getsignal, "getsignal")):
-            replacement.__name__ = replacement.__qualname__ = name
             self._patches.set(signal, name, replacement)
         self._set_handler, self._get_handler = set_handler, get_handler
 

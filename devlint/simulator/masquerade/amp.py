@@ -22,7 +22,6 @@ _OF_CUDA = {
 
 
 def _translated(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if kwargs.get("device_type") == "cuda":
             kwargs["device_type"] = NAME
@@ -38,7 +37,6 @@ def _translated(original: Callable[..., Any]) -> Callable[..., Any]:
 def _deprecated(original: Callable[..., Any], function: Callable[..., Any], successor: str) -> Callable[..., Any]:
     name = original.__name__
 
-    @functools.wraps(original)
     def wrapper(*args: Any) -> Any:
         text = f"torch.{name}() is deprecated. Please use torch.{successor}('cuda') instead."
         warnings.warn(text, DeprecationWarning, stacklevel=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,6 @@ _TYPE = re.compile(f"{NAME}([A-Za-z0-9]+)Type")
 
 
 def _same_device(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
         for index, (output, grad) in enumerate(zip(outputs, grads, strict=False)):
             if not isinstance(output, SimulatedTensor) or not isinstance(grad, torch.Tensor):
@@ -35,7 +33,6 @@ def _same_device(original: Callable[..., Any]) -> Callable[..., Any]:
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
     """The engine, which calls the tensors in its errors as it calls those of CUDA."""
 
-    @functools.wraps(original)
     def run_backward(*args: Any, **kwargs: Any) -> Any:
         try:
             return original(*args, **kwargs)

@@ -30,7 +30,6 @@ def _uncompiled(model: Any) -> Any:
 
 
 def _compile(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def compile_(model: Any = None, **options: Any) -> Any:
         return _uncompiled if model is None else _uncompiled(model)
 

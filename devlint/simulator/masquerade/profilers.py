@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,6 @@ from devlint.auditor.patches import Patches
 
 
 def _without_device(original: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(original)
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         kwargs["use_device"] = None
         if kwargs.pop("use_cuda", False):

@@ -163,7 +163,6 @@ def check(generator: torch.Generator, wanted: str) -> None:
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which draws where the tensor is that it is given."""
 
-    @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if kwargs.get("generator") is not None and args and isinstance(args[0], torch.Tensor):
             check(kwargs["generator"], args[0].device.type)

@@ -33,7 +33,6 @@ def _refuse(name: str, *args: Any, **kwargs: Any) -> NoReturn:
 def refusing(original: Callable[..., Any], name: str) -> Callable[..., NoReturn]:
     """A function that looks like another and raises ``NotImplementedError``."""
 
-    @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> NoReturn:
         _refuse(name)
 
@@ -41,7 +40,6 @@ def refusing(original: Callable[..., Any], name: str) -> Callable[..., NoReturn]
 
 
 def _to_dlpack(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def to_dlpack(tensor: torch.Tensor) -> Any:
         return tensor.__dlpack__() if isinstance(tensor, SimulatedTensor) else original(tensor)
 

@@ -5,7 +5,6 @@ A group says that it is one of NCCL, and refuses tensors of the CPU as such a gr
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
@@ -68,7 +67,6 @@ def _only_cuda(group: Any) -> bool:
 
 
 def _registering(original: Callable[..., None], nccl: type) -> Callable[..., None]:
-    @functools.wraps(original)
     def register_backend(self: Any, device: torch.device, kind: Any, backend: Any = None) -> None:
         original(self, device, kind, backend)
         if isinstance(backend, nccl) and not _knows_cpu(self):
@@ -79,7 +77,6 @@ def _registering(original: Callable[..., None], nccl: type) -> Callable[..., Non
 
 
 def _refusing(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if _only_cuda(self):
             for tensor in pytree.tree_leaves((args, kwargs)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -47,7 +46,6 @@ def _rebuilt(spec: Any) -> torch.Tensor:
 
 
 def _introducing(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def new(kind: Any, *args: Any, **kwargs: Any) -> Any:
         if kind not in _known:
             _known.add(kind)

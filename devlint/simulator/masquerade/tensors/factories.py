@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +29,6 @@ empty_like zeros_like ones_like full_like rand_like randn_like randint_like
 def _in_context(original: Callable[..., Any]) -> Callable[..., Any]:
     constructors = _device._device_constructors()  # cached by torch, and so made before any of them is replaced
 
-    @functools.wraps(original)
     def torch_function(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in constructors and not (kwargs and kwargs.get("device") is not None):
             kwargs = {**(kwargs or {}), "device": devices.behind(self.device)}
@@ -48,7 +46,6 @@ def _checked(generator: torch.Generator | None, device: Any) -> None:
 
 
 def _with_options(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if not name.endswith("_like"):
             _checked(kwargs.get("generator"), kwargs.get("device"))

@@ -57,7 +57,6 @@ def meaning(kind: Any) -> tuple[bool, torch.dtype]:
 def _default_type(original: Callable[..., None], set_device: Callable[..., None]) -> Callable[..., None]:
     in_force = False
 
-    @functools.wraps(original)
     def set_default_tensor_type(t: Any, /) -> None:
         nonlocal in_force
         on_device, dtype = meaning(t)

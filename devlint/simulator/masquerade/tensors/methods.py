@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -23,7 +22,6 @@ _TAKE_DEVICE = (
 def with_device(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, whose keyword `device` may name a CUDA device."""
 
-    @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if kwargs.get("device") is not None:
             kwargs["device"] = devices.behind(kwargs["device"])
@@ -33,7 +31,6 @@ def with_device(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _to(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def to(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], (str, torch.device, int)):
             args = (devices.behind(args[0]), *args[1:])
@@ -45,7 +42,6 @@ def _to(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _cuda(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def cuda(
         self: torch.Tensor,
         device: Any = None,
@@ -63,7 +59,6 @@ def _cuda(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _type(original: Callable[..., Any], to: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def type_(self: torch.Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
         if dtype is None:
             return legacy_types.name_of(self) if isinstance(self, SimulatedTensor) else original(self)

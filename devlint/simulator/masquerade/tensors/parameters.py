@@ -6,7 +6,6 @@ one of the host, so its class and its implementation are exchanged together.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +61,6 @@ def _data(simulated: Any) -> property:
 
 
 def _swap(original: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(original)
     def swap_tensors(t1: torch.Tensor, t2: torch.Tensor) -> None:
         if isinstance(t1, SimulatedTensor) or isinstance(t2, SimulatedTensor):
             t1.data = t2
@@ -73,7 +71,6 @@ def _swap(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _compatible(original: Callable[..., bool]) -> Callable[..., bool]:
-    @functools.wraps(original)
     def has_compatible_shallow_copy_type(tensor: torch.Tensor, other: torch.Tensor) -> bool:
         if isinstance(tensor, SimulatedTensor) or isinstance(other, SimulatedTensor):
             return tensor.layout == other.layout
@@ -83,7 +80,6 @@ def _compatible(original: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _traceable(original: Callable[..., bool]) -> Callable[..., bool]:
-    @functools.wraps(original)
     def is_traceable_wrapper_subclass(value: object) -> bool:
         # one on CUDA is no subclass: a module that is to get new parameters gets them
         overwrites = torch.__future__.get_overwrite_module_params_on_conversion()
@@ -93,7 +89,6 @@ def _traceable(original: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _materialize(original: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(original)
     def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
         place = self.__dict__.pop("_simulated", None) if device is None else device
         if devices.index_of(place) is None:
@@ -109,7 +104,6 @@ def _materialize(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _to(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def to(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         place = args[0] if args else kwargs.get("device")
         if isinstance(self, _Uninitialized) and devices.index_of(place) is not None:

@@ -6,7 +6,6 @@ and move it; the storages below answer as those of a GPU, so that checkpoints sa
 
 from __future__ import annotations
 
-import functools
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -96,7 +95,6 @@ def _copied(storage: torch.UntypedStorage, index: int | None, non_blocking: bool
 
 
 def _to(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def to(self: torch.UntypedStorage, *, device: Any, non_blocking: bool = False) -> Any:
         index = devices.index_of(device)
         if index is None:

@@ -5,7 +5,6 @@ A simulated tensor is of a class of its own already, so for each class there is 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +46,6 @@ def simulated(cls: Any) -> Any:
 
 
 def _as_subclass(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def as_subclass(self: torch.Tensor, cls: Any) -> Any:
         cls = _on_host.get(cls, cls)
         if not isinstance(self, SimulatedTensor) or _dispatches(cls):
@@ -61,7 +59,6 @@ def _as_subclass(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _make_subclass(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def make_subclass(cls: Any, data: torch.Tensor, require_grad: bool = False, **options: Any) -> Any:
         cls = _on_host.get(cls, cls)
         if not isinstance(data, SimulatedTensor) or _dispatches(cls) or issubclass(cls, torch.nn.Parameter):
