@@ -159,11 +159,16 @@ def resolve_spot(spot: Spot) -> Frame:
     return Frame(
         file=file_of(spot.code.co_filename),
         line=line_of(spot) if line is None else line,
-        function=getattr(spot.code, "co_qualname", spot.code.co_name),
+        function=qualified_name(spot.code),
         column=column,
         end_line=end_line,
         end_column=end_column,
     )
+
+
+def qualified_name(code: CodeType) -> str:
+    """The name of a function, before Python 3.11 without those around it."""
+    return getattr(code, "co_qualname", code.co_name)
 
 
 def positions_of(spot: Spot) -> tuple[int | None, int | None, int | None, int | None]:

@@ -42,14 +42,10 @@ def _register_type() -> None:
     accelerator: Any = torch._C._acc
 
     class Hooks(accelerator.PrivateUse1Hooks):  # type: ignore[misc]  # the base class is Any: torch types none of this
-        def is_available(self) -> bool:
+        def is_available(self, index: int = 0) -> bool:
             return True
 
-        def is_built(self) -> bool:
-            return True
-
-        def has_primary_context(self, index: int) -> bool:
-            return True
+        is_built = has_primary_context = is_available
 
     class Guard(accelerator.DeviceGuard):  # type: ignore[misc]  # as above
         def type_(self) -> Any:

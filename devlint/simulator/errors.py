@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -27,31 +28,20 @@ it is shared by all devices.  Which names stand in the gaps is another matter: t
 makes them, and that cuDNN takes a convolution or a batch norm is inferred from torch's source.
 """
 
-_TYPES = {
-    torch.float64: "Double",
-    torch.float32: "Float",
-    torch.float16: "Half",
-    torch.bfloat16: "BFloat16",
-    torch.int64: "Long",
-    torch.int32: "Int",
-    torch.int16: "Short",
-    torch.int8: "Char",
-    torch.uint8: "Byte",
-    torch.bool: "Bool",
-    torch.complex64: "ComplexFloat",
-    torch.complex128: "ComplexDouble",
-}
-
 
 def error(name: str, *gaps: object) -> RuntimeError:
     """The exception with the text of this name, its gaps filled in."""
     return RuntimeError(TEXTS[name].format(*gaps))
 
 
-def type_name(tensor: torch.Tensor, device: str = "cuda") -> str:
+def type_name(tensor: torch.Tensor) -> str:
     """What ``Tensor.type()`` says: ``torch.cuda.FloatTensor``, or ``torch.FloatTensor`` on the host."""
-    infix = "" if tensor.device.type == "cpu" else f"{device}."
-    return f"torch.{infix}{_TYPES.get(tensor.dtype, '')}Tensor"
+    return f"torch.{'' if tensor.device.type == 'cpu' else 'cuda.'}{_legacy_name(tensor.dtype)}"
+
+
+@functools.cache
+def _legacy_name(dtype: torch.dtype) -> str:
+    return torch.empty(0, dtype=dtype, device="cpu").type().rpartition(".")[2]
 
 
 def convolution(tensor: torch.Tensor, other: torch.Tensor, role: str) -> RuntimeError:
@@ -63,4 +53,4 @@ def convolution(tensor: torch.Tensor, other: torch.Tensor, role: str) -> Runtime
 
 def lengths(tensor: Any) -> RuntimeError:
     """What ``pack_padded_sequence`` says of its lengths."""
-    return error("lengths", tensor.dim(), tensor.device, _TYPES.get(tensor.dtype, ""))
+    return error("lengths", tensor.dim(), tensor.device, _legacy_name(tensor.dtype).removesuffix("Tensor"))

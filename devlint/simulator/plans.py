@@ -69,11 +69,7 @@ def make(op: Any) -> Plan:
     schema = op._schema
     namespace, _, name = schema.name.partition("::")
     arguments = schema.arguments
-    written = tuple(
-        (position, argument.name)
-        for position, argument in enumerate(arguments)
-        if argument.alias_info is not None and argument.alias_info.is_write
-    )
+    written = _written(schema)
     declared = declarations().get(f"{name}.{schema.overload_name}" if schema.overload_name else name)
     if namespace != "aten" or declared is None:
         declared = Declaration("made of others", False)
@@ -87,8 +83,8 @@ def make(op: Any) -> Plan:
         checked=(*outs, *positional),
         implicit=_has_kernel(op, "CompositeImplicitAutograd") and name not in NATIVE,
         common=next((key for key in _COMMON if _has_kernel(op, key.name)), None),
-        written=written,
-        returned=_returned(schema),
+        written=tuple(place for _, place in written),
+        returned=_returned(schema, dict(written)),
         view=any(r.alias_info is not None and not r.alias_info.is_write for r in schema.returns),
         changes_shape=torch.Tag.inplace_view in op.tags or bool(outs),
         has_device=any(argument.name == "device" for argument in arguments),
@@ -109,13 +105,17 @@ def _is_half(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.float16
 
 
-def _returned(schema: Any) -> tuple[tuple[int, str], ...]:
-    """The written arguments that are the result, by the names of the aliases in the schema."""
-    written = {
-        frozenset(argument.alias_info.before_set): (position, argument.name)
+def _written(schema: Any) -> list[tuple[frozenset[str], tuple[int, str]]]:
+    """The arguments that an operation writes: the names of their aliases in the schema, position and name."""
+    return [
+        (frozenset(argument.alias_info.before_set), (position, argument.name))
         for position, argument in enumerate(schema.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
-    }
+    ]
+
+
+def _returned(schema: Any, written: dict[frozenset[str], tuple[int, str]]) -> tuple[tuple[int, str], ...]:
+    """The written arguments that are the result."""
     aliases = [r.alias_info for r in schema.returns]
     if not all(alias is not None and alias.is_write for alias in aliases):
         return ()

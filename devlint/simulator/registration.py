@@ -14,3 +14,9 @@ def library(namespace: str = "aten") -> Any:
     make: Any = torch.library.Library
     _kept.append(make(namespace, "IMPL"))
     return _kept[-1]
+
+
+def operator(name: str) -> Any:
+    """torch's operator of a name with its overload, such as ``index.Tensor``; ``None`` if this torch has none."""
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)

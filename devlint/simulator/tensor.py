@@ -225,6 +225,11 @@ def wrap(host: torch.Tensor, index: int, requires_grad: bool = False) -> Simulat
     return result
 
 
+def host_of(value: Any) -> Any:
+    """The host tensor of a simulated one, anything else as it is."""
+    return value.host if isinstance(value, SimulatedTensor) else value
+
+
 def index_of(tensor: torch.Tensor) -> int:
     """The virtual device of a simulated tensor; fast, and the same whatever ``device`` is made to say."""
     return _native_device(tensor).index  # type: ignore[no-any-return]  # typed as Any
@@ -233,10 +238,6 @@ def index_of(tensor: torch.Tensor) -> int:
 def refresh(tensor: Any) -> None:
     """Bring shape and strides up to those of the host tensor, after an operation that changed them in place."""
     if isinstance(tensor, SimulatedTensor):
-        host = tensor.host
-        if (tensor.size(), tensor.stride(), tensor.storage_offset()) != (
-            host.size(),
-            host.stride(),
-            host.storage_offset(),
-        ):
-            _data.__set__(tensor, wrap(host, tensor.device.index))
+        shapes = [(each.size(), each.stride(), each.storage_offset()) for each in (tensor, tensor.host)]
+        if shapes[0] != shapes[1]:
+            _data.__set__(tensor, wrap(tensor.host, tensor.device.index))

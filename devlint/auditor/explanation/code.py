@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import linecache
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
+from typing import Any
 
-from devlint.auditor.frames import Spot, file_of, line_of, positions_of
+from devlint.auditor.frames import Spot, file_of, line_of, positions_of, qualified_name
 from devlint.record import Frame
 
 _Span = tuple[int, int, int, int]
@@ -36,11 +38,8 @@ def _parse(text: str) -> ast.Module:
     """
     with _PARSING:
         for _ in range(_TRIES - 1):
-            try:
+            with contextlib.suppress(SystemError):  # a thread of the script is parsing, too
                 return ast.parse(text)
-            except SystemError:
-                # a thread of the script is parsing, too
-                continue
         return ast.parse(text)
 
 
@@ -58,7 +57,7 @@ def running(code: CodeType, instruction: int) -> ast.AST | None:
     parent: ast.AST | None = None
     for node, above in _inside(module, span):
         best, parent = node, above
-        if _exact(node, span) and isinstance(node, (ast.expr, ast.stmt)):
+        if _span(node) == span and isinstance(node, (ast.expr, ast.stmt)):
             break
     if isinstance(best, ast.Expr):
         best = best.value
@@ -82,12 +81,12 @@ def function_of(code: CodeType) -> FunctionNode | None:
     return found
 
 
-def frame_at(file: str, node: ast.AST, function: str = "") -> Frame:
-    """The place of a node."""
+def frame_at(code: CodeType, node: ast.AST, function: str = "") -> Frame:
+    """The place of a node in the code of a function."""
     return Frame(
-        file=file_of(file),
+        file=file_of(code.co_filename),
         line=getattr(node, "lineno", 0),
-        function=function,
+        function=function or qualified_name(code),
         column=getattr(node, "col_offset", None),
         end_line=getattr(node, "end_lineno", None),
         end_column=getattr(node, "end_col_offset", None),
@@ -106,12 +105,9 @@ def _inside(module: ast.Module, span: _Span) -> Iterator[tuple[ast.AST, ast.AST]
     """The nodes that contain a span, from the outermost in, each with its parent."""
     node: ast.AST | None = module
     while node is not None:
-        inner = None
-        for child in _positioned(node):
-            if _contains(child, span):
-                inner = child
-                yield child, node
-                break
+        inner = next((child for child in _positioned(node) if _contains(_span(child), span)), None)
+        if inner is not None:
+            yield inner, node
         node = inner
 
 
@@ -123,21 +119,12 @@ def _positioned(node: ast.AST) -> Iterator[ast.AST]:
             yield from _positioned(child)
 
 
-def _contains(node: ast.AST, span: _Span) -> bool:
-    start, end = span[:2], span[2:]
-    return _start(node) <= start and end <= _end(node)
+def _contains(outer: _Span, inner: _Span) -> bool:
+    return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
 
 
-def _exact(node: ast.AST, span: _Span) -> bool:
-    return (*_start(node), *_end(node)) == span
-
-
-def _start(node: ast.AST) -> tuple[int, int]:
-    return node.lineno, node.col_offset  # type: ignore[attr-defined]  # only nodes with a place come here
-
-
-def _end(node: ast.AST) -> tuple[int, int]:
-    return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]  # only nodes with a place come here
+def _span(node: Any) -> _Span:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
 def _statement(module: ast.Module, line: int) -> ast.AST | None:

@@ -19,14 +19,14 @@ from devlint.auditor.explanation.reasons import Reasons
 from devlint.auditor.explanation.trail import Stop, Trail, follow, is_wrapper, owner_of, path_of
 from devlint.auditor.frames import Frames
 from devlint.auditor.introspection.tensors import (
+    all_tensors,
     describe,
     device_of,
     home,
-    is_managed,
+    is_placed,
     is_scalar,
     leaves,
     own_tensors,
-    walk,
 )
 from devlint.auditor.introspection.unregistered import Held
 from devlint.flow.syntax.names import spelled
@@ -35,6 +35,8 @@ from devlint.record import Mismatch, Party
 Role = Literal["input", "parameter", "buffer", "attribute", "variable"]
 _PARTIES = 8
 _LONGEST = 60
+_CALLS = ("_wrapped_call_impl", "_call_impl", "inner")
+"""The methods of modules which do not have the inputs by name."""
 
 
 class Explanation(NamedTuple):
@@ -87,7 +89,7 @@ class _Examination:
         self.trail = trail
         self.reasons = Reasons(trail)
         self.demand = demand(text)
-        self.node: dict[int, ast.AST | None] = {}
+        self.node: dict[Stop, ast.AST | None] = {}
 
     def result(self) -> Explanation:
         path, kind = self._module()
@@ -99,8 +101,9 @@ class _Examination:
             reason = self.reasons.of(candidate.tensor, candidate.module, candidate.operand, candidate.device)
             held += [reason.held] if reason.held is not None else []
             why = "; ".join(part for part in (candidate.why, reason.why) if part)
-            plain = reason.held is not None and reason.held.value is candidate.tensor
-            role: Role = "attribute" if plain else candidate.role
+            role: Role = candidate.role
+            if reason.held is not None and reason.held.value is candidate.tensor:
+                role = "attribute"
             parties.append(replace(_party(candidate), why=why, origin=reason.frame, role=role))
         parties += [_party(candidate) for candidate in candidates if candidate not in strays]
         project = self.trail.project
@@ -113,12 +116,9 @@ class _Examination:
             parties=tuple(parties[:_PARTIES]) or self._from_text(),
             error=_said(self.text),
         )
-        return Explanation(mismatch, tuple((one, home(one.owner) or self._around()) for one in held))
-
-    def _around(self) -> str:
-        """Where the outermost module is, for an owner without parameters of its own."""
         root = self.trail.root
-        return home(root) if root is not None else ""
+        around = home(root) if root is not None else ""  # for an owner without parameters of its own
+        return Explanation(mismatch, tuple((one, home(one.owner) or around) for one in held))
 
     def _module(self) -> tuple[str, str]:
         """The path of the running module from the outermost one, and its class."""
@@ -169,7 +169,7 @@ class _Examination:
         expected = expected if ":" in expected else f"{expected}:0"
         if isinstance(inner, nn.Module):
             why = f"`{type(wrapper).__name__}` wants the module on {expected} before it wraps it"
-            for name, tensor in own_and_inner(inner):
+            for name, tensor in _placed(inner):
                 if device_of(tensor) != expected:
                     yield Candidate(name, device_of(tensor), "parameter", tensor, inner, why=why)
                     break
@@ -180,9 +180,8 @@ class _Examination:
         found = self.trail.find(torch.optim.Optimizer)
         if found is None:
             return
-        optimizer, _ = found
-        kind = type(optimizer).__name__
-        for parameter, state in list(optimizer.state.items()):
+        kind = type(found[0]).__name__
+        for parameter, state in list(found[0].state.items()):
             for name, value in leaves(state):
                 if isinstance(parameter, torch.Tensor) and not is_scalar(value) and value.device != parameter.device:
                     why = f"`{kind}` got this state while the parameter was there, which has moved since"
@@ -212,15 +211,17 @@ class _Examination:
         if found is None or found[1].project:
             return
         module, _ = found
-        stop = next(stop for stop in self.trail.stops if stop.this is module and _takes_input(stop))
+        stop = next(
+            stop for stop in self.trail.stops if stop.this is module and stop.frame.f_code.co_name not in _CALLS
+        )
         name = self._name_of(module)
         for part, tensor in own_tensors(module):
-            if not is_managed(tensor) and not is_scalar(tensor):
+            if is_placed(tensor):
                 role: Role = "parameter" if isinstance(tensor, nn.Parameter) else "buffer"
                 yield Candidate(f"{name}.{part}" if name else part, device_of(tensor), role, tensor, module)
         for position, (text, value) in enumerate(_arguments(stop)):
             for path, tensor in leaves(value, text):
-                if not is_managed(tensor) and not is_scalar(tensor):
+                if is_placed(tensor):
                     named = self._spelled(tensor)
                     shown = named.text if named else self._argument(module, position) or path
                     yield Candidate(shown, device_of(tensor), "input", tensor, operand=named)
@@ -254,7 +255,7 @@ class _Examination:
     def _candidate(self, operand: Operand) -> Candidate:
         value = operand.value
         if isinstance(value, nn.Module):
-            name, tensor = next(own_and_inner(value))
+            name, tensor = next(_placed(value))
             return Candidate(f"{operand.text}.{name}", operand.device, "parameter", tensor, value, operand)
         role: Role = "variable"
         if value is not None and any(owner_of(module, value) for module in self.trail.modules[:1]):
@@ -266,55 +267,40 @@ class _Examination:
         return operands(node, stop.frame) if node is not None else []
 
     def _node(self, stop: Stop) -> ast.AST | None:
-        key = id(stop.frame)
-        if key not in self.node:
-            self.node[key] = running_code(stop.frame.f_code, stop.instruction)
-        return self.node[key]
+        if stop not in self.node:
+            self.node[stop] = running_code(stop.frame.f_code, stop.instruction)
+        return self.node[stop]
 
     def _spelled(self, tensor: torch.Tensor) -> Operand | None:
         """How the project's code names a tensor, else how a library's does."""
-        scenes = self.trail.scenes
-        for stop in [stop for stop in scenes if stop.project] + [stop for stop in scenes if not stop.project]:
-            for operand in self._operands(stop):
-                if operand.value is tensor:
-                    return operand
-        return None
+        stops = sorted(self.trail.scenes, key=lambda stop: not stop.project)
+        operands = (operand for stop in stops for operand in self._operands(stop))
+        return next((operand for operand in operands if operand.value is tensor), None)
 
     def _argument(self, module: nn.Module, position: int) -> str:
         """The text of an argument in the call of a module that stands in the code."""
         for stop in self.trail.scenes:
             node = self._node(stop)
-            if not isinstance(node, ast.Call) or position >= len(node.args):
-                continue
-            if look_up(node.func, stop.frame) is module:
-                text = ast.unparse(node.args[position])
+            given = node.args[position : position + 1] if isinstance(node, ast.Call) else []
+            if isinstance(node, ast.Call) and given and look_up(node.func, stop.frame) is module:
+                text = ast.unparse(given[0])
                 return text if len(text) <= _LONGEST else ""
         return ""
 
     def _name_of(self, module: nn.Module) -> str:
         """The path of a module, or the name that the code gives it."""
-        path = self._module()[0]
-        if path:
-            return path
-        for stop in self.trail.scenes:
-            for operand in self._operands(stop):
-                if operand.value is module:
-                    return operand.text
-        return type(module).__name__
+        operands = (operand for stop in self.trail.scenes for operand in self._operands(stop))
+        named = (operand.text for operand in operands if operand.value is module)
+        return self._module()[0] or next(named, type(module).__name__)
 
     def _from_text(self) -> tuple[Party, ...]:
         """What the message alone tells."""
         devices, blamed = devices_in(self.text), argument_in(self.text)
-        found = [Party(text=blamed if index == 0 and blamed else "", device=name) for index, name in enumerate(devices)]
-        return tuple(found)
+        return tuple(Party(text="" if index else blamed, device=name) for index, name in enumerate(devices))
 
 
-def own_and_inner(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """The tensors of a module and of the modules in it, with their paths."""
-    for path, inner in walk(module):
-        for name, tensor in own_tensors(inner):
-            if not is_managed(tensor) and not is_scalar(tensor):
-                yield f"{path}.{name}" if path else name, tensor
+def _placed(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    return ((path, tensor) for path, tensor in all_tensors(module) if is_placed(tensor))
 
 
 def _party(candidate: Candidate) -> Party:
@@ -323,15 +309,9 @@ def _party(candidate: Candidate) -> Party:
 
 
 def _arguments(stop: Stop) -> list[tuple[str, object]]:
-    code = stop.frame.f_code
+    code, values = stop.frame.f_code, stop.frame.f_locals
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    values = stop.frame.f_locals
-    found: list[tuple[str, object]] = [(name, values[name]) for name in names if name in values]
-    return found
-
-
-def _takes_input(stop: Stop) -> bool:
-    return stop.frame.f_code.co_name not in ("_wrapped_call_impl", "_call_impl", "inner")
+    return [(name, values[name]) for name in names if name in values]
 
 
 def _unique(candidates: Iterator[Candidate]) -> list[Candidate]:
@@ -343,18 +323,16 @@ def _unique(candidates: Iterator[Candidate]) -> list[Candidate]:
 
 
 def _same(one: Candidate, other: Candidate) -> bool:
-    if one.tensor is not None and one.tensor is other.tensor:
-        return True
-    return one.text == other.text and one.device == other.device
+    named = (one.text, one.device) == (other.text, other.device)
+    return named or (one.tensor is not None and one.tensor is other.tensor)
 
 
 def _indexed(candidate: Candidate, named: set[str]) -> Candidate:
     """With the index of a device that the code names without one, as the message has it."""
     if ":" in candidate.device or candidate.device == "cpu":
         return candidate
-    return replace(
-        candidate, device=next((name for name in sorted(named) if name.startswith(candidate.device + ":")), "cuda:0")
-    )
+    full = next((name for name in sorted(named) if name.startswith(candidate.device + ":")), "cuda:0")
+    return replace(candidate, device=full)
 
 
 def _representative(candidates: list[Candidate], strays: set[str]) -> list[Candidate]:
@@ -362,17 +340,14 @@ def _representative(candidates: list[Candidate], strays: set[str]) -> list[Candi
     seen: set[tuple[int, str]] = set()
     found: list[Candidate] = []
     for candidate in candidates:
-        key = (id(candidate.module), candidate.device)
-        if candidate.module is None or key not in seen:
+        key = (id(candidate if candidate.module is None else candidate.module), candidate.device)
+        if key not in seen:
             found.append(candidate)
-        if candidate.module is not None:
-            seen.add(key)
+        seen.add(key)
     return sorted(found, key=lambda candidate: candidate.device not in strays)
 
 
 def _said(text: str) -> str:
     """The line of the message that speaks of devices."""
-    for line in text.splitlines():
-        if is_mismatch(RuntimeError(line)):
-            return line.strip()
-    return " ".join(text.split())
+    lines = (line.strip() for line in text.splitlines() if is_mismatch(RuntimeError(line)))
+    return next(lines, " ".join(text.split()))

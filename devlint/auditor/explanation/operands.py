@@ -41,14 +41,10 @@ class Operand:
 
 def operands(node: ast.AST, frame: types.FrameType) -> list[Operand]:
     """What takes part in an expression or a statement, in the order of its text."""
-    found: list[Operand] = []
-    taken: set[tuple[str, str]] = set()
+    found: dict[tuple[str, str], Operand] = {}
     for operand in _visit(node, frame, 0):
-        key = (operand.text, operand.device)
-        if key not in taken:
-            taken.add(key)
-            found.append(operand)
-    return found
+        found.setdefault((operand.text, operand.device), operand)
+    return list(found.values())
 
 
 def _visit(node: ast.AST, frame: types.FrameType, depth: int) -> Iterator[Operand]:
@@ -133,18 +129,12 @@ def _of(node: ast.expr, text: str, value: object, direct: bool) -> Iterator[Oper
 
 def _call(node: ast.Call, frame: types.FrameType, depth: int) -> Iterator[Operand]:
     function = node.func
-    if depth and isinstance(function, ast.Attribute) and function.attr in _ENDS:
-        device = _target(node, function, frame)
-        if device:
-            yield Operand(node, ast.unparse(node), device, direct=depth <= 1)
-        return
+    moved = isinstance(function, ast.Attribute) and function.attr in _ENDS
     made = factory(node, frame)
-    if depth and made:
-        yield Operand(node, ast.unparse(node), default_device(), direct=depth <= 1, made=made)
-        return
-    placed = _placed(node, frame) if depth else ""
-    if placed:
-        yield Operand(node, ast.unparse(node), placed, direct=depth <= 1)
+    device = _target(node, frame) if moved else default_device() if made else _placed(node, frame)
+    if depth and (moved or device):
+        if device:
+            yield Operand(node, ast.unparse(node), device, direct=depth <= 1, made="" if moved else made)
         return
     called = look_up(function, frame)
     inner = depth + 1
@@ -157,29 +147,31 @@ def _call(node: ast.Call, frame: types.FrameType, depth: int) -> Iterator[Operan
         # a method's receiver is as good as its result, but that of the script's own method is anything
         own = called is not MISSING
         yield from _visit(function.value, frame, inner + own if own else max(depth, 1))
-    for child in node.args:
+    for child in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg not in _SKIPPED)):
         yield from _visit(child, frame, inner)
-    for keyword in node.keywords:
-        if keyword.arg not in _SKIPPED:
-            yield from _visit(keyword.value, frame, inner)
 
 
-def _target(call: ast.Call, function: ast.Attribute, frame: types.FrameType) -> str:
+def _target(call: ast.Call, frame: types.FrameType) -> str:
     """Where a move goes, empty if that is not known; without an index where the code gives none."""
-    if function.attr in ("cpu", "numpy"):
+    method: str = getattr(call.func, "attr", "")
+    if method in ("cpu", "numpy"):
         return "cpu"
     asked = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
     found = next(filter(None, (_device(node, frame) for node in asked)), "")
-    return found or (function.attr if function.attr in TO_DEVICE - {"to"} and not call.args else "")
+    return found or (method if method in TO_DEVICE - {"to"} and not call.args else "")
+
+
+def _maker(call: ast.Call, frame: types.FrameType) -> tuple[str, str]:
+    """The name of the function of torch that a call names, and its rule, if that makes a tensor; else empty."""
+    name = dotted(call.func, frame)
+    entry = torch_table.function(name) if name.startswith("torch") else None
+    return (name, entry.rule) if entry is not None and entry.rule in _MAKERS else ("", "")
 
 
 def _placed(call: ast.Call, frame: types.FrameType) -> str:
     """The device that a function of torch is told to make a tensor on, empty if it is not told or does not make one."""
-    name = dotted(call.func, frame)
-    entry = torch_table.function(name) if name.startswith("torch") else None
-    if entry is None or entry.rule not in _MAKERS:
-        return ""
-    return next((_device(keyword.value, frame) for keyword in call.keywords if keyword.arg == "device"), "")
+    asked = (keyword.value for keyword in call.keywords if keyword.arg == "device")
+    return next((_device(value, frame) for value in asked), "") if _maker(call, frame)[0] else ""
 
 
 def _device(node: ast.expr, frame: types.FrameType) -> str:
@@ -198,14 +190,11 @@ def factory(node: ast.AST, frame: types.FrameType) -> str:
     """The name of torch's function if a call makes a tensor on the default device, empty if it does anything else."""
     if not isinstance(node, ast.Call):
         return ""
-    name = dotted(node.func, frame)
-    entry = torch_table.function(name) if name.startswith("torch") else None
-    if entry is None or any(keyword.arg in ("device", None) for keyword in node.keywords):
+    name, rule = _maker(node, frame)
+    if any(keyword.arg in ("device", None) for keyword in node.keywords):
         return ""
-    if entry.rule == "data_or_default" and node.args:
-        given = look_up(node.args[0], frame)
-        return "" if isinstance(given, torch.Tensor) else name
-    return name if entry.rule in _MAKERS else ""
+    copied = rule == "data_or_default" and node.args and isinstance(look_up(node.args[0], frame), torch.Tensor)
+    return "" if copied else name
 
 
 def default_device() -> str:

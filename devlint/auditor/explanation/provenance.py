@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from devlint.auditor.explanation.code import FunctionNode, frame_at, function_of, own_nodes, tree
 from devlint.auditor.explanation.lookup import MISSING, attribute, dotted, look_up
 from devlint.auditor.explanation.operands import factory
+from devlint.auditor.explanation.trail import Stop
+from devlint.auditor.introspection.unregistered import Held
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.record import Frame
 
@@ -17,43 +19,21 @@ _DEPTH = 4
 _HOST_ONLY = ("from_numpy", "frombuffer")
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """Why something is where it is, in words (empty if only the place is known), and the place."""
+class Reason(NamedTuple):
+    """Why something is where it is, in words (empty if only the place is known), and where that was decided."""
 
     why: str = ""
     frame: Frame | None = None
+    held: Held | None = None
+    """By whom it is held without having been registered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """A place that gives a name its value: the assigned expression, or what is iterated over."""
 
     node: ast.AST
     value: ast.expr | None = None
     loop: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """A frame of the traceback with its code: where it is in it, and the functions around."""
-
-    frame: types.FrameType
-    line: int
-
-    @property
-    def file(self) -> str:
-        """The file as the code object names it."""
-        return self.frame.f_code.co_filename
-
-    @property
-    def function(self) -> FunctionNode | None:
-        """The definition that runs."""
-        return function_of(self.frame.f_code)
-
-    def place(self, node: ast.AST) -> Frame:
-        """The place of a node of this function."""
-        return frame_at(self.file, node, getattr(self.frame.f_code, "co_qualname", self.frame.f_code.co_name))
 
 
 def bindings(function: ast.AST, target: str) -> Iterator[Binding]:
@@ -73,67 +53,64 @@ def bindings(function: ast.AST, target: str) -> Iterator[Binding]:
             yield Binding(node.optional_vars, node.context_expr)
 
 
-def of_name(name: str, scene: Scene, device: str, depth: int = _DEPTH) -> Provenance:
-    """Why the variable holds something on ``device``, as told by the function of the scene."""
-    function = scene.function
+def of_name(name: str, stop: Stop, device: str, depth: int = _DEPTH) -> Reason:
+    """Why the variable holds something on ``device``, as told by the function of the stop."""
+    function = stop.function
     if function is None:
-        return Provenance()
+        return Reason()
     bound = list(bindings(function, name))
     # `x += y` leaves `x` where it is
     found = [binding for binding in bound if not isinstance(binding.node, ast.AugAssign)] or bound
-    before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= scene.line]
+    before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= stop.line]
     # in a loop, what stands below has run in the round before
     chosen = (before or found)[-1:]
-    dropped = dropped_move(name, scene, device, getattr(chosen[0].node, "lineno", 0) if chosen else 0)
+    dropped = dropped_move(name, stop, device, getattr(chosen[0].node, "lineno", 0) if chosen else 0)
     if dropped is not None or not chosen:
-        return dropped or Provenance()
-    return of_binding(name, chosen[0], scene, device, depth)
+        return dropped or Reason()
+    return of_binding(name, chosen[0], stop, device, depth)
 
 
-def dropped_move(name: str, scene: Scene, device: str, after: int = 0) -> Provenance | None:
+def dropped_move(name: str, stop: Stop, device: str, after: int = 0) -> Reason | None:
     """``name.to(device)`` as a statement of its own, below the line ``after``: its result is lost."""
-    if device != "cpu" or scene.function is None:
+    if device != "cpu" or stop.function is None:
         return None
-    for node in own_nodes(scene.function):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and after <= node.lineno <= scene.line:
+    for node in own_nodes(stop.function):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and after <= node.lineno <= stop.line:
             called = node.value.func
             if isinstance(called, ast.Attribute) and called.attr in TO_DEVICE and ast.unparse(called.value) == name:
                 moved = ast.unparse(node.value)
                 why = f"the result of `{moved}` is dropped: `.{called.attr}()` of a tensor returns the moved one"
-                return Provenance(why, scene.place(node.value))
+                return Reason(why, stop.place(node.value))
     return None
 
 
-def of_binding(name: str, binding: Binding, scene: Scene, device: str, depth: int = _DEPTH) -> Provenance:
+def of_binding(name: str, binding: Binding, stop: Stop, device: str, depth: int = _DEPTH) -> Reason:
     """What an assignment says of the device of what it assigns."""
-    place = scene.place(binding.node)
+    place = stop.place(binding.node)
     value = binding.value
-    if value is None:
-        return Provenance(frame=place)
-    if binding.loop and device != "cpu":
-        return Provenance(frame=place)
+    if value is None or (binding.loop and device != "cpu"):
+        return Reason(frame=place)
     if binding.loop:
-        source = _bare(value)
-        return Provenance(f"it comes from the loop over `{source}` as it is, and was never moved", place)
-    return _of_value(name, value, place, scene, device, depth)
+        return Reason(f"it comes from the loop over `{_bare(value)}` as it is, and was never moved", place)
+    return _of_value(name, value, place, stop, device, depth)
 
 
-def _of_value(name: str, value: ast.expr, place: Frame, scene: Scene, device: str, depth: int) -> Provenance:
-    made = made_by(value, scene.frame, device)
+def _of_value(name: str, value: ast.expr, place: Frame, stop: Stop, device: str, depth: int) -> Reason:
+    made = made_by(value, stop.frame, device)
     if made:
-        return Provenance(made, place)
+        return Reason(made, place)
     root = _root(value)
     if root is not None and root.id != name and depth > 0 and not isinstance(value, ast.Call):
-        inner = of_name(root.id, scene, device, depth - 1)
+        inner = of_name(root.id, stop, device, depth - 1)
         if inner.why:
-            return Provenance(inner.why, inner.frame or place)
+            return Reason(inner.why, inner.frame or place)
     if isinstance(value, ast.Call):
-        returned = _returned(value, scene, device)
+        returned = _returned(value, stop, device)
         if returned is not None:
             return returned
-    if device == "cpu" and isinstance(value, ast.Call) and _iterates(value, scene.frame):
-        return Provenance("it comes from the loader as it is, and was never moved", place)
-    return Provenance(frame=place)
+        if device == "cpu" and isinstance(value.func, ast.Name) and value.func.id == "next" and value.args:
+            return Reason("it comes from the loader as it is, and was never moved", place)
+    return Reason(frame=place)
 
 
 def made_by(value: ast.AST, frame: types.FrameType, device: str) -> str:
@@ -168,11 +145,11 @@ def _made_by_call(call: ast.Call, frame: types.FrameType, device: str) -> str:
     return made_by(call.func.value, frame, device)
 
 
-def _returned(call: ast.Call, scene: Scene, device: str) -> Provenance | None:
+def _returned(call: ast.Call, stop: Stop, device: str) -> Reason | None:
     """What a function of the script returned, if all it returns was made there on the default device."""
-    called = look_up(call.func, scene.frame)
+    called = look_up(call.func, stop.frame)
     if called is MISSING and isinstance(call.func, ast.Attribute):
-        base = look_up(call.func.value, scene.frame)
+        base = look_up(call.func.value, stop.frame)
         called = MISSING if base is MISSING else attribute(base, call.func.attr)
     code = getattr(called, "__code__", None)
     if not isinstance(called, types.FunctionType) or not isinstance(code, types.CodeType):
@@ -183,13 +160,13 @@ def _returned(call: ast.Call, scene: Scene, device: str) -> Provenance | None:
     shown = ast.unparse(call.func)
     for node in own_nodes(function):
         if isinstance(node, ast.Return) and node.value is not None:
-            for part in _parts(node.value):
+            for part in node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else [node.value]:
                 named = list(bindings(function, part.id))[-1:] if isinstance(part, ast.Name) else []
                 value = named[0].value if named else part
                 made = _made_there(value, called, device) if value is not None else ""
                 if made and value is not None:
-                    frame = frame_at(code.co_filename, value, getattr(called, "__qualname__", code.co_name))
-                    return Provenance(f"`{shown}()` returns it, and there {made}", frame)
+                    frame = frame_at(code, value, called.__qualname__)
+                    return Reason(f"`{shown}()` returns it, and there {made}", frame)
     return None
 
 
@@ -212,7 +189,7 @@ def of_attribute(owner: object, name: str) -> tuple[Frame | None, str]:
             for binding in bindings(node, f"{this}.{name}") if node is not None else ():
                 if isinstance(binding.value, ast.Constant) and binding.value.value is None:
                     continue  # a placeholder
-                frame = frame_at(code.co_filename, binding.node, getattr(function, "__qualname__", ""))
+                frame = frame_at(code, binding.node, getattr(function, "__qualname__", ""))
                 text = ast.unparse(binding.value) if binding.value is not None else ""
                 if code.co_name == "__init__":
                     return frame, text
@@ -240,10 +217,6 @@ def _part(goal: ast.expr, value: ast.expr, target: str) -> ast.expr:
     return next((_part(left, right, target) for left, right in pairs if _binds(left, target)), value)
 
 
-def _parts(value: ast.expr) -> list[ast.expr]:
-    return list(value.elts) if isinstance(value, (ast.Tuple, ast.List)) else [value]
-
-
 def _root(node: ast.expr) -> ast.Name | None:
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
@@ -257,10 +230,6 @@ def _bare(node: ast.expr) -> str:
     return ast.unparse(node)
 
 
-def _iterates(call: ast.Call, frame: types.FrameType) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == "next" and bool(call.args)
-
-
 def is_parameter(name: str, function: FunctionNode | None) -> bool:
     """Whether the name is a parameter of the function, and so came from its caller."""
     if function is None or isinstance(function, ast.Module):
@@ -268,8 +237,3 @@ def is_parameter(name: str, function: FunctionNode | None) -> bool:
     given = function.args
     named = [*given.posonlyargs, *given.args, *given.kwonlyargs]
     return name in {argument.arg for argument in named}
-
-
-def holds(frame: types.FrameType, value: object) -> str:
-    """The variable of a frame that is this very object, empty if none is."""
-    return next((name for name, found in list(frame.f_locals.items()) if found is value), "")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.code import frame_at
 from devlint.auditor.explanation.operands import Operand
 from devlint.auditor.explanation.provenance import (
-    Provenance,
+    Reason,
     bindings,
     dropped_move,
-    holds,
     is_parameter,
     made_by,
     of_attribute,
@@ -27,15 +24,6 @@ from devlint.auditor.explanation.trail import Stop, Trail, owner_of, path_of
 from devlint.auditor.introspection.tensors import fields, home, leaves, walk
 from devlint.auditor.introspection.unregistered import Held, unregistered
 from devlint.record import Frame
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why, as far as it is known, where that was decided, and who holds it without having registered it."""
-
-    why: str = ""
-    frame: Frame | None = None
-    held: Held | None = None
 
 
 class Reasons:
@@ -52,7 +40,7 @@ class Reasons:
             return self._tensor(tensor, operand, device)
         if operand is not None and operand.made:
             stop = self._trail.scenes[0]
-            return Reason(made_by(operand.node, stop.frame, device), stop.scene.place(operand.node))
+            return Reason(made_by(operand.node, stop.frame, device), stop.place(operand.node))
         return Reason()
 
     def holding(self, module: nn.Module) -> Iterator[tuple[Held, str]]:
@@ -82,17 +70,14 @@ class Reasons:
         if root is not None and root is not module and path_of(root, module) is not None and home(root) != device:
             return self._late(root, module)
         whole = root if root is not None and path_of(root, module) is not None else module
-        where = _words(device)
+        where = "the CPU" if device == "cpu" else device
         for stop in self._trail.scenes:
-            name = holds(stop.frame, whole) or _attribute_of(stop.this, whole)
-            if not name:
-                continue
-            origin = self._assignment(name, stop)
-            if name == "self" or origin.frame is None:
-                continue
-            if home(whole) == device == "cpu":
-                return Reason(f"all of `{name}` is on {where}: it was never moved, or moved back", origin.frame)
-            return Reason("", origin.frame)
+            name = stop.holds(whole) or _attribute_of(stop.this, whole)
+            frame = self._assignment(name, stop) if name not in ("", "self") else None
+            if frame is not None and home(whole) == device == "cpu":
+                return Reason(f"all of `{name}` is on {where}: it was never moved, or moved back", frame)
+            if frame is not None:
+                return Reason("", frame)
         return Reason(f"all of `{type(whole).__name__}` is on {where}" if home(whole) == device else "")
 
     def _late(self, root: nn.Module, module: nn.Module) -> Reason:
@@ -112,7 +97,7 @@ class Reasons:
         for root in self._trail.modules[:1]:
             registered = owner_of(root, tensor)
             if registered is not None:
-                return self._module(registered[1], operand, device)
+                return self._module(registered, operand, device)
         for stop in self._trail.scenes:
             reason = self._variable(tensor, stop, device)
             if reason.frame is not None:
@@ -121,15 +106,11 @@ class Reasons:
 
     def _variable(self, tensor: torch.Tensor, stop: Stop, device: str) -> Reason:
         """What the function of a frame says of the variable in which it has the tensor."""
-        scene = stop.scene
-        name = holds(stop.frame, tensor)
+        name, function = stop.holds(tensor), stop.function
         if name:
-            if not is_parameter(name, scene.function):
-                return _reason(of_name(name, scene, device))
-            assigned = list(bindings(scene.function, name)) if scene.function is not None else []
-            return _reason(
-                of_name(name, scene, device) if assigned else dropped_move(name, scene, device) or Provenance()
-            )
+            if is_parameter(name, function) and not (function is not None and any(bindings(function, name))):
+                return dropped_move(name, stop, device) or Reason()
+            return of_name(name, stop, device)
         this = stop.this
         attribute = _attribute_of(this, tensor)
         if attribute:
@@ -138,19 +119,15 @@ class Reasons:
             if isinstance(value, (nn.Module, torch.Tensor)) or value is this:
                 continue
             held = any(found is tensor for _, found in leaves(value, depth=2))
-            if held and not is_parameter(name, scene.function):
+            if held and not is_parameter(name, function):
                 return self._element(name, tensor, value, stop, device)
         return Reason()
 
     def _element(self, name: str, tensor: torch.Tensor, value: object, stop: Stop, device: str) -> Reason:
         """A tensor in a container: what was assigned to the element, else what was to the container."""
-        scene = stop.scene
         path = next(path for path, found in leaves(value, name, depth=2) if found is tensor)
-        if scene.function is not None:
-            found = list(bindings(scene.function, path))
-            if found:
-                return _reason(of_binding(path, found[-1], scene, device))
-        return _reason(of_name(name, scene, device))
+        found = list(bindings(stop.function, path)) if stop.function is not None else []
+        return of_binding(path, found[-1], stop, device) if found else of_name(name, stop, device)
 
     def _of_attribute(self, this: object, name: str, stop: Stop, device: str) -> Reason:
         """An attribute of an object that is no module, such as a trainer."""
@@ -163,46 +140,29 @@ class Reasons:
             return Reason("", frame)
         return Reason(made_by(value, stop.frame, device), frame)
 
-    def _assignment(self, name: str, stop: Stop) -> Provenance:
+    def _assignment(self, name: str, stop: Stop) -> Frame | None:
         """Where a variable, or an attribute of ``self``, was assigned."""
         if name.startswith("self."):
-            frame, _ = of_attribute(stop.this, name.removeprefix("self."))
-            return Provenance(frame=frame)
-        function = stop.scene.function
-        found = list(bindings(function, name)) if function is not None else []
+            return of_attribute(stop.this, name.removeprefix("self."))[0]
+        found = list(bindings(stop.function, name)) if stop.function is not None else []
         before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= stop.line] or found
-        return Provenance(frame=frame_at(stop.scene.file, before[0].node, _qualified(stop))) if before else Provenance()
+        return stop.place(before[0].node) if before else None
 
 
 def _plain(held: Held) -> Reason:
     frame, _ = of_attribute(held.owner, held.name)
     if held.container:
         what = "modules" if isinstance(held.value, nn.Module) else "tensors"
-        return Reason(
-            f"`{held.name}` is a plain {held.container}, so `.to()` did not move the {what} in it", frame, held
-        )
-    if isinstance(held.value, nn.Module):
-        return Reason(f"`{held.name}` was set past `nn.Module`, so `.to()` did not move it", frame, held)
-    return Reason(f"`{held.name}` is a plain attribute, not a buffer, so `.to()` did not move it", frame, held)
-
-
-def _reason(origin: Provenance) -> Reason:
-    return Reason(origin.why, origin.frame)
+        why = f"is a plain {held.container}, so `.to()` did not move the {what} in it"
+    elif isinstance(held.value, nn.Module):
+        why = "was set past `nn.Module`, so `.to()` did not move it"
+    else:
+        why = "is a plain attribute, not a buffer, so `.to()` did not move it"
+    return Reason(f"`{held.name}` {why}", frame, held)
 
 
 def _attribute_of(this: object, value: object) -> str:
     """``self.x`` if an object that is no module holds the value in its attribute ``x``; of a module the same."""
     own = fields(this)
-    for name, found in {**own, **(own.get("_modules") or {})}.items():
-        if found is value:
-            return f"self.{name}"
-    return ""
-
-
-def _words(device: str) -> str:
-    return "the CPU" if device == "cpu" else device
-
-
-def _qualified(stop: Stop) -> str:
-    code = stop.frame.f_code
-    return getattr(code, "co_qualname", code.co_name)
+    held = {**own, **(own.get("_modules") or {})}
+    return next((f"self.{name}" for name, found in held.items() if found is value), "")

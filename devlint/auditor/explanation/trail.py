@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from devlint.auditor.explanation.provenance import Scene
+from devlint.auditor.explanation.code import FunctionNode, frame_at, function_of
 from devlint.auditor.frames import Frames, Spot, resolve_spot
-from devlint.auditor.introspection.tensors import fields, walk
+from devlint.auditor.introspection.tensors import fields, own_tensors, walk
 from devlint.record import Frame
 
 _WRAPPERS = frozenset({"DataParallel", "DistributedDataParallel", "OptimizedModule", "FullyShardedDataParallel"})
@@ -28,19 +29,24 @@ class Stop:
     line: int
 
     @property
-    def scene(self) -> Scene:
-        """The same, for whoever reads the code."""
-        return Scene(self.frame, self.line)
-
-    @property
     def this(self) -> Any:
         """What a method calls ``self``, ``None`` in a function without parameters."""
         code = self.frame.f_code
         return self.frame.f_locals.get(code.co_varnames[0]) if code.co_argcount and code.co_varnames else None
 
-    def place(self) -> Frame:
-        """Where it is."""
-        return resolve_spot(Spot(self.frame.f_code, self.instruction))
+    @property
+    def function(self) -> FunctionNode | None:
+        """The definition that runs."""
+        return function_of(self.frame.f_code)
+
+    def place(self, node: ast.AST | None = None) -> Frame:
+        """Where it is, or where a node of its function is."""
+        code = self.frame.f_code
+        return resolve_spot(Spot(code, self.instruction)) if node is None else frame_at(code, node)
+
+    def holds(self, value: object) -> str:
+        """The variable of the frame that is this very object, empty if none is."""
+        return next((name for name, found in list(self.frame.f_locals.items()) if found is value), "")
 
 
 @dataclass(slots=True)
@@ -53,11 +59,9 @@ class Trail:
 
     def __post_init__(self) -> None:
         self.modules = []
-        for stop in self.stops:
-            this = stop.this
-            if not isinstance(this, nn.Module) or "_modules" not in fields(this) or is_wrapper(this):
-                continue
-            if not any(this is module for module in self.modules):
+        for this in (stop.this for stop in self.stops):
+            ready = isinstance(this, nn.Module) and "_modules" in fields(this) and not is_wrapper(this)
+            if ready and not any(this is module for module in self.modules):
                 self.modules.append(this)
 
     @property
@@ -111,12 +115,6 @@ def path_of(root: nn.Module, module: nn.Module) -> str | None:
     return next((path for path, found in walk(root) if found is module), None)
 
 
-def owner_of(root: nn.Module, tensor: torch.Tensor) -> tuple[str, nn.Module, str, str] | None:
-    """Path, module, name and role of a registered parameter or buffer."""
-    for path, module in walk(root):
-        own = fields(module)
-        for part, role in (("_parameters", "parameter"), ("_buffers", "buffer")):
-            for name, found in own[part].items():
-                if found is tensor:
-                    return path, module, name, role
-    return None
+def owner_of(root: nn.Module, tensor: torch.Tensor) -> nn.Module | None:
+    """The module that registers a parameter or buffer."""
+    return next((module for _, module in walk(root) for _, found in own_tensors(module) if found is tensor), None)

@@ -115,11 +115,22 @@ def walk(root: nn.Module) -> Iterator[tuple[str, nn.Module]]:
         waiting += reversed(found)
 
 
+def all_tensors(root: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """The parameters and buffers of a module and of all modules in it, with their paths."""
+    for path, module in walk(root):
+        for name, tensor in own_tensors(module):
+            yield f"{path}.{name}" if path else name, tensor
+
+
+def is_placed(tensor: torch.Tensor) -> bool:
+    """Whether it has to be on one device with what it meets: neither managed nor a scalar of the host."""
+    return not is_managed(tensor) and not is_scalar(tensor)
+
+
 def is_managed(tensor: torch.Tensor) -> bool:
     """Whether something else decides where it is: it has no data (``meta``, a freed shard), or is distributed."""
-    if tensor.device.type == "meta" or type(tensor).__name__ in ("DTensor", "FlatParameter"):
-        return True
-    return tensor.numel() == 0
+    without_data = tensor.device.type == "meta" or type(tensor).__name__ in ("DTensor", "FlatParameter")
+    return without_data or tensor.numel() == 0
 
 
 def is_scalar(tensor: torch.Tensor) -> bool:
@@ -139,12 +150,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 def home(module: nn.Module) -> str:
     """The one device of what a module and the modules in it register, empty if there is none or more than one."""
-    found = {
-        device_of(tensor)
-        for _, inner in walk(module)
-        for _, tensor in own_tensors(inner)
-        if not is_managed(tensor) and not is_scalar(tensor)
-    }
+    found = {device_of(tensor) for _, tensor in all_tensors(module) if is_placed(tensor)}
     return found.pop() if len(found) == 1 else ""
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from devlint.auditor.introspection.tensors import (
+    all_tensors,
     device_of,
     fields,
     is_managed,
+    is_placed,
     is_plain,
-    is_scalar,
     members,
-    own_tensors,
     storage_of,
     walk,
 )
@@ -25,8 +25,7 @@ _DEPTH = 2
 """Lists of lists are looked into, not deeper."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """Something that ``owner`` holds in its attribute ``name``, or in a container there."""
 
     owner: nn.Module
@@ -48,7 +47,7 @@ class Held:
         """Itself, or the parameters and buffers of the module."""
         if isinstance(self.value, torch.Tensor):
             return [self.value]
-        return [tensor for _, module in walk(self.value) for _, tensor in own_tensors(module)]
+        return [tensor for _, tensor in all_tensors(self.value)]
 
     @property
     def device(self) -> str:
@@ -64,7 +63,7 @@ def unregistered(root: nn.Module) -> Iterator[Held]:
     """
     modules = list(walk(root))
     known = {id(module) for _, module in modules}
-    storages = {storage_of(tensor) for _, module in modules for _, tensor in own_tensors(module)}
+    storages = {storage_of(tensor) for _, tensor in all_tensors(root)}
     for path, module in modules:
         for name, value in list(fields(module).items()):
             if name not in _OWN:
@@ -73,28 +72,17 @@ def unregistered(root: nn.Module) -> Iterator[Held]:
 
 def _held(at: Held, value: object, known: set[int], storages: set[int], depth: int) -> Iterator[Held]:
     if isinstance(value, torch.Tensor):
-        if not (is_managed(value) or is_scalar(value)) and storage_of(value) not in storages:
-            yield _at(at, value)
+        if is_placed(value) and storage_of(value) not in storages:
+            yield at._replace(value=value)
     elif isinstance(value, nn.Module):
-        if id(value) not in known and _has_tensors(value) and not _knows(value, known):
-            yield _at(at, value)
+        tensors = [tensor for _, tensor in all_tensors(value)]
+        # the parent of what refers to it, such as the trainer's wrapper around the model, is not held by that
+        parent = any(id(inner) in known for _, inner in walk(value))
+        if not parent and tensors and not all(map(is_managed, tensors)):
+            yield at._replace(value=value)
     elif depth > 0 and isinstance(value, (list, tuple, dict)):
         kind = next(base.__name__ for base in (list, tuple, dict) if isinstance(value, base))
         for number, (key, _, item) in enumerate(members(value)):
             keys = (*at.keys, str(key if is_plain(key) else number))
-            inner = Held(at.owner, at.path, at.name, keys, at.container or kind, at.value)
+            inner = at._replace(keys=keys, container=at.container or kind)
             yield from _held(inner, item, known, storages, depth - 1)
-
-
-def _at(at: Held, value: torch.Tensor | nn.Module) -> Held:
-    return Held(at.owner, at.path, at.name, at.keys, at.container, value)
-
-
-def _has_tensors(module: nn.Module) -> bool:
-    tensors = [tensor for _, inner in walk(module) for _, tensor in own_tensors(inner)]
-    return bool(tensors) and not all(is_managed(tensor) for tensor in tensors)
-
-
-def _knows(module: nn.Module, known: set[int]) -> bool:
-    """Whether it is the parent of what refers to it, such as the trainer's wrapper around the model."""
-    return any(id(inner) in known for _, inner in walk(module))

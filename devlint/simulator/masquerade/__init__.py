@@ -16,27 +16,9 @@ def install() -> None:
     from devlint.simulator.masquerade.tensors import factories, legacy_types, methods, parameters, storage, subclasses
 
     parts = (
-        devices,
-        memory,
-        streams,
-        device_type,
-        bindings,
-        accelerator,
-        generators,
-        methods,
-        legacy_types,
-        parameters,
-        subclasses,
-        storage,
-        factories,
-        amp,
-        autograd,
-        collectives,
-        compilation,
-        profilers,
-        process_groups,
-        sharded,
-        unsupported,
+        *(devices, memory, streams, device_type, bindings, accelerator, generators),
+        *(methods, legacy_types, parameters, subclasses, storage, factories),
+        *(amp, autograd, collectives, compilation, profilers, process_groups, sharded, unsupported),
     )
     patches = Patches()
     try:

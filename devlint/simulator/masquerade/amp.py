@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +13,7 @@ from devlint.simulator.devices import NAME
 
 _BY_TYPE = ("is_autocast_enabled", "set_autocast_enabled", "get_autocast_dtype", "set_autocast_dtype")
 """Functions of torch whose first argument is a device type."""
-_OF_CUDA = {
-    "get_autocast_gpu_dtype": "get_autocast_dtype",
-    "set_autocast_gpu_dtype": "set_autocast_dtype",
-}
+_OF_CUDA = {f"{verb}_autocast_gpu_dtype": f"{verb}_autocast_dtype" for verb in ("get", "set")}
 """Their predecessors, which speak of CUDA without saying so."""
 
 
@@ -34,13 +30,11 @@ def _translated(original: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def _deprecated(original: Callable[..., Any], function: Callable[..., Any], successor: str) -> Callable[..., Any]:
-    name = original.__name__
-
+def _deprecated(name: str, successor: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any) -> Any:
         text = f"torch.{name}() is deprecated. Please use torch.{successor}('cuda') instead."
         warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return function(*args)
+        return function("cuda", *args)
 
     return wrapper
 
@@ -51,5 +45,4 @@ def install(patches: Patches) -> None:
     for name, function in translated.items():
         patches.set(torch, name, function)
     for name, successor in _OF_CUDA.items():
-        original = getattr(torch, name)
-        patches.set(torch, name, _deprecated(original, functools.partial(translated[successor], "cuda"), successor))
+        patches.set(torch, name, _deprecated(name, successor, translated[successor]))

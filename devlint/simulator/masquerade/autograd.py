@@ -1,4 +1,4 @@
-"""Checks of autograd that torch makes for its own tensors only, and the names by which it calls them."""
+"""What autograd calls tensors of the simulated device in its errors."""
 
 from __future__ import annotations
 
@@ -10,24 +10,9 @@ import torch
 
 from devlint.auditor.patches import Patches
 from devlint.simulator.devices import NAME
-from devlint.simulator.tensor import SimulatedTensor
 
 _TYPE = re.compile(f"{NAME}([A-Za-z0-9]+)Type")
 """What the engine calls a type of tensors of the simulated device: ``devlintsimFloatType``."""
-
-
-def _same_device(original: Callable[..., Any]) -> Callable[..., Any]:
-    def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
-        for index, (output, grad) in enumerate(zip(outputs, grads, strict=False)):
-            if not isinstance(output, SimulatedTensor) or not isinstance(grad, torch.Tensor):
-                continue
-            if grad.dim() and grad.device != output.device:
-                raise RuntimeError(
-                    f"invalid gradient at index {index} - expected device {output.device} but got {grad.device}"
-                )
-        return original(outputs, grads, *args, **kwargs)
-
-    return make_grads
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,8 +31,7 @@ def _named(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install(patches: Patches) -> None:
-    """Refuse gradients of another device where a backward pass starts, and name the device in what it raises."""
+    """Name the device in what a backward pass raises."""
     run_backward = _named(torch.autograd.graph._engine_run_backward)
     for owner in (torch.autograd.graph, torch.autograd):
         patches.set(owner, "_engine_run_backward", run_backward)
-    patches.set(torch.autograd, "_make_grads", _same_device(torch.autograd._make_grads))

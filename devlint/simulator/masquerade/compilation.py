@@ -6,7 +6,6 @@ A compiler has nothing to compile for a simulated device, and would only hide wh
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -29,13 +28,10 @@ def _uncompiled(model: Any) -> Any:
     return function
 
 
-def _compile(original: Callable[..., Any]) -> Callable[..., Any]:
+def install(patches: Patches) -> None:
+    """Let `torch.compile` leave code as it is."""
+
     def compile_(model: Any = None, **options: Any) -> Any:
         return _uncompiled if model is None else _uncompiled(model)
 
-    return compile_
-
-
-def install(patches: Patches) -> None:
-    """Let `torch.compile` leave code as it is."""
-    patches.set(torch, "compile", _compile(torch.compile))
+    patches.set(torch, "compile", compile_)

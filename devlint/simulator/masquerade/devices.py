@@ -34,9 +34,7 @@ def found() -> int:
     return _found[0]
 
 
-def current() -> int:
-    """The current device of the calling thread."""
-    return backend.current()
+current = backend.current
 
 
 def select(index: int) -> None:

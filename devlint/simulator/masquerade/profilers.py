@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +10,11 @@ import torch
 from devlint.auditor.patches import Patches
 
 
-def _without_device(original: Callable[..., None]) -> Callable[..., None]:
+def install(patches: Patches) -> None:
+    """Let profilers run without the tools that only a CUDA build has."""
+    profiler = torch.autograd.profiler
+    original = profiler.profile.__init__
+
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         kwargs["use_device"] = None
         if kwargs.pop("use_cuda", False):
@@ -19,12 +22,6 @@ def _without_device(original: Callable[..., None]) -> Callable[..., None]:
             warnings.warn(text, FutureWarning, stacklevel=2)
         original(self, *args, **kwargs)
 
-    return init
-
-
-def install(patches: Patches) -> None:
-    """Let profilers run without the tools that only a CUDA build has."""
-    profiler = torch.autograd.profiler
-    patches.set(profiler.profile, "__init__", _without_device(profiler.profile.__init__))
+    patches.set(profiler.profile, "__init__", init)
     patches.set(profiler.emit_nvtx, "__enter__", lambda self: self)
     patches.set(profiler.emit_nvtx, "__exit__", lambda self, *exception: False)

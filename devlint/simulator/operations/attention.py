@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from devlint.simulator import dispatch, registration
-from devlint.simulator.tensor import SimulatedTensor
+from devlint.simulator.tensor import SimulatedTensor, host_of
 
 aten = torch.ops.aten
 _FLASH = 1
@@ -33,12 +33,10 @@ def attend(
     mask = attn_mask
     if mask is not None and mask.dtype == torch.bool:
         mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(mask.logical_not(), float("-inf"))
-    hosts = [t.host if isinstance(t, SimulatedTensor) else t for t in (query, key, value, mask)]
+    hosts = [host_of(tensor) for tensor in (query, key, value, mask)]
     options = {"scale": scale, "enable_gqa": enable_gqa}
     learned = mask is not None and mask.requires_grad
-    same = all(isinstance(t, SimulatedTensor) for t in (query, key, value)) and (
-        mask is None or isinstance(mask, SimulatedTensor)
-    )
+    same = all(isinstance(tensor, SimulatedTensor) for tensor in (query, key, value, mask) if tensor is not None)
     if same and not learned and aten._fused_sdp_choice(*hosts, dropout_p, is_causal, **options) == _FLASH:
         flash = aten._scaled_dot_product_flash_attention_for_cpu
         return flash(query, key, value, dropout_p, is_causal, attn_mask=mask, scale=scale)[0]  # type: ignore[no-any-return]  # untyped

@@ -45,6 +45,8 @@ addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot s
 """Cast to the widest type among the arguments."""
 
 
+_NEVER = 99
+"""The position of what is given by name only."""
 _cache: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 """What was cast, by identity; the tensor itself is kept so that its identity stays its own."""
 
@@ -61,19 +63,13 @@ def install() -> None:
     torch.clear_autocast_cache = clear_both
     registration.library("_").fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
     library = registration.library()
-    for names, make in (
-        (LOWER, _lower),
-        (FLOAT32, _float32),
-        (FLOAT32_RESULT, _float32_result),
-        (WIDEST, _widest),
-    ):
+    tables = ((LOWER, _lower), (FLOAT32, _float32), (FLOAT32_RESULT, _float32_result), (WIDEST, _widest))
+    for names, cast in tables:
         for name in names:
-            packet, _, overload = name.partition(".")
-            op = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
+            op = registration.operator(name)
             if op is not None:
-                library.impl(name, make(op), "AutocastPrivateUse1")
-    op = torch.ops.aten.binary_cross_entropy.default
-    library.impl("binary_cross_entropy", _banned(op), "AutocastPrivateUse1")
+                library.impl(name, _kernel(op, cast), "AutocastPrivateUse1")
+    library.impl("binary_cross_entropy", _banned, "AutocastPrivateUse1")
 
 
 def _below() -> Any:
@@ -110,65 +106,45 @@ def _kept(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
     )
 
 
-def _lower(op: Any) -> Callable[..., Any]:
+def _kernel(op: Any, cast: Callable[..., Any]) -> Callable[..., Any]:
+    """What casts the arguments of an operation, and runs it below autocast."""
+
     def kernel(*args: Any, **kwargs: Any) -> Any:
         with _below():
-            args, kwargs = _cast(torch.get_autocast_dtype(NAME), (args, kwargs))
+            args, kwargs = cast(op, args, kwargs)
             return op(*args, **kwargs)
 
     return kernel
 
 
-def _float32(op: Any) -> Callable[..., Any]:
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        with _below():
-            args, kwargs = _cast(torch.float32, (args, kwargs))
-            return op(*args, **kwargs)
-
-    return kernel
+def _lower(op: Any, args: Any, kwargs: Any) -> Any:
+    return _cast(torch.get_autocast_dtype(NAME), (args, kwargs))
 
 
-def _float32_result(op: Any) -> Callable[..., Any]:
-    takes_dtype = any(argument.name == "dtype" for argument in op._schema.arguments)
-
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        with _below():
-            given = len(args) > _position(op, "dtype") or kwargs.get("dtype") is not None
-            if takes_dtype and not given and args and _eligible(args[0]):
-                kwargs = {**kwargs, "dtype": torch.float32}
-            return op(*args, **kwargs)
-
-    return kernel
+def _float32(op: Any, args: Any, kwargs: Any) -> Any:
+    return _cast(torch.float32, (args, kwargs))
 
 
-def _position(op: Any, name: str) -> int:
-    for position, argument in enumerate(op._schema.arguments):
-        if argument.name == name:
-            return 99 if argument.kwarg_only else position
-    return 99
+def _float32_result(op: Any, args: Any, kwargs: Any) -> Any:
+    arguments = enumerate(op._schema.arguments)
+    position = next((_NEVER if each.kwarg_only else at for at, each in arguments if each.name == "dtype"), None)
+    given = position is None or len(args) > position or kwargs.get("dtype") is not None
+    if given or not args or not _eligible(args[0]):
+        return args, kwargs
+    return args, {**kwargs, "dtype": torch.float32}
 
 
-def _widest(op: Any) -> Callable[..., Any]:
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        with _below():
-            found = [
-                t.dtype for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor) and _eligible(t)
-            ]
-            if torch.float32 in found and len(set(found)) > 1:
-                args, kwargs = _cast(torch.float32, (args, kwargs))
-            return op(*args, **kwargs)
-
-    return kernel
+def _widest(op: Any, args: Any, kwargs: Any) -> Any:
+    leaves = pytree.tree_leaves((args, kwargs))
+    found = {leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor) and _eligible(leaf)}
+    return _cast(torch.float32, (args, kwargs)) if torch.float32 in found and len(found) > 1 else (args, kwargs)
 
 
-def _banned(op: Any) -> Callable[..., Any]:
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
-            "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-            "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-            "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
-            "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
-            "safe to autocast."
-        )
-
-    return kernel
+def _banned(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError(
+        "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+        "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+        "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
+        "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+        "safe to autocast."
+    )

@@ -9,7 +9,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from devlint.simulator import dispatch
-from devlint.simulator.tensor import SimulatedTensor, wrap
+from devlint.simulator.tensor import SimulatedTensor, host_of, wrap
 
 Function = Callable[..., Any]
 
@@ -19,7 +19,8 @@ class _OnHost(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, function: Function, index: int, *tensors: torch.Tensor) -> Any:
-        leaves = [_leaf(tensor, ctx.needs_input_grad[2 + i]) for i, tensor in enumerate(tensors)]
+        needed = ctx.needs_input_grad[2:]
+        leaves = [host_of(one).detach().requires_grad_(needs) for one, needs in zip(tensors, needed, strict=True)]
         with torch.enable_grad(), dispatch.random_numbers(index):
             out = function(*leaves)
         ctx.leaves, ctx.out, ctx.index = leaves, out, index
@@ -34,11 +35,6 @@ class _OnHost(torch.autograd.Function):
         found = iter(torch.autograd.grad(outs, wanted, given, retain_graph=True, allow_unused=True))
         results = [next(found) if leaf.requires_grad else None for leaf in ctx.leaves]
         return None, None, *[None if g is None else wrap(g, ctx.index) for g in results]
-
-
-def _leaf(tensor: torch.Tensor, needs_gradient: bool) -> torch.Tensor:
-    inner = tensor.host if isinstance(tensor, SimulatedTensor) else tensor
-    return inner.detach().requires_grad_(needs_gradient)
 
 
 def run(op: Any, args: Any, kwargs: Any) -> Any:

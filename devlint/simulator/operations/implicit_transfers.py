@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from devlint.simulator import checks, dispatch, registration
-from devlint.simulator.tensor import SimulatedTensor, wrap
+from devlint.simulator.tensor import SimulatedTensor, host_of, wrap
 
 aten = torch.ops.aten
 _MASKS = (torch.bool, torch.uint8)
@@ -69,20 +69,16 @@ def _where(op: Any, args: Any, kwargs: Any) -> Any:
     return dispatch.run(op, args, kwargs)
 
 
-def _masked_fill(op: Any, args: Any, kwargs: Any) -> Any:
-    """``masked_fill_`` reads its value."""
-    filled, mask, value = args
-    if not isinstance(value, SimulatedTensor) or value.dim():
-        return dispatch.run(op, args, kwargs)
-    return dispatch.run(aten.masked_fill_.Scalar, (filled, mask, _read(value)), {})
+def _filling(scalar: Any) -> Callable[[Any, Any, Any], Any]:
+    """What fills with a 0-dim tensor of the device: it is read, and ``scalar`` fills with the number."""
 
+    def fill(op: Any, args: Any, kwargs: Any) -> Any:
+        *rest, value = args
+        if not isinstance(value, SimulatedTensor) or value.dim():
+            return dispatch.run(op, args, kwargs)
+        return dispatch.run(scalar, (*rest, _read(value)), {})
 
-def _index_fill(op: Any, args: Any, kwargs: Any) -> Any:
-    """``index_fill_`` reads its value."""
-    filled, axis, index, value = args
-    if not isinstance(value, SimulatedTensor) or value.dim():
-        return dispatch.run(op, args, kwargs)
-    return dispatch.run(aten.index_fill_.int_Scalar, (filled, axis, index, _read(value)), {})
+    return fill
 
 
 def _foreach_copy(op: Any, args: Any, kwargs: Any) -> Any:
@@ -118,7 +114,7 @@ def _packed(op: Any, args: Any, kwargs: Any) -> Any:
     """``_pack_padded_sequence``: the batch sizes stay on the host."""
     checks.refuse_mixed(dispatch.plan_of(op), args, kwargs)
     packed, sizes = dispatch.run(op, args, kwargs)
-    return packed, sizes.host if isinstance(sizes, SimulatedTensor) else sizes
+    return packed, host_of(sizes)
 
 
 def _ctc_loss(op: Any, args: Any, kwargs: Any) -> Any:
@@ -138,8 +134,8 @@ HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
         "index.Tensor _unsafe_index.Tensor index_put index_put_ _unsafe_index_put _index_put_impl_".split(), _indexed
     ),
     "where.self": _where,
-    "masked_fill_.Tensor": _masked_fill,
-    "index_fill_.int_Tensor": _index_fill,
+    "masked_fill_.Tensor": _filling(aten.masked_fill_.Scalar),
+    "index_fill_.int_Tensor": _filling(aten.index_fill_.int_Scalar),
     "_foreach_copy_": _foreach_copy,
     "repeat_interleave.Tensor": _repeat_interleave,
     "bincount": _bincount,
@@ -153,8 +149,7 @@ HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
 def install() -> None:
     """Let the dispatcher of simulated tensors use the handlers."""
     for name, handler in HANDLERS.items():
-        packet, _, overload = name.partition(".")
-        op = getattr(getattr(aten, packet, None), overload or "default", None)
+        op = registration.operator(name)
         if op is not None:
             dispatch.HANDLERS[op] = handler
     # Autograd takes this one apart before it gets here.

@@ -8,14 +8,9 @@ from typing import Any
 import torch
 
 from devlint.simulator import devices, dispatch, pinning, plans, registration
-from devlint.simulator.tensor import SimulatedTensor, wrap
+from devlint.simulator.tensor import SimulatedTensor, host_of, wrap
 
 aten = torch.ops.aten
-
-
-def host(value: Any) -> Any:
-    """The host tensor of a simulated one, anything else as it is."""
-    return value.host if isinstance(value, SimulatedTensor) else value
 
 
 def copy_(target: torch.Tensor, source: Any, non_blocking: bool = False) -> torch.Tensor:
@@ -26,7 +21,7 @@ def copy_(target: torch.Tensor, source: Any, non_blocking: bool = False) -> torc
     if isinstance(target, SimulatedTensor) != isinstance(source, SimulatedTensor) and _needs_parts(target, source):
         _copy_by_parts(target, source, non_blocking)
     else:
-        host(target).copy_(host(source))
+        host_of(target).copy_(host_of(source))
     return target
 
 
@@ -35,7 +30,7 @@ _NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: t
 
 def _needs_parts(target: torch.Tensor, source: torch.Tensor) -> bool:
     """Whether CUDA could not copy the memory as it is: the dtype changes, or there are gaps, or another order."""
-    target, source = host(target), host(source)
+    target, source = host_of(target), host_of(source)
     if target.dtype != source.dtype or target.shape != source.shape:
         return target.numel() > 0
     order = sorted(range(target.dim()), key=target.stride, reverse=True)
@@ -48,15 +43,15 @@ def _copy_by_parts(target: torch.Tensor, source: torch.Tensor, non_blocking: boo
     That is the device for an asynchronous copy, to save the host's time, else the host, to save the device's memory.
     """
     converts_first = isinstance(source, SimulatedTensor) == bool(non_blocking)
-    end = host(target)
+    end = host_of(target)
     dtype = target.dtype if converts_first else source.dtype
-    crossing = _like(source, host(source).to(dtype).expand_as(end).contiguous())
+    crossing = _like(source, host_of(source).to(dtype).expand_as(end).contiguous())
     landing = target
     if not end.is_contiguous() or end.dtype != dtype:
         landing = _like(target, torch.empty_like(end, dtype=dtype, memory_format=torch.contiguous_format))
     aten.copy_.default(landing, crossing, non_blocking)
     if landing is not target:
-        end.copy_(host(landing))
+        end.copy_(host_of(landing))
 
 
 def _like(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
@@ -66,7 +61,7 @@ def _like(tensor: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
 
 def local_scalar_dense(tensor: SimulatedTensor) -> Any:
     """``aten::_local_scalar_dense``: ``item()`` and all that ends there."""
-    return aten._local_scalar_dense.default(host(tensor))
+    return aten._local_scalar_dense.default(host_of(tensor))
 
 
 def to_copy(
@@ -82,7 +77,7 @@ def to_copy(
     """``aten::_to_copy``: an empty tensor at the target, then ``copy_``."""
     if layout is not None and layout != tensor.layout:
         raise RuntimeError(f"the simulated accelerator has dense tensors only, not {layout}")
-    empty = torch.empty_like(host(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
+    empty = torch.empty_like(host_of(tensor), dtype=dtype, memory_format=memory_format or torch.preserve_format)
     place = tensor.device if device is None else device
     if place.type == "meta":
         return empty.to("meta")
@@ -135,20 +130,18 @@ MAKERS = ("empty.memory_format", "empty_strided", "tril_indices", "triu_indices"
 
 def install() -> None:
     """Register the kernels."""
+    library = registration.library()
     for key in ("PrivateUse1", "CUDA"):
         registration.library("_").fallback(_fallback, key)
-    library = registration.library()
+        library.impl("_to_copy", to_copy, key)
     for name, kernel in KERNELS.items():
         library.impl(name, kernel, "CPU" if name == "_pin_memory" else "PrivateUse1")
     for name in plans.NATIVE:
         library.impl(name, _computed(getattr(aten, name).default), "PrivateUse1")
     library.impl("is_pinned", pinning.is_pinned, "CPU")
     library.impl("is_pinned", lambda tensor, device=None: False, "PrivateUse1")
-    for key in ("PrivateUse1", "CUDA"):
-        library.impl("_to_copy", to_copy, key)
     for name in MAKERS:
-        packet, _, overload = name.partition(".")
-        library.impl(name, _computed(getattr(getattr(aten, packet), overload or "default")), "CUDA")
+        library.impl(name, _computed(registration.operator(name)), "CUDA")
     for op in ROUTED:
         dispatch.HANDLERS[op] = route
     dispatch.HANDLERS[aten._to_copy.default] = lambda op, args, kwargs: to_copy(*args, **kwargs)

@@ -16,23 +16,15 @@ _CELLS = ("lstm_cell", "gru_cell")
 
 def install() -> None:
     """Register the networks and cells."""
-    aten = torch.ops.aten
-    for name in _NETWORKS:
-        _register(f"{name}.input", aten, _network)
-        _register(f"{name}.data", aten, _network)
-    for name in _CELLS:
-        _register(name, aten, _cell)
+    names = [f"{network}.{given}" for network in _NETWORKS for given in ("input", "data")]
+    for name, run in (*((name, _network) for name in names), *((name, _cell) for name in _CELLS)):
+        op = registration.operator(name)
+        registration.library().impl(name, _running(op, run), "AutogradPrivateUse1")
+        dispatch.HANDLERS[op] = run
 
 
-def _register(name: str, aten: Any, run: Callable[[Any, Any, Any], Any]) -> None:
-    packet, _, overload = name.partition(".")
-    op = getattr(getattr(aten, packet), overload or "default")
-
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        return run(op, args, kwargs)
-
-    registration.library().impl(name, kernel, "AutogradPrivateUse1")
-    dispatch.HANDLERS[op] = run
+def _running(op: Any, run: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: run(op, args, kwargs)
 
 
 def _network(op: Any, args: Any, kwargs: Any) -> Any:

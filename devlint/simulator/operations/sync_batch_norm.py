@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from devlint.simulator import dispatch
-from devlint.simulator.tensor import SimulatedTensor
+from devlint.simulator.tensor import host_of
 
 Tensor = torch.Tensor
 
@@ -96,8 +96,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
     def handler(op: Any, args: Any, kwargs: Any) -> Any:
         index = args[0].get_device()
-        hosts = [argument.host if isinstance(argument, SimulatedTensor) else argument for argument in args]
-        return dispatch.wrap_all(function(*hosts, **kwargs), index)
+        return dispatch.wrap_all(function(*map(host_of, args), **kwargs), index)
 
     return handler
 

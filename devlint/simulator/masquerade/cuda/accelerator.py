@@ -27,32 +27,39 @@ def _set_stream(stream: torch.Stream) -> None:
     streams.set_stream(stream.stream_id, stream.device_index)
 
 
-def _functions() -> dict[str, Callable[..., Any]]:
-    """The functions under `torch.accelerator`, by their names in `torch._C`."""
-    return {
-        "_get_accelerator": lambda check=None: torch.device("cuda"),
-        "_accelerator_getAccelerator": lambda: torch.device("cuda"),
-        "_accelerator_getDeviceIndex": devices.current,
-        "_accelerator_setDeviceIndex": devices.select,
-        "_accelerator_exchangeDevice": devices.exchange,
-        "_accelerator_maybeExchangeDevice": devices.exchange,
-        "_accelerator_getDeviceCapability": lambda index: {"supported_dtypes": {getattr(torch, n) for n in _DTYPES}},
-        "_accelerator_getStream": _stream,
-        "_accelerator_setStream": _set_stream,
-        "_accelerator_synchronizeDevice": lambda index: None,
-        "_accelerator_isAllocatorInitialized": lambda: bool(torch.cuda._initialized),
-        "_accelerator_emptyCache": lambda: None,
-        "_accelerator_emptyHostCache": lambda: None,
-        "_accelerator_getDeviceStats": memory.statistics,
-        "_accelerator_resetPeakStats": memory.reset_peak,
-        "_accelerator_resetAccumulatedStats": memory.reset_accumulated,
-        "_accelerator_getMemoryInfo": memory.free_and_total,
-        "_accelerator_setAllocatorSettings": lambda settings: None,
-    }
+def _nothing(*args: object) -> None:
+    """What has nothing to do on a simulated device."""
+
+
+def _device(check: Any = None) -> torch.device:
+    return torch.device("cuda")
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "_get_accelerator": _device,
+    "_accelerator_getAccelerator": _device,
+    "_accelerator_getDeviceIndex": devices.current,
+    "_accelerator_setDeviceIndex": devices.select,
+    "_accelerator_exchangeDevice": devices.exchange,
+    "_accelerator_maybeExchangeDevice": devices.exchange,
+    "_accelerator_getDeviceCapability": lambda index: {"supported_dtypes": {getattr(torch, n) for n in _DTYPES}},
+    "_accelerator_getStream": _stream,
+    "_accelerator_setStream": _set_stream,
+    "_accelerator_synchronizeDevice": _nothing,
+    "_accelerator_isAllocatorInitialized": lambda: bool(torch.cuda._initialized),
+    "_accelerator_emptyCache": _nothing,
+    "_accelerator_emptyHostCache": _nothing,
+    "_accelerator_getDeviceStats": memory.statistics,
+    "_accelerator_resetPeakStats": memory.reset_peak,
+    "_accelerator_resetAccumulatedStats": memory.reset_accumulated,
+    "_accelerator_getMemoryInfo": memory.free_and_total,
+    "_accelerator_setAllocatorSettings": _nothing,
+}
+"""The functions under `torch.accelerator`, by their names in `torch._C`."""
 
 
 def install(patches: Patches) -> None:
     """Answer for CUDA where torch asks its C library for the accelerator."""
-    for name, function in _functions().items():
+    for name, function in _FUNCTIONS.items():
         if hasattr(torch._C, name):
             patches.set(torch._C, name, function)

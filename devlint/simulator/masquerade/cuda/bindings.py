@@ -19,7 +19,6 @@ from devlint.simulator.masquerade.cuda import generators, memory, streams
 _sync_debug_mode = 0
 _memory_fraction: dict[int, float] = {}
 _CUBLAS_WORKSPACE = 8_519_680
-_BENCHMARK_LIMIT = 10
 
 
 def _set_sync_debug_mode(mode: int) -> None:
@@ -41,56 +40,54 @@ def _always(value: Any) -> Callable[..., Any]:
     return lambda *args, **kwargs: value
 
 
-def functions() -> dict[str, Callable[..., Any]]:
-    """The functions by their names in `torch._C`."""
-    return {
-        "_cuda_init": _initialise,
-        "_cuda_getDeviceCount": devices.found,
-        "_cuda_getDevice": devices.current,
-        "_cuda_setDevice": devices.select,
-        "_cuda_exchangeDevice": devices.exchange,
-        "_cuda_maybeExchangeDevice": devices.exchange,
-        "_cuda_isInBadFork": devices.in_bad_fork,
-        "_cuda_synchronize": _nothing,
-        "_cuda_sleep": _nothing,
-        "_cuda_ipc_collect": _nothing,
-        "_cuda_canDeviceAccessPeer": _always(True),
-        "_cuda_getArchFlags": _always(card.ARCHITECTURES),
-        "_cuda_getCompiledVersion": _always(card.DRIVER_VERSION),
-        "_cuda_getDriverVersion": _always(card.DRIVER_VERSION),
-        "_cuda_getCurrentStream": streams.current_stream,
-        "_cuda_getCurrentRawStream": lambda index: streams.current_stream(index)[0],
-        "_cuda_getDefaultStream": streams.default_stream,
-        "_cuda_setStream": streams.set_stream,
-        "_cuda_set_sync_debug_mode": _set_sync_debug_mode,
-        "_cuda_get_sync_debug_mode": lambda: _sync_debug_mode,
-        "_cuda_emptyCache": _nothing,
-        "_cuda_memoryStats": memory.statistics,
-        "_cuda_resetPeakMemoryStats": memory.reset_peak,
-        "_cuda_resetAccumulatedMemoryStats": memory.reset_accumulated,
-        "_cuda_hostMemoryStats": dict,
-        "_cuda_resetPeakHostMemoryStats": _nothing,
-        "_cuda_resetAccumulatedHostMemoryStats": _nothing,
-        "_cuda_memorySnapshot": memory.snapshot,
-        "_cuda_record_memory_history": _nothing,
-        "_cuda_record_memory_history_legacy": _nothing,
-        "_cuda_allocationTraceback": _always(""),
-        "_cuda_setMemoryFraction": lambda fraction, index: _memory_fraction.__setitem__(index, fraction),
-        "_cuda_getMemoryFraction": lambda index: _memory_fraction.get(index, 1.0),
-        "_cuda_setMemoryMetadata": _nothing,
-        "_cuda_getMemoryMetadata": _always(""),
-        "_cuda_getAllocatorBackend": _always("native"),
-        "_cuda_cudaCachingAllocator_is_enabled": _always(True),
-        "_cuda_cudaCachingAllocator_enable": _nothing,
-        "_cuda_setCublasWorkspaceSize": _nothing,
-        "_cuda_getCublasWorkspaceSize": _always(_CUBLAS_WORKSPACE),
-        "_cuda_setCublasLtWorkspaceSize": _nothing,
-        "_cuda_getCublasLtWorkspaceSize": _always(_CUBLAS_WORKSPACE),
-        "_cuda_get_cudnn_benchmark_limit": _always(_BENCHMARK_LIMIT),
-        "_cuda_set_cudnn_benchmark_limit": _nothing,
-        "_nccl_version": lambda: card.NCCL_VERSION[0] << 32 | card.NCCL_VERSION[1] << 16 | card.NCCL_VERSION[2],
-        "_nccl_version_suffix": _always(b""),
-    }
+_DOES_NOTHING = """
+_cuda_synchronize _cuda_sleep _cuda_ipc_collect _cuda_emptyCache _cuda_resetPeakHostMemoryStats
+_cuda_resetAccumulatedHostMemoryStats _cuda_record_memory_history _cuda_record_memory_history_legacy
+_cuda_setMemoryMetadata _cuda_cudaCachingAllocator_enable _cuda_setCublasWorkspaceSize _cuda_setCublasLtWorkspaceSize
+_cuda_set_cudnn_benchmark_limit
+""".split()
+_ANSWERS = {
+    "_cuda_canDeviceAccessPeer": True,
+    "_cuda_getArchFlags": card.ARCHITECTURES,
+    "_cuda_getCompiledVersion": card.DRIVER_VERSION,
+    "_cuda_getDriverVersion": card.DRIVER_VERSION,
+    "_cuda_isCurrentStreamCapturing": False,
+    "_cuda_allocationTraceback": "",
+    "_cuda_getMemoryMetadata": "",
+    "_cuda_getAllocatorBackend": "native",
+    "_cuda_cudaCachingAllocator_is_enabled": True,
+    "_cuda_getCublasWorkspaceSize": _CUBLAS_WORKSPACE,
+    "_cuda_getCublasLtWorkspaceSize": _CUBLAS_WORKSPACE,
+    "_cuda_get_cudnn_benchmark_limit": 10,
+    "_nccl_version": card.NCCL_VERSION[0] << 32 | card.NCCL_VERSION[1] << 16 | card.NCCL_VERSION[2],
+    "_nccl_version_suffix": b"",
+}
+"""What is answered whatever the arguments are."""
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(_DOES_NOTHING, _nothing),
+    **{name: _always(value) for name, value in _ANSWERS.items()},
+    "_cuda_init": _initialise,
+    "_cuda_getDeviceCount": devices.found,
+    "_cuda_getDevice": devices.current,
+    "_cuda_setDevice": devices.select,
+    "_cuda_exchangeDevice": devices.exchange,
+    "_cuda_maybeExchangeDevice": devices.exchange,
+    "_cuda_isInBadFork": devices.in_bad_fork,
+    "_cuda_getCurrentStream": streams.current_stream,
+    "_cuda_getCurrentRawStream": lambda index: streams.current_stream(index)[0],
+    "_cuda_getDefaultStream": streams.default_stream,
+    "_cuda_setStream": streams.set_stream,
+    "_cuda_set_sync_debug_mode": _set_sync_debug_mode,
+    "_cuda_get_sync_debug_mode": lambda: _sync_debug_mode,
+    "_cuda_memoryStats": memory.statistics,
+    "_cuda_resetPeakMemoryStats": memory.reset_peak,
+    "_cuda_resetAccumulatedMemoryStats": memory.reset_accumulated,
+    "_cuda_hostMemoryStats": dict,
+    "_cuda_memorySnapshot": memory.snapshot,
+    "_cuda_setMemoryFraction": lambda fraction, index: _memory_fraction.__setitem__(index, fraction),
+    "_cuda_getMemoryFraction": lambda index: _memory_fraction.get(index, 1.0),
+}
+"""The functions by their names in `torch._C`."""
 
 
 class _CudaError(int):
@@ -101,17 +98,12 @@ class _CudaError(int):
 
 def _runtime() -> SimpleNamespace:
     """`torch.cuda.cudart()`."""
+    succeeding = "HostRegister HostUnregister StreamCreate StreamDestroy ProfilerStart ProfilerStop DeviceSynchronize"
     return SimpleNamespace(
         cudaError=_CudaError,
         cudaGetErrorString=_always("no error"),
         cudaMemGetInfo=memory.free_and_total,
-        cudaHostRegister=_always(0),
-        cudaHostUnregister=_always(0),
-        cudaStreamCreate=_always(0),
-        cudaStreamDestroy=_always(0),
-        cudaProfilerStart=_always(0),
-        cudaProfilerStop=_always(0),
-        cudaDeviceSynchronize=_always(0),
+        **{f"cuda{name}": _always(0) for name in succeeding.split()},
     )
 
 
@@ -147,21 +139,22 @@ class _Ranges:
 
 def install(patches: Patches) -> None:
     """Make `torch._C` look like that of a build with CUDA, and tell the modules that have looked already."""
-    made = functions()
-    for name, function in made.items():
-        function = _named(name, function)
+    for name, function in _FUNCTIONS.items():
         patches.set(torch._C, name, function)
     cuda = torch.cuda
-    patches.set(cuda, "_exchange_device", made["_cuda_exchangeDevice"])
-    patches.set(cuda, "_maybe_exchange_device", made["_cuda_maybeExchangeDevice"])
-    patches.set(cuda, "_is_in_bad_fork", made["_cuda_isInBadFork"])
-    patches.set(cuda, "_device_count_nvml", devices.count)
-    patches.set(cuda, "_cached_device_count", None)
-    patches.set(cuda, "_cudart", _runtime())
+    replaced = {
+        "_exchange_device": devices.exchange,
+        "_maybe_exchange_device": devices.exchange,
+        "_is_in_bad_fork": devices.in_bad_fork,
+        "_device_count_nvml": devices.count,
+        "_cached_device_count": None,
+        "_cudart": _runtime(),
+        "_CudaDeviceProperties": card.Properties,
+    }
+    for name, value in replaced.items():
+        patches.set(cuda, name, value)
     patches.set(torch._C, "_CudaDeviceProperties", card.Properties)
-    patches.set(cuda, "_CudaDeviceProperties", card.Properties)
-    patches.set(cuda.graphs, "_cuda_isCurrentStreamCapturing", _always(False))
-    patches.set(torch._C, "_cuda_isCurrentStreamCapturing", _always(False))
+    patches.set(cuda.graphs, "_cuda_isCurrentStreamCapturing", _FUNCTIONS["_cuda_isCurrentStreamCapturing"])
     patches.set(cuda.nvtx, "_nvtx", _Ranges())
     patches.set(torch._C, "_has_cuda", True)
     patches.set(torch._C, "_has_cudnn", True)
@@ -171,10 +164,3 @@ def install(patches: Patches) -> None:
     patches.set(cudnn.m, "_init", _always(True))
     patches.set(cudnn.m, "__cudnn_version", card.CUDNN_VERSION)
     patches.set(cudnn.m, "is_acceptable", _always(False))
-
-
-def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function under torch's name, where it has none of its own."""
-    if getattr(function, "__name__", "") == "<lambda>":
-        function.__name__ = function.__qualname__ = name
-    return function

@@ -21,13 +21,7 @@ _SMALL = 1 << 20
 _POOLS = ("all", "small_pool", "large_pool")
 _BYTES = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes", "inactive_split_bytes")
 _COUNTS = ("allocation", "segment", "active", "inactive_split")
-_PLAIN = (
-    "num_alloc_retries",
-    "num_ooms",
-    "num_sync_all_streams",
-    "num_device_alloc",
-    "num_device_free",
-)
+_PLAIN = "num_alloc_retries num_ooms num_sync_all_streams num_device_alloc num_device_free".split()
 
 
 @dataclass
@@ -43,8 +37,7 @@ class _Gauge:
         self.current += amount
         if amount > 0:
             self.allocated += amount
-            if self.current > self.peak:
-                self.peak = self.current
+            self.peak = max(self.peak, self.current)
         else:
             self.freed -= amount
 

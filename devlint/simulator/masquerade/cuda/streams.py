@@ -10,6 +10,7 @@ import importlib.util
 import itertools
 import threading
 import time
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ from typing_extensions import Self
 
 from devlint.auditor.patches import Patches
 from devlint.simulator.masquerade import devices
+from devlint.simulator.masquerade.stand_ins import stand_in
 
 _cuda: Any = torch.cuda
 _CUDA = 1
@@ -92,9 +94,7 @@ class EventBase:
     ) -> Self:
         """An event, not yet recorded."""
         self = super().__new__(cls)
-        self._timed = enable_timing
-        self._recorded = None
-        self._index = None
+        self._timed, self._recorded, self._index = enable_timing, None, None
         return self
 
     @property
@@ -148,14 +148,12 @@ class EventBase:
 
 def current_stream(index: int) -> tuple[int, int, int]:
     """Identifier, device and device type of the calling thread's stream on a device."""
-    streams: dict[int, int] = vars(_local).setdefault("streams", {})
-    return streams.get(index, 0), index, _CUDA
+    return vars(_local).setdefault("streams", {}).get(index, 0), index, _CUDA
 
 
 def set_stream(stream_id: int, device_index: int, device_type: int = _CUDA) -> None:
     """Make a stream, and its device, the calling thread's current one."""
-    streams: dict[int, int] = vars(_local).setdefault("streams", {})
-    streams[device_index] = stream_id
+    vars(_local).setdefault("streams", {})[device_index] = stream_id
     devices.select(device_index)
 
 
@@ -164,38 +162,22 @@ def default_stream(index: int) -> tuple[int, int, int]:
     return 0, index, _CUDA
 
 
-class _OfAnyDevice(type):
-    """The class of `torch.Stream` and `torch.Event`: makes a CUDA one where one is meant, and knows all of them."""
+def _of_any_device(native: Any, make: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a stream or event of CUDA where one is meant, else one of torch's own."""
 
-    native: Any
-    known: tuple[type, ...]
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls.known)
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, cls.known)
-
-    def __call__(cls, device: Any = None, **options: Any) -> Any:
-        """The stream or event."""
+    def made(device: Any = None, **options: Any) -> Any:
         device = "cuda" if device is None else device
-        if devices.index_of(device) is None:
-            return cls.native(device, **options)
-        return cls.make(device, **options)
+        return native(device, **options) if devices.index_of(device) is None else make(device, **options)
 
-    def make(cls, device: Any, **options: Any) -> Any:
-        """A CUDA one."""
-        raise NotImplementedError
+    return made
 
 
-class _Streams(_OfAnyDevice):
-    def make(cls, device: Any, **options: Any) -> Any:
-        return _cuda.Stream(None if "stream_id" in options else device, **options)
+def _stream(device: Any, **options: Any) -> Any:
+    return _cuda.Stream(None if "stream_id" in options else device, **options)
 
 
-class _Events(_OfAnyDevice):
-    def make(cls, device: Any, **options: Any) -> Any:
-        return _cuda.Event(**options)
+def _event(device: Any, **options: Any) -> Any:
+    return _cuda.Event(**options)
 
 
 def _executed_again(module: ModuleType) -> ModuleType:
@@ -215,6 +197,5 @@ def install(patches: Patches) -> None:
     for name in ("Stream", "ExternalStream", "Event"):
         for owner in (torch.cuda.streams, torch.cuda):
             patches.set(owner, name, getattr(module, name))
-    for kind, native, known in ((_Streams, stream, (stream,)), (_Events, event, (event, EventBase))):
-        attributes = {"__doc__": native.__doc__, "__module__": "torch", "native": native, "known": known}
-        patches.set(torch, native.__name__, kind(native.__name__, (), attributes))
+    patches.set(torch, "Stream", stand_in(stream, _of_any_device(stream, _stream)))
+    patches.set(torch, "Event", stand_in(event, _of_any_device(event, _event), EventBase))

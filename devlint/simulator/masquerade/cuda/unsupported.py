@@ -30,37 +30,29 @@ def _refuse(name: str, *args: Any, **kwargs: Any) -> NoReturn:
     raise NotImplementedError(f"devlint does not simulate {name}")
 
 
-def refusing(original: Callable[..., Any], name: str) -> Callable[..., NoReturn]:
-    """A function that looks like another and raises ``NotImplementedError``."""
-
+def _refusing(name: str) -> Callable[..., NoReturn]:
     def wrapper(*args: Any, **kwargs: Any) -> NoReturn:
         _refuse(name)
 
     return wrapper
 
 
-def _to_dlpack(original: Callable[..., Any]) -> Callable[..., Any]:
-    def to_dlpack(tensor: torch.Tensor) -> Any:
-        return tensor.__dlpack__() if isinstance(tensor, SimulatedTensor) else original(tensor)
-
-    return to_dlpack
-
-
 def install(patches: Patches) -> None:
     """Replace what cannot work by what says so."""
     for name in FUNCTIONS:
-        original = getattr(torch.cuda, name, None)
-        if original is None:
-            continue
-        replacement = refusing(original, f"torch.cuda.{name}")
+        original, replacement = getattr(torch.cuda, name, None), _refusing(f"torch.cuda.{name}")
         for owner in (torch.cuda, torch.cuda.memory, torch.cuda.graphs):
-            if getattr(owner, name, None) is original:
+            if original is not None and getattr(owner, name, None) is original:
                 patches.set(owner, name, replacement)
     for name in METHODS:
-        patches.set(SimulatedTensor, name, refusing(getattr(torch.Tensor, name), f"torch.Tensor.{name}"))
+        patches.set(SimulatedTensor, name, _refusing(f"torch.Tensor.{name}"))
     interface = "__cuda_array_interface__"
     patches.set(SimulatedTensor, interface, property(functools.partial(_refuse, f"torch.Tensor.{interface}")))
-    to_dlpack = _to_dlpack(vars(dlpack)["to_dlpack"])
+    convert = vars(dlpack)["to_dlpack"]
+
+    def to_dlpack(tensor: torch.Tensor) -> Any:
+        return tensor.__dlpack__() if isinstance(tensor, SimulatedTensor) else convert(tensor)
+
     for owner in (torch, dlpack):
         patches.set(owner, "to_dlpack", to_dlpack)
     for name in CLASSES:

@@ -13,10 +13,12 @@ import torch
 
 from devlint.auditor.patches import Patches
 from devlint.simulator.masquerade import devices
-from devlint.simulator.tensor import SimulatedTensor, wrap
+from devlint.simulator.tensor import SimulatedTensor, host_of, wrap
 
 Tensors = Sequence[torch.Tensor]
-_SUM, _PRODUCT, _MAXIMUM, _MINIMUM, _AVERAGE = range(5)
+_PRODUCT, _MAXIMUM, _MINIMUM, _AVERAGE = range(1, 5)
+"""NCCL's numbers of operations; 0 is the sum."""
+_REDUCTIONS: dict[int, Callable[..., torch.Tensor]] = {_PRODUCT: torch.prod, _MAXIMUM: torch.amax, _MINIMUM: torch.amin}
 
 
 def _place(index: int) -> Any:
@@ -66,7 +68,7 @@ def broadcast(tensor: torch.Tensor, indices: Sequence[int]) -> list[torch.Tensor
 def broadcast_out(tensor: torch.Tensor, out: Tensors) -> Tensors:
     """The same into given tensors."""
     for target in out:
-        _host(target).copy_(_host(tensor))
+        host_of(target).copy_(host_of(tensor))
     return out
 
 
@@ -76,32 +78,24 @@ def broadcast_coalesced(tensors: Tensors, indices: Sequence[int], size: int) -> 
     return [[copies[position].detach() for copies in each] for position in range(len(indices))]
 
 
-def _host(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.host if isinstance(tensor, SimulatedTensor) else tensor
-
-
 def _combined(tensors: Tensors, operation: int) -> torch.Tensor:
-    stacked = torch.stack([_host(tensor).detach() for tensor in tensors])
-    if operation == _PRODUCT:
-        return stacked.prod(0)
-    if operation == _MAXIMUM:
-        return stacked.amax(0)
-    if operation == _MINIMUM:
-        return stacked.amin(0)
-    total = _host(tensors[0]).detach().clone()
-    for tensor in tensors[1:]:
-        total += _host(tensor).detach()
+    hosts = [host_of(tensor).detach() for tensor in tensors]
+    if operation in _REDUCTIONS:
+        return _REDUCTIONS[operation](torch.stack(hosts), 0)
+    total: torch.Tensor = hosts[0].clone()
+    for host in hosts[1:]:
+        total += host
     return total / len(tensors) if operation == _AVERAGE else total
 
 
 def _nccl_reduce(inputs: Tensors, output: torch.Tensor, root: int, operation: int, *ignored: Any) -> None:
-    _host(output).copy_(_combined(inputs, operation))
+    host_of(output).copy_(_combined(inputs, operation))
 
 
 def _nccl_all_reduce(inputs: Tensors, outputs: Tensors, operation: int, *ignored: Any) -> None:
     total = _combined(inputs, operation)
     for output in outputs:
-        _host(output).copy_(total)
+        host_of(output).copy_(total)
 
 
 def _nccl_broadcast(inputs: Tensors, root: int, *ignored: Any) -> None:
@@ -109,15 +103,15 @@ def _nccl_broadcast(inputs: Tensors, root: int, *ignored: Any) -> None:
 
 
 def _nccl_all_gather(inputs: Tensors, outputs: Tensors, *ignored: Any) -> None:
-    everything = torch.cat([_host(tensor).detach().reshape(-1) for tensor in inputs])
+    everything = torch.cat([host_of(tensor).detach().reshape(-1) for tensor in inputs])
     for output in outputs:
-        _host(output).copy_(everything.view_as(_host(output)))
+        host_of(output).copy_(everything.view_as(host_of(output)))
 
 
 def _nccl_reduce_scatter(inputs: Tensors, outputs: Tensors, operation: int, *ignored: Any) -> None:
     pieces = _combined(inputs, operation).reshape(-1).chunk(len(outputs))
     for output, piece in zip(outputs, pieces, strict=True):
-        _host(output).copy_(piece.view_as(_host(output)))
+        host_of(output).copy_(piece.view_as(host_of(output)))
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -45,18 +44,17 @@ def _rebuilt(spec: Any) -> torch.Tensor:
     return torch.empty_strided(meta.shape, meta.stride, dtype=meta.dtype, device="cpu")
 
 
-def _introducing(original: Callable[..., Any]) -> Callable[..., Any]:
+def install(patches: Patches) -> None:
+    """Wait for the first sharded tensor: what makes them is slow to import, and few scripts do."""
+    tensor: Any = torch.Tensor
+    original = getattr(tensor, "_dtensor__new__", None)
+    if original is None:
+        return
+
     def new(kind: Any, *args: Any, **kwargs: Any) -> Any:
         if kind not in _known:
             _known.add(kind)
             _introduce(kind)
         return original(kind, *args, **kwargs)
 
-    return new
-
-
-def install(patches: Patches) -> None:
-    """Wait for the first sharded tensor: what makes them is slow to import, and few scripts do."""
-    tensor: Any = torch.Tensor
-    if hasattr(tensor, "_dtensor__new__"):
-        patches.set(tensor, "_dtensor__new__", staticmethod(_introducing(tensor._dtensor__new__)))
+    patches.set(tensor, "_dtensor__new__", staticmethod(new))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -29,16 +28,6 @@ class _CudaType(type):
             return torch.tensor(args[0], dtype=cls.dtype, device=device, **kwargs)
         size = args[0] if args and isinstance(args[0], torch.Size) else args or (0,)
         return torch.empty(size, dtype=cls.dtype, device=device, **kwargs)
-
-
-def name_of(tensor: torch.Tensor) -> str:
-    """What `tensor.type()` says: `torch.cuda.FloatTensor`."""
-    return f"torch.cuda.{_name(tensor.dtype)}"
-
-
-@functools.cache
-def _name(dtype: torch.dtype) -> str:
-    return torch.empty(0, dtype=dtype).type().rpartition(".")[2]
 
 
 def meaning(kind: Any) -> tuple[bool, torch.dtype]:
@@ -74,17 +63,10 @@ def _default_type(original: Callable[..., None], set_device: Callable[..., None]
 
 def install(patches: Patches) -> None:
     """Replace the types in `torch.cuda`, which are nobody's in a build without CUDA."""
+    shared = {"__module__": "torch.cuda", "layout": torch.strided, "is_cuda": True, "is_sparse": False}
     for name in NAMES:
         before = getattr(torch.cuda, name)
-        attributes = {
-            "__module__": "torch.cuda",
-            "__doc__": before.__doc__,
-            "dtype": before.dtype,
-            "layout": torch.strided,
-            "is_cuda": True,
-            "is_sparse": False,
-        }
-        patches.set(torch.cuda, name, _CudaType(name, (), attributes))
-    patches.set(
-        torch, "set_default_tensor_type", _default_type(torch.set_default_tensor_type, torch.set_default_device)
-    )
+        kind = _CudaType(name, (), {**shared, "__doc__": before.__doc__, "dtype": before.dtype})
+        patches.set(torch.cuda, name, kind)
+    default_type = _default_type(torch.set_default_tensor_type, torch.set_default_device)
+    patches.set(torch, "set_default_tensor_type", default_type)

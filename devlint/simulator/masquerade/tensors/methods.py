@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import torch
 
 from devlint.auditor.patches import Patches
+from devlint.simulator import errors
 from devlint.simulator.devices import NAME
 from devlint.simulator.masquerade import devices
 from devlint.simulator.masquerade.tensors import legacy_types
@@ -61,7 +62,7 @@ def _cuda(original: Callable[..., Any]) -> Callable[..., Any]:
 def _type(original: Callable[..., Any], to: Callable[..., Any]) -> Callable[..., Any]:
     def type_(self: torch.Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
         if dtype is None:
-            return legacy_types.name_of(self) if isinstance(self, SimulatedTensor) else original(self)
+            return errors.type_name(self) if isinstance(self, SimulatedTensor) else original(self)
         if isinstance(dtype, torch.dtype):
             return to(self, dtype, non_blocking=non_blocking)
         on_device, element = legacy_types.meaning(dtype)

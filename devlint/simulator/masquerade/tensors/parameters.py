@@ -44,18 +44,12 @@ def become(tensor: torch.Tensor, value: torch.Tensor) -> None:
         tensor.grad = grad.to(value.device)
 
 
-def _differ(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return isinstance(one, SimulatedTensor) != isinstance(other, SimulatedTensor)
-
-
 def _data(simulated: Any) -> property:
     def set_data(self: torch.Tensor, value: torch.Tensor) -> None:
-        if _differ(self, value):
+        if isinstance(self, SimulatedTensor) != isinstance(value, SimulatedTensor):
             become(self, value)
-        elif isinstance(self, SimulatedTensor):
-            simulated.__set__(self, value)
         else:
-            _native.__set__(self, value)
+            (simulated if isinstance(self, SimulatedTensor) else _native).__set__(self, value)
 
     return property(lambda self: _native.__get__(self), set_data, doc=_native.__doc__)
 
