@@ -63,9 +63,9 @@ class Frames:
         self._places: list[Place] = [Place(None, None)]
         self._lock = threading.Lock()
 
-    def here(self, depth: int = 1) -> int:
-        """The number of the place that called; ``depth`` frames above this call are skipped."""
-        return self.at(sys._getframe(depth + 1))
+    def here(self) -> int:
+        """The number of the place that called, be it by way of devlint and torch."""
+        return self.at(sys._getframe(1))
 
     def at(self, frame: FrameType | None) -> int:
         """The number of the place of a frame, or of the frames that called it."""
@@ -110,6 +110,11 @@ class Frames:
         """The frames of a place: the project's, and the library's inside of it."""
         place = self._places[number]
         return place.frame and resolve_spot(place.frame), place.via and resolve_spot(place.via)
+
+    def frame(self, number: int) -> Frame | None:
+        """The project's frame of a place, or else the library's."""
+        project, via = self.resolve(number)
+        return project or via
 
     def is_project(self, code: CodeType) -> bool:
         """Whether the code is the project's own."""
@@ -203,8 +208,7 @@ def _directories(roots: Iterable[str]) -> list[tuple[str, int]]:
     paths = sysconfig.get_paths()
     libraries = {paths["purelib"], paths["platlib"], site.getusersitepackages()}
     libraries.update(getattr(site, "getsitepackages", list)())  # missing in old virtual environments
-    internal = {PACKAGE, os.path.dirname(os.__file__)}
-    internal |= {paths["stdlib"], paths["platstdlib"]}
+    internal = {PACKAGE, os.path.dirname(os.__file__), paths["stdlib"], paths["platstdlib"]}
     kinds = {_INTERNAL: internal, _LIBRARY: libraries, _PROJECT: set(roots)}
     found = {spelled: kind for kind, names in kinds.items() for name in names for spelled in _spellings(name)}
     return [*found.items(), ("", _PROJECT)]
@@ -212,8 +216,7 @@ def _directories(roots: Iterable[str]) -> list[tuple[str, int]]:
 
 def _spellings(directory: str) -> set[str]:
     """A directory as it was named, and as it is without symbolic links."""
-    named = {_absolute(directory), os.path.realpath(directory)}
-    return {os.path.join(os.path.normcase(path), "") for path in named}
+    return {os.path.join(os.path.normcase(path), "") for path in (_absolute(directory), os.path.realpath(directory))}
 
 
 def _torch() -> tuple[str, ...]:

@@ -166,7 +166,7 @@ def test_a_dataclass_does_not_take_the_blame() -> None:
 
 def test_each_call_on_a_line_is_a_place_of_its_own() -> None:
     frames = Frames()
-    first, second = frames.here(0), frames.here(0)
+    first, second = frames.here(), frames.here()
     for number, name in ((first, "first"), (second, "second")):
         frame, _ = frames.resolve(number)
         assert frame is not None
@@ -177,9 +177,9 @@ def test_each_call_on_a_line_is_a_place_of_its_own() -> None:
         assert one is not None
         assert other is not None
         assert one.line == other.line
-        # columns count from 0: `    first, second = frames.here(0), frames.here(0)`
-        assert (one.column, one.end_column) == (20, 34)
-        assert (other.column, other.end_column) == (36, 50)
+        # columns count from 0: `    first, second = frames.here(), frames.here()`
+        assert (one.column, one.end_column) == (20, 33)
+        assert (other.column, other.end_column) == (35, 48)
 
 
 def test_only_the_line_is_known_without_positions(monkeypatch: pytest.MonkeyPatch) -> None:

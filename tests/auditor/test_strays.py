@@ -95,7 +95,7 @@ def test_harmless_strays_are_not_told() -> None:
 def test_one_that_is_copied_again_and_again() -> None:
     net = Net(pos=torch.ones(2), other=torch.ones(2))
     session = Session(Settings())
-    place = session.frames.here(0)
+    place = session.frames.here()
     storage = storage_of(net.pos)
     session.services.places_copying = lambda asked: [place] if asked == storage else []
     watch = Strays(session)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import nn
@@ -34,7 +34,7 @@ class Held(NamedTuple):
     name: str
     keys: tuple[str, ...]
     """Where it is in the container, by key or, where no key can be written down, by number; empty if it is in none."""
-    container: str
+    container: Literal["", "list", "tuple", "dict"]
     value: torch.Tensor | nn.Module
 
     @property
@@ -81,7 +81,8 @@ def _held(at: Held, value: object, known: set[int], storages: set[int], depth: i
         if not parent and tensors and not all(map(is_managed, tensors)):
             yield at._replace(value=value)
     elif depth > 0 and isinstance(value, (list, tuple, dict)):
-        kind = next(base.__name__ for base in (list, tuple, dict) if isinstance(value, base))
+        kind: Literal["list", "tuple", "dict"]
+        kind = "list" if isinstance(value, list) else "tuple" if isinstance(value, tuple) else "dict"
         for number, (key, _, item) in enumerate(members(value)):
             keys = (*at.keys, str(key if is_plain(key) else number))
             inner = at._replace(keys=keys, container=at.container or kind)

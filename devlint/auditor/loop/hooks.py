@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from devlint.auditor.loop.loaders import Loaders
@@ -43,15 +44,9 @@ class LoopHooks(Listener):
         """Hook in."""
         self.session.patches.set(_BaseDataLoaderIter, "__next__", self._wrap_next(_BaseDataLoaderIter.__next__))
         graph = torch.autograd.graph
-        if hasattr(graph, "_engine_run_backward"):
-            wrapped = self._wrap_backward(graph._engine_run_backward)
-            self.session.patches.set(graph, "_engine_run_backward", wrapped)
-            self.session.patches.set(torch.autograd, "_engine_run_backward", wrapped)
-        else:
-            for name in ("backward", "grad"):
-                self.session.patches.set(torch.autograd, name, self._wrap_backward(getattr(torch.autograd, name)))
-        from torch.optim.optimizer import register_optimizer_step_post_hook
-
+        wrapped = self._wrap_backward(graph._engine_run_backward)
+        for module in (graph, torch.autograd):
+            self.session.patches.set(module, "_engine_run_backward", wrapped)
         self.session.patches.add(register_optimizer_step_post_hook(self._optimizer_step))
         self.loaders.gone = self.steps.gone
         self.loaders.training = self.steps.training_loaders

@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import torch
@@ -36,16 +36,10 @@ class _Facts:
 
     index: int
     place: int
-    name: str
-    workers: int
-    pin_memory: bool
     owner: Callable[[], object]
-    device: str = ""
-    pinned: bool | None = None
+    seen: record.Loader
+    """What is told of it, but for its place, its batches and whom it fed."""
     batches: int = 0
-    batch: str = ""
-    error: str = ""
-    custom: bool = False
     latest: int = 0
     """Which iterator it was that fed last, by identity."""
     storages: deque[list[StorageWeakRef]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
@@ -116,23 +110,16 @@ class Loaders(Listener):
 
     def describe(self) -> Mapping[str, object]:
         """The loaders so far."""
-        return {"loaders": tuple(self._describe(facts) for facts in self._facts)}
-
-    def _describe(self, facts: _Facts) -> record.Loader:
-        frame, via = self.session.frames.resolve(facts.place)
-        return record.Loader(
-            name=facts.name,
-            frame=frame or via,
-            workers=facts.workers,
-            pin_memory=facts.pin_memory,
-            device=facts.device,
-            pinned=facts.pinned,
-            batches=facts.batches,
-            batch=facts.batch,
-            training=facts.index in self.training,
-            error=facts.error,
-            custom=facts.custom,
-        )
+        told = [
+            replace(
+                facts.seen,
+                frame=self.session.frames.frame(facts.place),
+                batches=facts.batches,
+                training=facts.index in self.training,
+            )
+            for facts in self._facts
+        ]
+        return {"loaders": tuple(told)}
 
     # where loaders and iterators come from
 
@@ -163,27 +150,26 @@ class Loaders(Listener):
 
     def _iterated(self, iterator: Any, loader: Any) -> None:
         name = f"{type(loader).__module__}.{type(loader).__qualname__}"
-        facts = self._facts_of(
-            loader,
-            self._places.get(loader) or NOWHERE,
-            name.replace("torch.utils.data.dataloader.", "torch.utils.data."),
-            int(getattr(loader, "num_workers", 0)),
-            bool(getattr(loader, "pin_memory", False)),
+        alike = record.Loader(
+            name=name.replace("torch.utils.data.dataloader.", "torch.utils.data."),
+            workers=int(getattr(loader, "num_workers", 0)),
+            pin_memory=bool(getattr(loader, "pin_memory", False)),
         )
+        facts = self._facts_of(loader, self._places.get(loader) or NOWHERE, alike)
         self._follow(iterator, facts).length = _epoch_of_endless(loader)
 
-    def _facts_of(self, loader: Any, place: int, name: str, workers: int, pin_memory: bool) -> _Facts:
+    def _facts_of(self, loader: Any, place: int, alike: record.Loader) -> _Facts:
         for facts in self._facts:
-            owner = facts.owner()
-            same = (facts.place, facts.name, facts.workers, facts.pin_memory) == (place, name, workers, pin_memory)
+            owner, seen = facts.owner(), facts.seen
+            made = (facts.place, seen.name, seen.workers, seen.pin_memory)
+            same = made == (place, alike.name, alike.workers, alike.pin_memory)
             # some libraries make a loader for each evaluation, and keep them all
             again = facts.index not in self.training and _dataset(owner) is _dataset(loader)
             if owner is loader or (same and (owner is None or again)):
                 facts.owner = weakref.ref(loader)
                 return facts
-        facts = _Facts(len(self._facts), place, name, workers, pin_memory, weakref.ref(loader))
-        self._facts.append(facts)
-        return facts
+        self._facts.append(_Facts(len(self._facts), place, weakref.ref(loader), alike))
+        return self._facts[-1]
 
     def _follow(self, iterator: Any, facts: _Facts) -> _Iteration:
         number, iteration = id(iterator), _Iteration(facts)
@@ -204,9 +190,8 @@ class Loaders(Listener):
             return known
         # made before the audit began
         workers, pin_memory = getattr(iterator, "_num_workers", 0), getattr(iterator, "_pin_memory", False)
-        return self._follow(
-            iterator, self._facts_of(iterator, NOWHERE, "torch.utils.data.DataLoader", workers, pin_memory)
-        )
+        alike = record.Loader(name="torch.utils.data.DataLoader", workers=workers, pin_memory=pin_memory)
+        return self._follow(iterator, self._facts_of(iterator, NOWHERE, alike))
 
     # what iterators do
 
@@ -243,11 +228,13 @@ class Loaders(Listener):
             return
         hosted = [tensor for tensor in tensors if tensor.device.type == "cpu"]
         elsewhere = [tensor for tensor in tensors if tensor.device.type != "cpu"]
-        facts.device = str((elsewhere or hosted)[0].device)
-        facts.pinned = all(map(_is_pinned, hosted)) if hosted else None
-        facts.custom = any(custom for _, custom in found)
-        more = ", ..." if len(tensors) > _SHOWN else ""
-        facts.batch = ", ".join(map(describe, tensors[:_SHOWN])) + more
+        facts.seen = replace(
+            facts.seen,
+            device=str((elsewhere or hosted)[0].device),
+            pinned=all(map(_is_pinned, hosted)) if hosted else None,
+            custom=any(custom for _, custom in found),
+            batch=", ".join(map(describe, tensors[:_SHOWN])) + (", ..." if len(tensors) > _SHOWN else ""),
+        )
 
     def failed(self, iterator: Any, error: Exception) -> None:
         """An iterator has raised an error."""
@@ -256,7 +243,8 @@ class Loaders(Listener):
         if len(lines) > 1 and lines[0].startswith("Caught "):
             # the error of a worker or of the thread that pins comes with its traceback
             message = message.partition(": ")[2] or message
-        self._iteration(iterator).facts.error = message
+        facts = self._iteration(iterator).facts
+        facts.seen = replace(facts.seen, error=message)
 
     # answers
 

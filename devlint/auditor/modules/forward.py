@@ -11,8 +11,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import nn
@@ -21,15 +20,7 @@ from torch.nn.modules import module as hooks
 from devlint.auditor.explanation.explain import chain, examine
 from devlint.auditor.explanation.messages import is_mismatch
 from devlint.auditor.explanation.trail import path_of
-from devlint.auditor.introspection.tensors import (
-    describe,
-    device_of,
-    fields,
-    is_managed,
-    is_scalar,
-    leaves,
-    own_tensors,
-)
+from devlint.auditor.introspection.tensors import describe, device_of, fields, is_placed, leaves, own_tensors
 from devlint.auditor.modules.models import Observed
 from devlint.auditor.modules.strays import Key, Strays
 from devlint.auditor.session import Session
@@ -52,8 +43,7 @@ class _Local(threading.local):
         self.running: list[nn.Module] = []
 
 
-@dataclass(frozen=True, slots=True)
-class _Early:
+class _Early(NamedTuple):
     """What an exception was explained by before the script, or its framework, could tidy up."""
 
     error: int
@@ -141,17 +131,15 @@ class ForwardCheck(Listener):
         self._rest()
         self._state = "watching"
         self._quiet = 0
-        enter, leave = self._enter, self._leave
+        guarded, enter, leave = self._session.guarded, self._see_enter, self._see_leave
 
         def entering(module: nn.Module, args: object) -> None:
-            if torch.compiler.is_compiling():
-                return
-            enter(module)
+            if not torch.compiler.is_compiling():
+                guarded(enter, module)
 
         def leaving(module: nn.Module, args: object, *rest: object) -> None:
-            if torch.compiler.is_compiling():
-                return
-            leave(module, args, rest)
+            if not torch.compiler.is_compiling():
+                guarded(leave, module, args, rest)
 
         known = inspect.signature(hooks.register_module_forward_hook).parameters
         asked = {name: True for name in ("with_kwargs", "always_call") if name in known}
@@ -193,18 +181,12 @@ class ForwardCheck(Listener):
             self._watch()
             self._local.running.append(module)  # it is being called, and the new hooks will hear it return
 
-    def _enter(self, module: nn.Module) -> None:
-        self._session.guarded(self._see_enter, module)
-
     def _see_enter(self, module: nn.Module) -> None:
         running = self._local.running
         running.append(module)
         if len(running) == 1 and not _in_backward():
             for handle in self._session.signals.forward:
                 handle()
-
-    def _leave(self, module: nn.Module, args: object, rest: tuple[object, ...]) -> None:
-        self._session.guarded(self._see_leave, module, args, rest)
 
     def _see_leave(self, module: nn.Module, args: object, rest: tuple[object, ...]) -> None:
         running = self._local.running
@@ -254,19 +236,18 @@ class ForwardCheck(Listener):
         own = fields(module)
         if not type(module).__module__.startswith("torch.nn.modules.") or "forward" in own or "_hf_hook" in own:
             return
-        held = [(name, one) for name, one in own_tensors(module) if not is_managed(one) and not is_scalar(one)]
+        held = [(name, one) for name, one in own_tensors(module) if is_placed(one)]
         devices = {device_of(tensor) for _, tensor in held}
         if len(devices) != 1:
             return
         here = devices.pop()
         for _, tensor in leaves(inputs):
-            certain = tensor.is_floating_point() and not is_managed(tensor) and not is_scalar(tensor)
-            if certain and device_of(tensor) != here:
+            if tensor.is_floating_point() and is_placed(tensor) and device_of(tensor) != here:
                 self._report(module, root, Party(text=held[0][0], device=here, role="parameter"), tensor)
                 return
 
     def _report(self, module: nn.Module, root: nn.Module, own: Party, tensor: torch.Tensor) -> None:
-        place = self._session.frames.at(sys._getframe())
+        place = self._session.frames.here()
         path = path_of(root, module) or ""
         known = self._mismatches.get((path, place))
         frame, via = self._session.frames.resolve(place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -25,18 +25,13 @@ _Owner = tuple["weakref.ref[nn.Module]", str]
 
 @dataclass(slots=True)
 class _Seen:
-    """What is known of one optimizer; ``owners`` says which module had a parameter under which name."""
+    """An optimizer, and what is told of it but for places; ``owners``: which module had a parameter, and its name."""
 
     optimizer: weakref.ref[torch.optim.Optimizer]
-    name: str
+    told: Optimizer
     place: int
-    made_on: tuple[str, ...]
-    parameters: int
-    owners: dict[int, _Owner] = field(default_factory=dict)
-    stepped_on: tuple[str, ...] = ()
+    owners: dict[int, _Owner]
     moved: int = NOWHERE
-    state_on: tuple[str, ...] = ()
-    orphans: int = 0
 
 
 class Optimizers(Listener):
@@ -65,21 +60,9 @@ class Optimizers(Listener):
 
     def describe(self) -> Mapping[str, object]:
         """The optimizers, in the order in which they were made."""
-        return {"optimizers": tuple(map(self._describe, self._seen))}
-
-    def _describe(self, seen: _Seen) -> Optimizer:
-        frame, via = self._session.frames.resolve(seen.place)
-        moved, moved_via = self._session.frames.resolve(seen.moved)
-        return Optimizer(
-            name=seen.name,
-            frame=frame or via,
-            parameters=seen.parameters,
-            made_on=seen.made_on,
-            stepped_on=seen.stepped_on,
-            moved=moved or moved_via,
-            state_on=seen.state_on,
-            orphans=seen.orphans,
-        )
+        frame = self._session.frames.frame
+        told = (replace(seen.told, frame=frame(seen.place), moved=frame(seen.moved)) for seen in self._seen)
+        return {"optimizers": tuple(told)}
 
     def _registered(self, module: nn.Module, name: str, parameter: object) -> None:
         if torch.compiler.is_compiling():
@@ -90,8 +73,7 @@ class Optimizers(Listener):
     def _made(self, original: Callable[..., None]) -> Callable[..., None]:
         def __init__(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a constructor
             original(optimizer, *args, **kwargs)
-            if self._session.alive:
-                self._session.guarded(self._note, optimizer)
+            self._session.guarded(self._note, optimizer)
 
         return __init__
 
@@ -100,17 +82,11 @@ class Optimizers(Listener):
             return
         parameters = list(_parameters(optimizer))
         owners = {id(one): self._owners[id(one)] for one in parameters if id(one) in self._owners}
+        owners = {key: owner for key, owner in owners.items() if id(_current(owner)) == key}
         self._held |= {id(one) for one in parameters}
-        self._seen.append(
-            _Seen(
-                weakref.ref(optimizer),
-                type(optimizer).__name__,
-                self._session.frames.here(3),
-                _devices(parameters),
-                len(parameters),
-                {key: owner for key, owner in owners.items() if id(_current(owner)) == key},
-            )
-        )
+        name = type(optimizer).__name__
+        told = Optimizer(name=name, parameters=len(parameters), made_on=_devices(parameters))
+        self._seen.append(_Seen(weakref.ref(optimizer), told, self._session.frames.here(), owners))
 
     def _applied(self, original: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
         def _apply(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
@@ -134,23 +110,21 @@ class Optimizers(Listener):
             optimizer = seen.optimizer()
             if optimizer is None or seen.moved != NOWHERE:
                 continue
-            now = _devices(_parameters(optimizer))
-            if now != seen.made_on:
-                seen.moved = self._session.frames.here(3)
+            if _devices(_parameters(optimizer)) != seen.told.made_on:
+                seen.moved = self._session.frames.here()
                 state = [one for part in optimizer.state.values() for _, one in leaves(part) if one.dim()]
-                seen.state_on = _devices(state)
+                seen.told = replace(seen.told, state_on=_devices(state))
 
     def _stepping(self, optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
-        if self._session.alive:
-            self._session.guarded(self._note_step, optimizer)
+        self._session.guarded(self._note_step, optimizer)
 
     def _note_step(self, optimizer: torch.optim.Optimizer) -> None:
         for seen in self._seen:
-            if seen.optimizer() is optimizer and not seen.stepped_on:
+            if seen.optimizer() is optimizer and not seen.told.stepped_on:
                 parameters = list(_parameters(optimizer))
                 self._held |= {id(one) for one in parameters}
-                seen.stepped_on = _devices(parameters)
-                seen.orphans = sum(_is_orphan(one, seen.owners.get(id(one))) for one in parameters)
+                orphans = sum(_is_orphan(one, seen.owners.get(id(one))) for one in parameters)
+                seen.told = replace(seen.told, stepped_on=_devices(parameters), orphans=orphans)
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:

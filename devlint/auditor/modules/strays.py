@@ -9,7 +9,7 @@ from typing import Literal
 from torch import nn
 
 from devlint.auditor.explanation.provenance import of_attribute
-from devlint.auditor.introspection.tensors import describe, home, own_tensors, storage_of, walk
+from devlint.auditor.introspection.tensors import all_tensors, describe, home, storage_of
 from devlint.auditor.introspection.unregistered import Held, unregistered
 from devlint.auditor.session import Session
 from devlint.record import Stray
@@ -41,9 +41,7 @@ class Strays:
 
     def scan(self, root: nn.Module) -> None:
         """Look through a model that has just run."""
-        trained = any(
-            self._session.services.is_optimized(one) for _, inner in walk(root) for _, one in own_tensors(inner)
-        )
+        trained = any(self._session.services.is_optimized(one) for _, one in all_tensors(root))
         for held in unregistered(root):
             seen = self._seen[self.note(held, home(held.owner) or home(root))]
             gradients = isinstance(held.value, nn.Module) and any(one.grad is not None for one in held.tensors)
@@ -58,13 +56,12 @@ class Strays:
         """What did harm so far."""
         found = []
         for seen in self._seen.values():
-            places = sorted(
-                {place for storage in seen.storages for place in self._session.services.places_copying(storage)}
-            )
-            frames = [self._session.frames.resolve(place) for place in places]
-            moved = tuple(project or via for project, via in frames if project or via)
+            copying = self._session.services.places_copying
+            places = sorted({place for storage in seen.storages for place in copying(storage)})
+            frames = map(self._session.frames.frame, places)
+            moved = tuple(frame for frame in frames if frame is not None)
             if moved or seen.proven:
-                found.append(replace(seen.stray, moved=tuple(frame for frame in moved if frame is not None)))
+                found.append(replace(seen.stray, moved=moved))
         return tuple(found)
 
     def note(self, held: Held, owner_device: str) -> Key:
@@ -81,7 +78,7 @@ class Strays:
                 path=held.path,
                 name=held.name,
                 kind=kind,
-                container=_container(held.container),
+                container=held.container,
                 device=held.device,
                 owner_device=owner_device,
                 example=describe(tensors[0]),
@@ -100,7 +97,3 @@ class Strays:
             optimized=optimized,
         )
         return key
-
-
-def _container(name: str) -> Literal["", "list", "tuple", "dict"]:
-    return name if name in ("list", "tuple", "dict") else ""  # type: ignore[return-value]  # these very names

@@ -31,16 +31,11 @@ class Wrappers(Listener):
 
     def describe(self) -> Mapping[str, object]:
         """The wrappers, in the order in which they were made."""
-        found = []
-        for place, wrapper in self._made:
-            project, via = self._session.frames.resolve(place)
-            found.append(replace(wrapper, frame=project or via))
-        return {"wrappers": tuple(found)}
+        frame = self._session.frames.frame
+        return {"wrappers": tuple(replace(wrapper, frame=frame(place)) for place, wrapper in self._made)}
 
     def _wrap(self, name: str, original: Callable[..., None]) -> Callable[..., None]:
         def __init__(self_: nn.Module, module: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a constructor
-            if not self._session.alive:
-                return original(self_, module, *args, **kwargs)
             before = self._session.guarded(_home, module) or ""
             error = ""
             try:
@@ -51,14 +46,13 @@ class Wrappers(Listener):
             finally:
                 devices = args[0] if args else kwargs.get("device_ids")
                 self._session.guarded(self._note, name, devices, before, error)
-            return None
 
         return __init__
 
     def _note(self, name: str, devices: object, before: str, error: str) -> None:
         wrapper = Wrapper(name=name, device_ids=_ids(devices), module_device=before, error=error)
         if len(self._made) < _MOST:
-            self._made.append((self._session.frames.here(3), wrapper))
+            self._made.append((self._session.frames.here(), wrapper))
 
 
 def _home(module: object) -> str:

@@ -81,13 +81,10 @@ class Attribution(Listener):
         """The operation that runs, at ``place``, is one that autograd will reverse: its number has just been given."""
         number = torch._C._autograd._get_sequence_nr() - 1
         known = self._forward.get(number)
-        if known is None:
-            if len(self._forward) >= _REMEMBERED:
-                for old in list(islice(self._forward, _REMEMBERED // 4)):
-                    self._forward.pop(old, None)
-        elif known != place:
-            place = NOWHERE
-        self._forward[number] = place
+        if known is None and len(self._forward) >= _REMEMBERED:
+            for old in list(islice(self._forward, _REMEMBERED // 4)):
+                self._forward.pop(old, None)
+        self._forward[number] = place if known is None or known == place else NOWHERE
 
     def thread(self) -> str:
         """The name of the calling thread."""

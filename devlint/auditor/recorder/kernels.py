@@ -89,11 +89,11 @@ class Kernels(Listener):
         found: dict[str, Kernel] = {}
         item = originals.find("_local_scalar_dense")
         if item is not None:
-            found["_local_scalar_dense"] = self._item(item)
+            found["_local_scalar_dense"] = self._counted(item, self._reader("copy", "item", HOST))
         for operator, name in SYNCS.items():
             original = originals.find(operator)
             if original is not None:
-                found[operator] = self._sync(original, name)
+                found[operator] = self._counted(original, self._reader("sync", name, ""))
         self._override(found, self.key)
         pin = settings.kernels.get("_pin_memory")
         original = originals.find("_pin_memory") if pin is not None else originals.find_at("_pin_memory", "CPU")
@@ -206,12 +206,6 @@ class Kernels(Listener):
             self._waits.waited()
         elif transfer.to_host and outer is None:
             self._waits.add(target, what)
-
-    def _item(self, original: Kernel) -> Kernel:
-        return self._counted(original, self._reader("copy", "item", HOST))
-
-    def _sync(self, original: Kernel, name: str) -> Kernel:
-        return self._counted(original, self._reader("sync", name, ""))
 
     def _reader(self, kind: Literal["copy", "sync"], name: str, target: str) -> Count:
         """Counts an operator that waits for its result; a read besides copies one element."""

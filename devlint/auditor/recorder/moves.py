@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from devlint.auditor.introspection.tensors import own_tensors, walk
+from devlint.auditor.introspection.tensors import all_tensors
 from devlint.auditor.session import Session
 from devlint.auditor.signals import Listener
 from devlint.auditor.tally import What
@@ -45,11 +45,7 @@ class Moves(Listener):
                 self._session.patches.set(torch.Tensor, name, self._tensor_method(name, getattr(torch.Tensor, name)))
             if hasattr(nn.Module, name):
                 self._session.patches.set(nn.Module, name, self._module_method(name, getattr(nn.Module, name)))
-
-        self._allow()
-
-    def _allow(self) -> None:
-        """A parameter without a shape yet lets only listed methods through, which it compares by identity."""
+        # a parameter without a shape yet lets only listed methods through, which it compares by identity
         lazy: Any = getattr(nn.parameter, "UninitializedTensorMixin", None)
         allowed = getattr(lazy, "_allowed_methods", None)
         if allowed is not None:
@@ -135,4 +131,4 @@ def _names_device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def _state(module: nn.Module) -> State:
     """Where the parameters and buffers of a module are, and their dtypes."""
-    return [(tensor.device, tensor.dtype) for _, part in walk(module) for _, tensor in own_tensors(part)]
+    return [(tensor.device, tensor.dtype) for _, tensor in all_tensors(module)]

@@ -59,8 +59,7 @@ class Repeats:
         if known is None:
             if len(self._seen) >= _REMEMBERED:
                 self._seen.pop(next(iter(self._seen)), None)
-            known = _Seen(WeakStorage(storage), version, checksum)
-            self._seen[key] = known
+            self._seen[key] = _Seen(WeakStorage(storage), version, checksum)
             return False
         # written again, so that it is the latest
         same = known.version == version and known.checksum == checksum

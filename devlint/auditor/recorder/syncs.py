@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any, Literal
 
@@ -36,12 +35,10 @@ class Syncs(Listener):
 
     def install(self) -> None:
         """Wrap what this torch has of them; no device is initialised by that."""
-        for path, module in _modules():
-            if hasattr(module, "synchronize"):
-                self._wrap(module, "synchronize", f"{path}.synchronize", "sync")
-            for name in _CALLS:
+        for module, path in ((getattr(torch, name, None), f"torch.{name}") for name in _MODULES):
+            for name in ("synchronize", *_CALLS):
                 if hasattr(module, name):
-                    self._wrap(module, name, f"{path}.{name}", "call")
+                    self._wrap(module, name, f"{path}.{name}", "call" if name in _CALLS else "sync")
             for name in _CLASSES:
                 owner = getattr(module, name, None)
                 if isinstance(owner, type) and owner.__module__ != "torch":
@@ -68,9 +65,6 @@ class Syncs(Listener):
                     self._warnings.leave()
                 self._count(full, kind, seconds)
 
-        self._replace(owner, name, original, function)
-
-    def _replace(self, owner: Any, name: str, original: Any, function: Callable[..., Any]) -> None:
         self._session.patches.set(owner, name, function)
         # the module in which it was defined has it too: torch.cuda.memory.empty_cache
         home: Any = getattr(owner, "memory", None)
@@ -98,10 +92,3 @@ class Syncs(Listener):
             self._waits.waited()
         except Exception as error:
             self._session.fail(error)
-
-
-def _modules() -> Iterator[tuple[str, Any]]:
-    for name in _MODULES:
-        module = getattr(torch, name, None)
-        if module is not None:
-            yield f"torch.{name}", module

@@ -42,12 +42,11 @@ class SyncWarnings(Listener):
 
     def install(self) -> None:
         """Have the mode set as soon as CUDA is initialised; nothing on a simulated device or without CUDA."""
-        if self._set is None or self._session.settings.simulated:
-            return
-        self._patch_torch()
-        self._patch_warnings()
-        when_initialised: Any = torch.cuda._lazy_call
-        when_initialised(self._arm)
+        if self._set is not None and not self._session.settings.simulated:
+            self._patch_torch()
+            self._patch_warnings()
+            when_initialised: Any = torch.cuda._lazy_call
+            when_initialised(self._arm)
 
     def remove(self) -> None:
         """Put the mode and the filters back."""
@@ -123,11 +122,8 @@ class SyncWarnings(Listener):
         def get_sync_debug_mode() -> int:
             return self._wanted if self.armed else original_get()
 
-        for name, function in (
-            ("set_sync_debug_mode", set_sync_debug_mode),
-            ("get_sync_debug_mode", get_sync_debug_mode),
-        ):
-            self._session.patches.set(torch.cuda, name, function)
+        self._session.patches.set(torch.cuda, "set_sync_debug_mode", set_sync_debug_mode)
+        self._session.patches.set(torch.cuda, "get_sync_debug_mode", get_sync_debug_mode)
 
     def _patch_warnings(self) -> None:
         """Whoever adds a filter puts it in front, and one that raises would raise in the script."""

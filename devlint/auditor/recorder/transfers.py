@@ -45,11 +45,12 @@ class Transfer(NamedTuple):
 def transfer_of(target: torch.Tensor, source: torch.Tensor, non_blocking: bool) -> Transfer:
     """What the copy that a kernel was asked to do is."""
     start, end = str(source.device), str(target.device)
-    host = source if start == HOST else target if end == HOST else None
-    if host is None:
-        return Transfer(start, end, _bytes(target), None, False)
+    host = source if start == HOST else target
+    size = host.numel() * host.element_size()
+    if HOST not in (start, end):
+        return Transfer(start, end, size, None, False)
     pinned = is_pinned(host)
-    return Transfer(start, end, _bytes(host), pinned, _is_blocking(end == HOST, non_blocking, pinned))
+    return Transfer(start, end, size, pinned, _is_blocking(end == HOST, non_blocking, pinned))
 
 
 def is_pinned(tensor: torch.Tensor) -> bool | None:
@@ -58,10 +59,6 @@ def is_pinned(tensor: torch.Tensor) -> bool | None:
         return tensor.is_pinned()
     except (RuntimeError, NotImplementedError):
         return None
-
-
-def _bytes(tensor: torch.Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
 
 
 def _is_blocking(to_host: bool, non_blocking: bool, pinned: bool | None) -> bool | None:

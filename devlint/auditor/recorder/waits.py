@@ -53,7 +53,7 @@ class Waits(Listener):
         for pending in viewed.values():
             # an array that is gone was used, and whoever used it had not waited
             if pending.storage.expired():
-                self._count(pending)
+                self._session.ledger.tally(pending.what).unwaited += 1
 
     def _watch(self) -> None:
         self._watching = True
@@ -73,18 +73,10 @@ class Waits(Listener):
         self._session.patches.set(torch.Tensor, name, reader)
 
     def _read(self, tensor: torch.Tensor) -> None:
-        if tensor.device.type != "cpu":
-            return
-        pending = self._pending.pop(tensor.untyped_storage()._cdata, None)
-        if pending is not None:
-            self._count(pending)
+        if tensor.device.type == "cpu" and (pending := self._pending.pop(tensor.untyped_storage()._cdata, None)):
+            self._session.ledger.tally(pending.what).unwaited += 1
 
     def _view(self, tensor: torch.Tensor) -> None:
-        if tensor.device.type != "cpu":
-            return
-        number = tensor.untyped_storage()._cdata
+        number = tensor.untyped_storage()._cdata if tensor.device.type == "cpu" else None
         if number in self._pending:
             self._viewed[number] = self._pending[number]
-
-    def _count(self, pending: _Pending) -> None:
-        self._session.ledger.tally(pending.what).unwaited += 1
