@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from devlint.config.budgets import FORBIDDEN, Budgets
+from devlint.config.budgets import COUNTED, FORBIDDEN, Budgets
 from devlint.config.messages import leads_out
 from devlint.finding import Severity
-from devlint.report.audit.table import Cost, cost_of
+from devlint.report.audit.table import Cost, cost_of, direction
 from devlint.report.wording import number, plural, size
 
 if TYPE_CHECKING:
@@ -31,40 +30,30 @@ class Breach(NamedTuple):
         return "\n".join([f"{self.name}: {self.text}", *(f"  {place}" for place in self.places)])
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
+class _Count(NamedTuple):
     """What is counted: which events, in how many calls or bytes, in a step or in all."""
 
     what: str
     counts: Callable[[Event], bool]
-    in_bytes: bool = False
-    per_step: bool = False
-
-
-def _to_device(event: Event) -> bool:
-    return event.kind == "copy" and event.source.startswith("cpu") and not event.target.startswith("cpu")
-
-
-def _from_device(event: Event) -> bool:
-    return event.kind == "copy" and event.target.startswith("cpu") and not event.source.startswith("cpu")
+    in_bytes: bool
+    per_step: bool
 
 
 def _waits(event: Event) -> bool:
     """The host reads what the device has yet to compute, or waits for it without."""
-    return event.kind == "sync" or (_from_device(event) and event.blocking is True)
+    return event.kind == "sync" or (direction(event) == "D2H" and event.blocking is True)
 
 
+_COUNTED: dict[str, tuple[str, Callable[[Event], bool]]] = {
+    "h2d": ("copies to the device", lambda event: direction(event) == "H2D"),
+    "h2d_bytes": ("copied to the device", lambda event: direction(event) == "H2D"),
+    "d2h": ("copies from the device", lambda event: direction(event) == "D2H"),
+    "d2h_bytes": ("copied from the device", lambda event: direction(event) == "D2H"),
+    "syncs": ("waits for the device", _waits),
+}
 _COUNTS = {
-    "h2d": _Count("copies to the device", _to_device),
-    "h2d_per_step": _Count("copies to the device", _to_device, per_step=True),
-    "h2d_bytes": _Count("copied to the device", _to_device, in_bytes=True),
-    "h2d_bytes_per_step": _Count("copied to the device", _to_device, in_bytes=True, per_step=True),
-    "d2h": _Count("copies from the device", _from_device),
-    "d2h_per_step": _Count("copies from the device", _from_device, per_step=True),
-    "d2h_bytes": _Count("copied from the device", _from_device, in_bytes=True),
-    "d2h_bytes_per_step": _Count("copied from the device", _from_device, in_bytes=True, per_step=True),
-    "syncs": _Count("waits for the device", _waits),
-    "syncs_per_step": _Count("waits for the device", _waits, per_step=True),
+    name: _Count(*_COUNTED[name.removesuffix("_per_step")], "_bytes" in name, name.endswith("_per_step"))
+    for name in COUNTED
 }
 _ARTICLES = {"training": "a", "evaluation": "an"}
 
@@ -103,13 +92,10 @@ def _over(record: Record, processes: list[Process], name: str, limit: float) -> 
     show = size if count.in_bytes else number
     rank = f" of rank {worst.process.rank}" if worst.process.rank is not None else ""
     where = f" in {_ARTICLES[worst.phase]} {worst.phase} step{rank}" if count.per_step else rank.replace(" of", " in")
-    text = f"{show(worst.amount)} {_singular(count.what) if worst.amount == 1 else count.what}{where}"
+    what = count.what.replace("copies", "copy").replace("waits", "wait") if worst.amount == 1 else count.what
+    text = f"{show(worst.amount)} {what}{where}"
     allowed = show(limit) if limit else "none"
     yield Breach(name, f"{text}, {allowed} allowed", tuple(_lines(record, worst)))
-
-
-def _singular(what: str) -> str:
-    return what.replace("copies", "copy").replace("waits", "wait")
 
 
 def _stepping(process: Process) -> str | None:
@@ -127,11 +113,10 @@ class _Sum:
         wanted = {"training": "train", "evaluation": "eval"}.get(self.phase)
         steps = {"train": process.steps.train, "eval": process.steps.eval}.get(wanted or "", 0)
         for event in process.events:
-            if not count.counts(event) or (wanted is not None and event.phase != wanted):
-                continue
-            here = cost_of(event, steps) if wanted else Cost(event.calls, event.bytes)
-            place = (event.frame, event.via)
-            self.places[place] = self.places.get(place, Cost()).plus(here)
+            if count.counts(event) and wanted in (None, event.phase):
+                here = cost_of(event, steps) if wanted else Cost(event.calls, event.bytes)
+                place = (event.frame, event.via)
+                self.places[place] = self.places.get(place, Cost()).plus(here)
         costs = self.places.values()
         self.amount = sum(each.bytes if count.in_bytes else each.calls for each in costs)
 

@@ -46,16 +46,22 @@ class Surroundings(Listener):
 
 def describe(simulated: bool = False) -> Environment:
     """The environment of this process; of simulated devices nothing is known but that they are there."""
+    distributed = torch.distributed
+    grouped = distributed.is_available() and distributed.is_initialized()
+    size = os.environ.get("WORLD_SIZE", "")
+    ranks = int(size) if size.isdigit() else distributed.get_world_size() if grouped else 1
+    # how many CPUs this process may use
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 0
     return Environment(
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}".strip(),
         torch=str(torch.__version__),
         build=_simulated_build() if simulated else _build(),
         driver="" if simulated else _driver(),
-        devices=tuple(_simulated_devices() if simulated else _devices()),
-        cpu_count=_cpu_count(),
+        devices=tuple(_devices(simulated)),
+        cpu_count=cpus,
         visible_devices=None if simulated else os.environ.get("CUDA_VISIBLE_DEVICES"),
-        host=socket.gethostname() if _world_size() > 1 else "",
+        host=socket.gethostname() if ranks > 1 else "",
     )
 
 
@@ -90,8 +96,11 @@ def _driver() -> str:
     return ""
 
 
-def _devices() -> Iterator[Device]:
+def _devices(simulated: bool) -> Iterator[Device]:
     """The visible accelerators, with what is known of them."""
+    if simulated:
+        yield from (Device(name=f"cuda:{index}", model="(simulated)") for index in range(torch.cuda.device_count()))
+        return
     yield from _cuda_like("cuda", torch.cuda, _sleeping_cuda_devices)
     xpu = getattr(torch, "xpu", None)
     if xpu is not None:
@@ -115,13 +124,11 @@ def _cuda_like(kind: str, module: ModuleType | Any, sleeping: Callable[[], int])
 
 def _awake(name: str, index: int, module: ModuleType | Any) -> Device:
     properties = module.get_device_properties(index)
-    capability = (
-        (properties.major, properties.minor) if hasattr(properties, "major") and not torch.version.hip else None
-    )
+    versioned = hasattr(properties, "major") and not torch.version.hip
     return Device(
         name=name,
         model=str(properties.name),
-        capability=capability,
+        capability=(properties.major, properties.minor) if versioned else None,
         memory=int(properties.total_memory),
         peak=int(module.max_memory_allocated(index)),
         reserved=int(module.max_memory_reserved(index)),
@@ -130,30 +137,8 @@ def _awake(name: str, index: int, module: ModuleType | Any) -> Device:
 
 def _sleeping_cuda_devices() -> int:
     """How many cards CUDA would show, by way of the driver's management library: CUDA itself must sleep on."""
-    if torch.version.hip or not torch.version.cuda:
-        return 0
     count = getattr(torch.cuda, "_device_count_nvml", None)
-    if count is None:
+    if torch.version.hip or not torch.version.cuda or count is None:
         return 0
     with unwarned():
         return max(int(count()), 0)
-
-
-def _simulated_devices() -> Iterator[Device]:
-    for index in range(torch.cuda.device_count()):
-        yield Device(name=f"cuda:{index}", model="(simulated)")
-
-
-def _cpu_count() -> int:
-    """How many CPUs this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 0
-
-
-def _world_size() -> int:
-    size = os.environ.get("WORLD_SIZE", "")
-    if size.isdigit():
-        return int(size)
-    distributed = torch.distributed
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1

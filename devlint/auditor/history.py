@@ -33,6 +33,10 @@ class _Entry(NamedTuple):
     when: When | None
     pending: Pending
 
+    def size(self) -> int:
+        """How many sums and single calls it has."""
+        return len(self.pending) + sum(len(tally.first) for tally in list(self.pending.values()))
+
 
 @dataclass(slots=True)
 class History:
@@ -53,9 +57,10 @@ class History:
             return
         if number % self._stride:
             return
-        self._entries.append(_Entry(phase, number, when, pending))
+        entry = _Entry(phase, number, when, pending)
+        self._entries.append(entry)
         self._steps += 1
-        self._parts += _size(pending)
+        self._parts += entry.size()
         while self._steps >= 2 * MOST_STEPS or (self._parts > _MOST_PARTS and self._steps > 2):
             self._thin_out()
 
@@ -71,35 +76,30 @@ class History:
         self._stride *= 2
         self._entries = [entry for entry in self._entries if entry.number is None or entry.number % self._stride == 0]
         kept = [entry for entry in self._entries if entry.number is not None]
-        self._steps, self._parts = len(kept), sum(_size(entry.pending) for entry in kept)
-
-
-def _size(pending: Pending) -> int:
-    return len(pending) + sum(len(tally.first) for tally in list(pending.values()))
+        self._steps, self._parts = len(kept), sum(entry.size() for entry in kept)
 
 
 def _slice(entry: _Entry, index: Mapping[tuple[Phase, What], int], origin: float | None) -> Slice:
+    timed = origin is not None
+    origin = origin or 0.0
     parts = [
         Part(
             event=index[entry.phase, what],
             calls=tally.calls,
             bytes=tally.bytes,
-            seconds=None if origin is None else tally.seconds,
-            first=() if origin is None else tuple(_call(*call, origin) for call in tally.first),
+            seconds=tally.seconds if timed else None,
+            first=tuple(
+                Call(start=start - origin, seconds=seconds, bytes=size)
+                for start, seconds, size in (tally.first if timed else ())
+            ),
         )
         for what, tally in list(entry.pending.items())  # a list, as another thread may add to it
         if (entry.phase, what) in index and what.kind != "move"
     ]
-    when = entry.when if origin is not None else None
+    number = None if entry.number is None else entry.number + 1
+    if entry.when is None or not timed:
+        return Slice(phase=entry.phase, number=number, parts=tuple(parts))
+    start, seconds, waited = entry.when
     return Slice(
-        phase=entry.phase,
-        number=None if entry.number is None else entry.number + 1,
-        start=when.start - origin if when is not None and origin is not None else None,
-        seconds=when.seconds if when is not None else None,
-        waited=when.waited if when is not None else None,
-        parts=tuple(parts),
+        phase=entry.phase, number=number, start=start - origin, seconds=seconds, waited=waited, parts=tuple(parts)
     )
-
-
-def _call(start: float, seconds: float, size: int, origin: float) -> Call:
-    return Call(start=start - origin, seconds=seconds, bytes=size)

@@ -25,10 +25,12 @@ _SAMPLES = 1_000
 class Samples:
     """The median of a long series of times, in little memory: of more than can be kept, every second is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: Iterable[float] = ()) -> None:
         self._kept = array("d")
         self._stride = 1
         self._seen = 0
+        for seconds in times:
+            self.add(seconds)
 
     def add(self, seconds: float) -> None:
         """Take one more."""
@@ -248,16 +250,13 @@ class Ledger:
         else:
             calls = Counter(tally.calls for tally in total.early)
             size = Counter(tally.bytes for tally in total.early)
-            seconds = Samples()
-            for tally in total.early:
-                seconds.add(tally.seconds)
+            seconds = Samples(tally.seconds for tally in total.early)
             missing = steps - len(total.early)
         # a step in which it did not happen is a zero
         calls[0] += missing
         size[0] += missing
-        return Steady(
-            calls=_median(calls), bytes=_median(size), seconds=seconds.median(missing) if self.timed else None
-        )
+        median = seconds.median(missing) if self.timed else None
+        return Steady(calls=_median(calls), bytes=_median(size), seconds=median)
 
 
 def _median(values: Counter[int]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import importlib.util
 import os
@@ -21,10 +22,10 @@ from devlint.auditor.running.console import say
 from devlint.auditor.running.merge import merge
 from devlint.auditor.running.process_exit import Departures
 from devlint.auditor.running.recording import Plan, Recording, Refused, Simulator
-from devlint.auditor.running.runner import Script, ScriptError, die_of, flush, prepare_path
+from devlint.auditor.running.runner import Script, ScriptError, die_of, flush_all, prepare_path
 from devlint.auditor.running.runner import run as run_script
 from devlint.config.load import Resolver
-from devlint.config.schema import Config, ConfigError
+from devlint.config.schema import FAIL_ON, Config, ConfigError
 from devlint.record import Ending, Environment, Process, Record
 from devlint.report.terminal import one_line
 
@@ -150,13 +151,13 @@ class Audit:
             self._recording.save(self._recording.record(Ending(), complete=False))
             say("warning", "the script lets another program take its place (os.exec), which is not audited")
             return
-        died = self._ending is not None and self._ending.kind != "finished"
-        if died and self._ending is not None:
-            self._report(replace(self._ending, code=128 - code if code < 0 else code & 0xFF))
+        status = 128 - code if code < 0 else code & 0xFF
+        if self._ending is not None and self._ending.kind != "finished":
+            self._report(replace(self._ending, code=status))
         elif code < 0:
-            self._report(Ending(kind="terminated", code=128 - code, error=signal.Signals(-code).name))
+            self._report(Ending(kind="terminated", code=status, error=signal.Signals(-code).name))
         else:
-            self._report(Ending(kind="exit", code=code & 0xFF))
+            self._report(Ending(kind="exit", code=status))
 
     def _report(self, ending: Ending) -> None:
         """Whatever goes wrong here, the script has run and shall end as it would have ended."""
@@ -182,15 +183,15 @@ class Audit:
         patience = PATIENCE if ending.kind != "terminated" else _PATIENCE_WHEN_KILLED
         record = judged(merge([record, *self._others(patience)]), self._resolver)
         self._keep(record)
-        for stream in (sys.stdout, sys.stderr):
-            flush(stream)
+        flush_all()
         console.show(record, sys.stderr, self._options.quiet)
         self._export(record)
         breaches = broken(record, dict(self._config.budgets))
         for breach in breaches:
             say("error", f"the budget {breach.name.replace('_', '-')} was broken: {breach.text}")
             console.write(sys.stderr, "".join(f"  {one_line(place)}\n" for place in breach.places))
-        self._failing = not self._options.exit_zero and (bool(breaches) or _fails(record, self._config))
+        grave = any(FAIL_ON[finding["severity"]] >= self._config.fail_on for finding in record.findings or ())
+        self._failing = not self._options.exit_zero and (bool(breaches) or grave)
         if self._failing and self._rank is not None and not ending.code:
             say("note", _TAKEN_FOR_A_CRASH)
 
@@ -215,14 +216,10 @@ class Audit:
             return []
         first = rank.number - rank.local
         there = {process.rank for part in found for process in part.processes if process.role == "rank"}
-        there.add(rank.number)
-        absent = [number for number in range(first, first + rank.local_size) if number not in there]
-        header = replace(self._plan.header, complete=False)
+        absent = sorted({*range(first, first + rank.local_size)} - {*there, rank.number})
         environment = Environment(host=socket.gethostname())
-        return [
-            replace(header, processes=(Process(pid=0, role="rank", rank=number, environment=environment),))
-            for number in absent
-        ]
+        silent = [Process(pid=0, role="rank", rank=number, environment=environment) for number in absent]
+        return [replace(self._plan.header, complete=False, processes=(process,)) for process in silent]
 
     def _keep(self, record: Record) -> None:
         """Write the whole record: to the run's directory, and to where the user wants it."""
@@ -276,12 +273,10 @@ def _configure(options: Options) -> tuple[Resolver, Config]:
 
 
 def _check_torch() -> None:
-    try:
-        found = "torch" in sys.modules or importlib.util.find_spec("torch") is not None
-    except (ImportError, ValueError):
-        found = False
-    if not found:
-        raise ScriptError("torch is not installed for this Python: pip install 'devlint[audit]'")
+    with contextlib.suppress(ImportError, ValueError):
+        if "torch" in sys.modules or importlib.util.find_spec("torch") is not None:
+            return
+    raise ScriptError("torch is not installed for this Python: pip install 'devlint[audit]'")
 
 
 def _plan(options: Options, simulator: Simulator | None, directory: str, rank: ranks.Rank | None) -> Plan:
@@ -301,7 +296,7 @@ def _plan(options: Options, simulator: Simulator | None, directory: str, rank: r
 def _roots(module: str) -> tuple[str, ...]:
     """The directories of the package that is run, which is the project even where it is installed."""
     spec = importlib.util.find_spec(module.partition(".")[0])
-    return tuple(spec.submodule_search_locations or ()) if spec is not None else ()
+    return tuple((spec and spec.submodule_search_locations) or ())
 
 
 def _directory(rank: ranks.Rank | None) -> str:
@@ -326,12 +321,6 @@ def _is_limit(error: BaseException) -> bool:
     """Whether devlint itself ended the script, since it had made the steps that it was to make."""
     steps = sys.modules.get("devlint.auditor.loop.steps")
     return steps is not None and isinstance(error, steps.StepsReached)
-
-
-def _fails(record: Record, config: Config) -> bool:
-    from devlint.config.schema import FAIL_ON
-
-    return any(FAIL_ON[finding["severity"]] >= config.fail_on for finding in record.findings or ())
 
 
 def _pid(record: Record) -> int:

@@ -67,8 +67,7 @@ class Session:
         self.services = Services()
         self.unheard: Callable[[], AbstractContextManager[object]] = nullcontext
         """A context in which neither the classes of tensors nor a ``TorchFunctionMode`` hear what is asked of them."""
-        self.started = time.perf_counter()
-        self.began = time.time() - (self.started - self.ledger.origin)
+        self.began = time.time() - (time.perf_counter() - self.ledger.origin)
         self.pid = os.getpid()
         _SESSIONS.add(self)
 
@@ -131,18 +130,16 @@ class Session:
                 values |= listener.describe()
             except Exception as error:
                 self.fail(error)
-        values |= fields
         books = self.ledger.as_if_ended()
         return Process(
             pid=self.pid,
             ending=ending,
-            seconds=time.perf_counter() - self.started,
             events=books.events(),
             began=self.began,
             timeline=books.timeline(),
             notes=tuple(self.notes),
             failure=self.failure,
-            **values,
+            **{**values, **fields},
         )
 
     def _say(self, error: BaseException) -> None:
@@ -156,10 +153,8 @@ class Session:
 
 def _unheard() -> Callable[[], AbstractContextManager[object]]:
     """Makes a context in which ``__torch_function__`` is not called; one without effect where there is no torch."""
-    torch = sys.modules.get("torch")
-    found: Callable[[], AbstractContextManager[object]] | None
-    found = getattr(getattr(torch, "_C", None), "DisableTorchFunction", None)
-    return found or nullcontext
+    native: Any = getattr(sys.modules.get("torch"), "_C", None)
+    return getattr(native, "DisableTorchFunction", nullcontext)
 
 
 def _is_of_signal(error: BaseException) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from devlint._about import PACKAGE
 from devlint.auditor.patches import Patches
+from devlint.auditor.running.console import say
 from devlint.auditor.running.import_hook import when_imported
 from devlint.auditor.running.process_exit import Departures
 from devlint.auditor.running.recording import Plan, Recording
@@ -120,10 +121,6 @@ class _Child:
         self.departures = Departures(self.leave, prompt=True)
         self._died_of: Ending | None = None
 
-    def begin(self) -> None:
-        self.recording.begin()
-        self.departures.watch()
-
     def leave(self, code: int | None) -> None:
         if code is None:
             self.recording.save(self.recording.record(Ending(), complete=False))
@@ -134,9 +131,6 @@ class _Child:
             ending = Ending(kind="finished")
         else:
             ending = replace(self._died_of or Ending(kind="exit"), code=code & 0xFF)
-        self.save(ending)
-
-    def save(self, ending: Ending) -> None:
         record = self.recording.record(ending)
         if any(map(_saw_something, record.processes)):
             self.recording.save(record)
@@ -148,8 +142,8 @@ class _Child:
         work would be seen in that text.
         """
         patches = Patches()
-        for name in ("print_exc", "format_exc"):
-            patches.set(traceback, name, self._explaining(getattr(traceback, name)))
+        patches.set(traceback, "print_exc", self._explaining(traceback.print_exc))
+        patches.set(traceback, "format_exc", self._explaining(traceback.format_exc))
         return patches
 
     def _explaining(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,9 +162,10 @@ class _Child:
 def _begin(plan: Plan) -> _Child | None:
     try:
         child = _Child(plan)
-        child.begin()
+        child.recording.begin()
+        child.departures.watch()
     except Exception as error:
-        _say(error)
+        say("warning", f"a child process is not audited: {type(error).__name__}: {error}")
         return None
     return child
 
@@ -186,7 +181,7 @@ def _end(child: _Child | None, process: object, code: int) -> None:
         child.leave(code)
         child.recording.end()
     except Exception as error:
-        _say(error)
+        say("warning", f"a child process is not audited: {type(error).__name__}: {error}")
 
 
 def _saw_something(process: Process) -> bool:
@@ -195,10 +190,3 @@ def _saw_something(process: Process) -> bool:
         return True
     used = process.models.outermost or process.steps.train or process.steps.eval
     return bool(used) and process.role != "loader worker"
-
-
-def _say(error: Exception) -> None:
-    try:
-        sys.stderr.write(f"warning: a child process is not audited: {type(error).__name__}: {error}\n")
-    except (OSError, ValueError, AttributeError):  # nobody listens
-        pass

@@ -93,8 +93,8 @@ class Departures:
         def getsignal(signalnum: int) -> Any:
             return own(get_handler(signalnum))
 
-        for replacement, name in ((signal_, "signal"), (getsignal, "getsignal")):
-            self._patches.set(signal, name, replacement)
+        self._patches.set(signal, "signal", signal_)
+        self._patches.set(signal, "getsignal", getsignal)
         self._set_handler, self._get_handler = set_handler, get_handler
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:

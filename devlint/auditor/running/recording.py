@@ -195,10 +195,8 @@ class Recording:
         self.session.start([*listeners(self.session), _Snapshots(self)])
 
     def _find_rank(self) -> None:
-        if self._number is None:
-            found = ranks.of_group()
-            if found is not None:
-                self._number, self._size = found
+        if self._number is None and (found := ranks.of_group()) is not None:
+            self._number, self._size = found
 
 
 class _Snapshots(Listener):

@@ -91,7 +91,7 @@ def run(script: Script, on_end: Callable[[Ending, BaseException | None], object]
     if error is not None:
         code = _exit_code(error) if isinstance(error, SystemExit) else _print(error)
         if ending.kind != "interrupted":
-            ending = replace(ending, code=_status(code))
+            ending = replace(ending, code=(code or 0) & 0xFF)  # what a parent process sees
     del error  # with the script's variables
     _finish()
     return ending, code
@@ -108,8 +108,7 @@ def prepare_path(script: Script) -> None:
 
 def die_of(number: int) -> None:
     """End this process by a signal, as if nobody had caught it."""
-    for stream in (sys.stdout, sys.stderr):
-        flush(stream)
+    flush_all()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
@@ -120,6 +119,12 @@ def flush(stream: Any) -> None:
         stream.flush()
     except (OSError, ValueError, AttributeError, RuntimeError):  # closed, None, or a signal came while it is written
         pass
+
+
+def flush_all() -> None:
+    """The same for the standard output and the standard error."""
+    flush(sys.stdout)
+    flush(sys.stderr)
 
 
 def _attempt(script: Script) -> BaseException | None:
@@ -144,19 +149,17 @@ def _execute(script: Script) -> None:
         vars(main)["__cached__"] = None
         compiled = path.endswith(".pyc")
         main.__loader__ = (SourcelessFileLoader if compiled else SourceFileLoader)("__main__", path)
-        exec(_compiled(path) if compiled else _source(path), vars(main))
+        exec(_code(path, compiled), vars(main))
 
 
-def _source(path: str) -> CodeType:
+def _code(path: str, compiled: bool) -> CodeType:
+    if compiled:
+        code = SourcelessFileLoader("__main__", path).get_code("__main__")
+        assert code is not None  # it raises if there is none
+        return code
     with io.open_code(path) as stream:
         text = stream.read()
     return compile(text, path, "exec", dont_inherit=True)
-
-
-def _compiled(path: str) -> CodeType:
-    code = SourcelessFileLoader("__main__", path).get_code("__main__")
-    assert code is not None  # it raises if there is none
-    return code
 
 
 def _fresh_main() -> ModuleType:
@@ -246,11 +249,6 @@ def _exit_code(error: SystemExit) -> int | None:
     return 1
 
 
-def _status(code: int | None) -> int:
-    """The exit status that a parent process sees."""
-    return (code or 0) & 0xFF
-
-
 def _print(error: BaseException) -> int | None:
     """Print an exception as Python does: by the script's own hook, if it has set one."""
     trace = error.__traceback__
@@ -265,18 +263,11 @@ def _print(error: BaseException) -> int | None:
         return _exit_code(left)
     except BaseException as failure:
         clean(failure)
-        _print_failed_hook(failure, error)
+        told = (("Error in sys.excepthook:\n", failure), ("\nOriginal exception was:\n", error))
+        for title, each in told if sys.stderr is not None else ():
+            sys.stderr.write(title)
+            traceback.print_exception(type(each), each, each.__traceback__, file=sys.stderr)
     return 1
-
-
-def _print_failed_hook(failure: BaseException, error: BaseException) -> None:
-    stream = sys.stderr
-    if stream is None:
-        return
-    stream.write("Error in sys.excepthook:\n")
-    traceback.print_exception(type(failure), failure, failure.__traceback__, file=stream)
-    stream.write("\nOriginal exception was:\n")
-    traceback.print_exception(type(error), error, error.__traceback__, file=stream)
 
 
 def _finish() -> None:
@@ -285,12 +276,7 @@ def _finish() -> None:
         threading._shutdown()  # type: ignore[attr-defined]  # private, but what multiprocessing calls for its children
     except BaseException as error:
         clean(error)
-        _unraisable(error, error.__traceback__, threading)
+        make: Any = sys.UnraisableHookArgs  # a protocol for mypy; in truth it takes one sequence
+        sys.unraisablehook(make((type(error), error, error.__traceback__, None, threading)))
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        flush(stream)
-
-
-def _unraisable(error: BaseException, trace: TracebackType | None, where: object) -> None:
-    make: Any = sys.UnraisableHookArgs  # a protocol for mypy; in truth it takes one sequence
-    sys.unraisablehook(make((type(error), error, trace, None, where)))
+    flush_all()
