@@ -231,7 +231,7 @@ def test_a_layer_that_does_not_mind_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     """`meta` stands for a device here: its parameters are managed, so it is the input that is elsewhere."""
     careless(monkeypatch)
     with watching(ForwardCheck) as session:
-        monkeypatch.setattr("devlint.auditor.modules.forward.is_managed", lambda tensor: False)
+        monkeypatch.setattr("devlint.auditor.modules.forward.is_placed", lambda tensor: tensor.dim() > 0)
         net = nn.Sequential(nn.ReLU(), nn.Linear(4, 2))
         x = torch.ones(3, 4, device="meta")
         for args, kwargs in [((x,), {}), ((), {"input": x})]:
@@ -262,7 +262,7 @@ def test_what_may_be_elsewhere(call, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_layer_that_refuses_is_left_to_whoever_explains_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with watching(ForwardCheck) as session:
-        monkeypatch.setattr("devlint.auditor.modules.forward.is_managed", lambda tensor: False)
+        monkeypatch.setattr("devlint.auditor.modules.forward.is_placed", lambda tensor: tensor.dim() > 0)
         with pytest.raises(RuntimeError):
             nn.Linear(4, 2)(torch.ones(3, 5, device="meta"))
         assert not seen(session).mismatches

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from devlint.auditor.judgement.locator import Locator
 from devlint.auditor.judgement.observations import syntax
-from devlint.auditor.judgement.observations.measure import Found, Seen, Spot, by_spot, common, library, measure, places
-from devlint.record import Record
+from devlint.auditor.judgement.observations.measure import (
+    Found,
+    Seen,
+    Spot,
+    by_spot,
+    common,
+    grouped,
+    library,
+    measure,
+    places,
+)
+from devlint.record import Event, Frame, Record
 from devlint.sites.base import Operand
 from devlint.sites.costs import Sync
 from devlint.sites.devices import ApiCall
@@ -46,35 +55,32 @@ def moves(record: Record, locator: Locator, seen: Iterable[Seen]) -> Iterator[Fo
 
 def functions(locator: Locator, seen: Iterable[Seen]) -> Iterator[Found]:
     """A site for each call of a function of torch that costs by itself."""
-    for (spot, name), entries in _by_name(entry for entry in seen if entry.event.kind == "call").items():
-        location = locator.locate(spot.frame, {name.rpartition(".")[2]})
-        site = ApiCall(
-            location.node, location.scope, name, {}, 0, False, measured=measure(entries), via=library(spot.via)
-        )
+    for (frame, via, name), entries in _by_name(entry for entry in seen if entry.event.kind == "call"):
+        location = locator.locate(frame, {name.rpartition(".")[2]})
+        measured = measure(entries)
+        site = ApiCall(location.node, location.scope, name, {}, 0, False, measured=measured, via=library(via))
         yield Found(location, site)
 
 
 def syncs(locator: Locator, seen: Iterable[Seen]) -> Iterator[Found]:
     """A site for each place where the host waited for the device, to read something or without."""
-    for (spot, name), entries in _by_name(entry for entry in seen if _waits(entry)).items():
-        location = locator.locate(spot.frame, {name})
+    for (frame, via, name), entries in _by_name(entry for entry in seen if _waits(entry.event)):
+        location = locator.locate(frame, {name})
         region = "train" if any(entry.event.phase == "train" for entry in entries) else "eval"
         node = location.node
         spelled = syntax.called(node) if isinstance(node, ast.Call) and location.exact else ""
         measured = measure(entries)
-        site = Sync(node, location.scope, spelled or name, region=region, measured=measured, via=library(spot.via))
+        site = Sync(node, location.scope, spelled or name, region=region, measured=measured, via=library(via))
         yield Found(location, site)
 
 
-def _waits(entry: Seen) -> bool:
-    event = entry.event
+def _waits(event: Event) -> bool:
     reading = event.kind == "copy" and event.target == "cpu" and event.source != "cpu" and event.blocking is True
     return event.kind == "sync" or reading
 
 
-def _by_name(seen: Iterable[Seen]) -> dict[tuple[Spot, str], list[Seen]]:
-    groups: dict[tuple[Spot, str], list[Seen]] = defaultdict(list)
-    for spot, entries in by_spot(seen).items():
-        for entry in entries:
-            groups[(spot, entry.event.name)].append(entry)
-    return groups
+def _by_name(seen: Iterable[Seen]) -> Iterable[tuple[tuple[Frame, Frame | None, str], list[Seen]]]:
+    """Events by where they happened, and there by their names."""
+    for spot, here in by_spot(seen).items():
+        for name, entries in grouped(here, lambda entry: entry.event.name).items():
+            yield (*spot, name), entries

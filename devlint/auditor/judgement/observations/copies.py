@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from devlint.auditor.judgement.locator import Location, Locator
 from devlint.auditor.judgement.observations import syntax
-from devlint.auditor.judgement.observations.measure import Found, Seen, Spot, common, library, measure, places
+from devlint.auditor.judgement.observations.measure import (
+    Found,
+    Seen,
+    Spot,
+    common,
+    grouped,
+    library,
+    measure,
+    places,
+    spot_of,
+)
 from devlint.device import Device
 from devlint.record import Event, Frame, Loader, Process, Record
 from devlint.sites.base import Operand, Step
@@ -22,8 +31,7 @@ _UNPINNABLE = "cannot pin"
 """What torch says of a batch that is on a device already."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(NamedTuple):
     """What the copies of one site have in common; ``inward`` means to the device, ``batch`` that of a loader."""
 
     spot: Spot
@@ -34,12 +42,11 @@ class _Kind:
     batch: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(NamedTuple):
     """A loader, and its number in the process that iterated it."""
 
     process: Process
-    index: int
+    number: int
     loader: Loader
 
 
@@ -49,11 +56,8 @@ class Copies:
     def __init__(self, record: Record, locator: Locator, seen: Iterable[Seen]) -> None:
         self._record = record
         self._locator = locator
-        self._groups: dict[_Kind, list[Seen]] = defaultdict(list)
-        for entry in seen:
-            kind = _kind(entry.event)
-            if kind is not None:
-                self._groups[kind].append(entry)
+        between = (entry for entry in seen if _is_between(entry.event))
+        self._groups = grouped(between, _kind)
         self._strays = _fetched(record, locator)
         back = {self._moved(kind) for kind in self._groups if not kind.inward} - {""}
         self._sites = {
@@ -66,14 +70,12 @@ class Copies:
 
     def loads(self) -> Iterator[Found]:
         """A site for each place where loaders are made."""
-        made: dict[Frame, list[_Made]] = defaultdict(list)
-        for process in self._record.processes:
-            for index, loader in enumerate(process.loaders):
-                if loader.frame is not None:
-                    made[loader.frame].append(_Made(process, index, loader))
-        for frame, loaders in made.items():
-            location = self._locator.locate(frame, {_name(loaders[0].loader), _LOADER})
-            yield Found(location, self._load(location, loaders))
+        processes = self._record.processes
+        made = [_Made(process, *each) for process in processes for each in enumerate(process.loaders)]
+        for frame, loaders in grouped(made, lambda one: one.loader.frame).items():
+            if frame is not None:
+                location = self._locator.locate(frame, {_name(loaders[0].loader), _LOADER})
+                yield Found(location, self._load(location, loaders))
 
     def _transfer(self, kind: _Kind, entries: list[Seen], returns: bool) -> Found:
         location = self._locator.locate(kind.spot.frame, syntax.COPIERS)
@@ -121,7 +123,7 @@ class Copies:
 
     def _load(self, location: Location, made: list[_Made]) -> Load:
         first = made[0].loader
-        numbers = {(id(one.process), one.index) for one in made}
+        numbers = {(id(one.process), one.number) for one in made}
         pageable: list[Seen] = []
         moves: list[Transfer] = []
         for kind, entries in self._groups.items():
@@ -164,13 +166,15 @@ def _name(loader: Loader) -> str:
     return loader.name.rpartition(".")[2]
 
 
-def _kind(event: Event) -> _Kind | None:
-    """What kind of copy an event is, ``None`` if it is none between the host and a device."""
-    inward = event.source == "cpu"
-    if event.kind != "copy" or event.frame is None or inward == (event.target == "cpu"):
-        return None
-    spot = Spot(event.frame, event.via)
-    return _Kind(spot, inward, event.pinned, event.blocking, event.non_blocking, event.loader is not None)
+def _is_between(event: Event) -> bool:
+    """Whether it is a copy between the host and a device."""
+    return event.kind == "copy" and (event.source == "cpu") != (event.target == "cpu")
+
+
+def _kind(seen: Seen) -> _Kind:
+    event = seen.event
+    inward, batch = event.source == "cpu", event.loader is not None
+    return _Kind(spot_of(seen), inward, event.pinned, event.blocking, event.non_blocking, batch)
 
 
 def _is_invariant(entries: list[Seen], measured: Measurement) -> bool:
@@ -182,9 +186,5 @@ def _is_invariant(entries: list[Seen], measured: Measurement) -> bool:
 
 def _whereabouts(made: list[_Made]) -> Device:
     """Where the batches are; one that could not be pinned was on the device of its process."""
-    texts = [
-        one.process.device or "cuda" if _UNPINNABLE in one.loader.error else one.loader.device
-        for one in made
-        if one.loader.device or _UNPINNABLE in one.loader.error
-    ]
-    return places(texts)
+    texts = (one.process.device or "cuda" if _UNPINNABLE in one.loader.error else one.loader.device for one in made)
+    return places(filter(None, texts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple, TypeVar
 
 from devlint import device
@@ -17,6 +17,7 @@ from devlint.sites.measurement import Measurement
 
 _STEPS: tuple[Phase, ...] = ("train", "eval")
 _T = TypeVar("_T", bound=Hashable)
+_I = TypeVar("_I")
 
 
 class Seen(NamedTuple):
@@ -55,30 +56,38 @@ def stepping(record: Record) -> list[Seen]:
 
 def by_spot(seen: Iterable[Seen]) -> dict[Spot, list[Seen]]:
     """Events by where they happened."""
-    groups: dict[Spot, list[Seen]] = defaultdict(list)
-    for entry in seen:
-        if entry.event.frame is not None:
-            groups[Spot(entry.event.frame, entry.event.via)].append(entry)
+    return grouped((entry for entry in seen if entry.event.frame is not None), spot_of)
+
+
+def spot_of(seen: Seen) -> Spot:
+    """Where an event with a frame of the project happened."""
+    assert seen.event.frame is not None
+    return Spot(seen.event.frame, seen.event.via)
+
+
+def grouped(items: Iterable[_I], key: Callable[[_I], _T]) -> dict[_T, list[_I]]:
+    """Items by a key, in their order."""
+    groups: dict[_T, list[_I]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
     return groups
 
 
 def measure(entries: Iterable[Seen]) -> Measurement:
     """The sum of events from one place; at least one."""
-    processes: dict[int, list[Seen]] = defaultdict(list)
-    for seen in entries:
-        processes[id(seen.process)].append(seen)
-    events = [seen.event for group in processes.values() for seen in group]
+    processes = grouped(entries, lambda seen: id(seen.process)).values()
+    events = [seen.event for group in processes for seen in group]
     seconds = [event.seconds for event in events if event.seconds is not None]
-    rates = [_per_step(group) for group in processes.values()]
+    rates = [_per_step(group) for group in processes]
     return Measurement(
         calls=sum(event.calls for event in events),
         bytes=sum(event.bytes for event in events),
         seconds=sum(seconds) if seconds else None,
-        steps=sum(_steps(group) for group in processes.values()),
+        steps=sum(map(_steps, processes)),
         per_step=sum(calls for calls, _ in rates) / len(rates),
         bytes_per_step=sum(size for _, size in rates) / len(rates),
         repeats=sum(event.repeats for event in events),
-        ranks=ranks(group[0].process for group in processes.values()),
+        ranks=ranks(group[0].process for group in processes),
     )
 
 
@@ -103,11 +112,11 @@ def _per_step(group: list[Seen]) -> tuple[float, float]:
 
 def place(text: str) -> Device:
     """The device of a record's text such as ``cuda:0``."""
-    known = device.parse(text)
-    if known is not None or not text:
-        return known or UNKNOWN
     type_, _, index = text.partition(":")
-    return device.accelerator(type_, int(index) if index.isdigit() else None)
+    known = device.parse(text)
+    if known is None and text:
+        known = device.accelerator(type_, int(index) if index.isdigit() else None)
+    return known or UNKNOWN
 
 
 def places(texts: Iterable[str]) -> Device:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from devlint.auditor.judgement.locator import Location, Locator
 from devlint.auditor.judgement.observations import syntax
-from devlint.auditor.judgement.observations.measure import Found, Seen, common, measure, place, places, ranks
+from devlint.auditor.judgement.observations.measure import Found, Seen, common, grouped, measure, place, places, ranks
 from devlint.device import CPU, IMPLIED_CPU, Kind
-from devlint.record import Frame, Mismatch, Optimizer, Party, Process, Record, Stray, Wrapper
+from devlint.record import Frame, Mismatch, Party, Process, Record, Stray, Wrapper
 from devlint.report.audit.processes import machine
 from devlint.sites.base import Operand, Step
 from devlint.sites.distributed import Optimize, Wrap
@@ -37,10 +37,9 @@ def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[
     A meeting which a stray explains is told where the stray was assigned, and only there; one with the state of an
     optimizer, where that was made.
     """
-    strays: dict[_StrayKey, list[Stray]] = defaultdict(list)
-    for process in record.processes:
-        for stray in process.strays:
-            strays[(stray.owner, stray.name, stray.kind, stray.frame)].append(stray)
+    found = (stray for process in record.processes for stray in process.strays)
+    strays: dict[_StrayKey, list[Stray]]
+    strays = grouped(found, lambda stray: (stray.owner, stray.name, stray.kind, stray.frame))
     met: dict[_StrayKey, list[Step]] = defaultdict(list)
     meetings: list[Found] = []
     for mismatch in _raised(record):
@@ -62,12 +61,8 @@ def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[
 
 def _raised(record: Record) -> Iterator[Mismatch]:
     """The mismatches that torch minded, each once: every rank dies of the same."""
-    found: dict[tuple[object, ...], Mismatch] = {}
-    for process in record.processes:
-        for mismatch in process.mismatches:
-            if mismatch.error:
-                found.setdefault((mismatch.frame, mismatch.via, mismatch.module), mismatch)
-    yield from found.values()
+    raised = (one for process in record.processes for one in process.mismatches if one.error)
+    yield from (same[0] for same in grouped(raised, lambda one: (one.frame, one.via, one.module)).values())
 
 
 def _is_state(record: Record, mismatch: Mismatch) -> bool:
@@ -107,8 +102,10 @@ def _attribute(strays: list[Stray], met: list[Step], fetched: list[Seen], locato
     location = locator.locate(first.frame)
     uses = (*met, *(Step(node, "copied to the module's device here, on every call") for node in moved))
     where = place(first.device)
+    node = location.node
+    assigned = node.value or node if isinstance(node, ast.Assign | ast.AnnAssign) else node
     value = Operand(
-        _assigned(location),
+        assigned,
         f"self.{first.name}",
         # who asked for the CPU did so in the code, which the record does not show
         IMPLIED_CPU if where == CPU else where,
@@ -134,28 +131,19 @@ def _attribute(strays: list[Stray], met: list[Step], fetched: list[Seen], locato
     )
 
 
-def _assigned(location: Location) -> ast.AST:
-    """The value of the assignment at a place, where it is one."""
-    node = location.node
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        return node.value or node
-    return node
-
-
 def _meeting(location: Location, mismatch: Mismatch, locator: Locator) -> Found:
     operands = [_operand(party, location, locator) for party in mismatch.parties]
-    held = [operand for party, operand in zip(mismatch.parties, operands, strict=True) if party.role in _HELD]
-    inputs = [operand for party, operand in zip(mismatch.parties, operands, strict=True) if party.role == "input"]
+    roles = [(party.role, operand) for party, operand in zip(mismatch.parties, operands, strict=True)]
+    held = [operand for role, operand in roles if role in _HELD]
+    inputs = [operand for role, operand in roles if role == "input"]
     measured = Measurement(mismatch.calls)
     if held and inputs:
         name = mismatch.module or mismatch.module_class or "the module"
-        forward = Forward(
-            location.node, location.scope, name, held[0].device, held[0].story, tuple(inputs), measured=measured
-        )
+        where, story = held[0].device, held[0].story
+        forward = Forward(location.node, location.scope, name, where, story, tuple(inputs), measured=measured)
         return Found(location, forward)
-    operation = Operation(
-        location.node, location.scope, _operator(location), OperationKind.OPERANDS, tuple(operands), measured=measured
-    )
+    kind, name = OperationKind.OPERANDS, _operator(location)
+    operation = Operation(location.node, location.scope, name, kind, tuple(operands), measured=measured)
     return Found(location, operation)
 
 
@@ -183,14 +171,12 @@ def _operator(location: Location) -> str:
 
 def wrappers(record: Record, locator: Locator) -> Iterator[Found]:
     """A site for each place where a module was wrapped for several devices."""
-    made: dict[tuple[Frame, str], list[Wrapper]] = defaultdict(list)
-    for process in record.processes:
-        for wrapper in process.wrappers:
-            if wrapper.frame is not None:
-                made[(wrapper.frame, wrapper.name.rpartition(".")[2])].append(wrapper)
+    made = (wrapper for process in record.processes for wrapper in process.wrappers)
     sharing = "; ".join(label for label, _ in _sharing(record))
     found = False
-    for (frame, name), group in made.items():
+    for (frame, name), group in grouped(made, lambda one: (one.frame, one.name.rpartition(".")[2])).items():
+        if frame is None:
+            continue
         distributed = name == "DistributedDataParallel"
         found = found or distributed
         yield _wrap(locator.locate(frame, {name, "DDP"}), name, group, record, sharing if distributed else "")
@@ -228,11 +214,9 @@ def _shared(record: Record, locator: Locator) -> Iterator[Found]:
 
 def _sharing(record: Record) -> Iterator[tuple[str, list[Process]]]:
     """Ranks that use one device of one machine, and what to say of them."""
-    users: dict[tuple[tuple[str, int], str | None, str], list[Process]] = defaultdict(list)
-    for process in record.processes:
-        own = process.environment
-        if process.rank is not None and place(process.device).kind is Kind.ACCELERATOR:
-            users[machine(record, process), own.visible_devices, process.device].append(process)
+    ranked = [one for one in record.processes if one.rank is not None]
+    using = (one for one in ranked if place(one.device).kind is Kind.ACCELERATOR)
+    users = grouped(using, lambda one: (machine(record, one), one.environment.visible_devices, one.device))
     for (_, _, name), processes in users.items():
         numbers = ranks(processes)
         if len(numbers) > 1:
@@ -244,12 +228,10 @@ def _sharing(record: Record) -> Iterator[tuple[str, list[Process]]]:
 
 def optimizers(record: Record, locator: Locator) -> Iterator[Found]:
     """A site for each place where an optimizer was made."""
-    made: dict[tuple[Frame, str], list[Optimizer]] = defaultdict(list)
-    for process in record.processes:
-        for optimizer in process.optimizers:
-            if optimizer.frame is not None:
-                made[(optimizer.frame, optimizer.name)].append(optimizer)
-    for (frame, name), group in made.items():
+    made = (optimizer for process in record.processes for optimizer in process.optimizers)
+    for (frame, name), group in grouped(made, lambda one: (one.frame, one.name)).items():
+        if frame is None:
+            continue
         location = locator.locate(frame, {name.rpartition(".")[2]})
         eager = any(one.state_on and set(one.state_on) != set(one.stepped_on or one.state_on) for one in group)
         orphans = max(one.orphans for one in group)
