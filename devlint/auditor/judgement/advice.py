@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from devlint.record import WARM_UP, Device, Environment, Event, Loader, Process, Record
+from devlint.record import WARM_UP, Environment, Event, Loader, Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.header import called
 from devlint.report.audit.processes import shared, trainers
@@ -45,7 +45,8 @@ def advise(record: Record) -> tuple[str, ...]:
 
 
 def _builds(record: Record) -> Iterator[str]:
-    environment = _environment(record)
+    known = (process.environment for process in record.processes if process.environment.torch)
+    environment = next(known, Environment())
     if environment.build == "CPU" and environment.driver and not record.simulated:
         yield (
             f"torch {environment.torch} is a CPU build, though the machine has a graphics driver "
@@ -55,20 +56,16 @@ def _builds(record: Record) -> Iterator[str]:
 
 def _unused_devices(record: Record) -> Iterator[str]:
     for process in trainers(record)[:1]:
-        models, devices = process.models, process.environment.devices
-        if not devices or models.managed or not models.outermost or any(not _is_cpu(name) for name in models.devices):
+        models, devices, train = process.models, process.environment.devices, process.steps.train
+        if not devices or models.managed or not models.outermost or {*map(_kind, models.devices)} != {"cpu"}:
             continue
-        if not models.devices:
-            continue
-        device = called(devices[0])
-        kind = _kind(devices[0])
-        train = process.steps.train
         steps = f" in {f'all {train:,} training steps' if train > 1 else 'the only training step'}" if train else ""
         parameters = f", {models.parameters:,} parameters" if models.parameters else ""
+        device = devices[0]
         small = ", unless so small a model is faster there" if 0 < models.parameters < SMALL else ""
         yield (
-            f"the model ({models.outermost[0]}{parameters}) was on the CPU{steps}, though {device} is there: "
-            f'move it with `.to("{kind}")` before the optimizer is made, and each batch too{small}'
+            f"the model ({models.outermost[0]}{parameters}) was on the CPU{steps}, though {called(device)} is there: "
+            f'move it with `.to("{_kind(device.name)}")` before the optimizer is made, and each batch too{small}'
         )
 
 
@@ -86,7 +83,8 @@ def _sharing(record: Record) -> Iterator[str]:
 
 def _memory(record: Record) -> Iterator[str]:
     ran_out = any("out of memory" in process.ending.error.lower() for process in record.processes)
-    device = max(_cards(record), key=lambda each: max(each.peak, each.reserved) / each.memory, default=None)
+    cards = (device for process in record.processes for device in process.environment.devices if device.memory)
+    device = max(cards, key=lambda each: max(each.peak, each.reserved) / each.memory, default=None)
     full = device is not None and max(device.peak, device.reserved) > MEMORY_SHARE * device.memory
     if not ran_out and not full:
         return
@@ -163,7 +161,8 @@ def _loading(record: Record, code: Code) -> Iterator[str]:
 
 def _more_workers(record: Record, process: Process, loader: Loader, step: float, waited: float) -> str:
     """How many workers would keep up: as many as the loading of a batch is longer than the rest of the step."""
-    cpus = process.environment.cpu_count // max(_ranks_beside(record, process), 1)
+    beside = sum(other.environment.host == process.environment.host for other in trainers(record))
+    cpus = process.environment.cpu_count // max(beside, 1)
     load = waited if loader.workers == 0 else loader.workers * step
     rest = max(step - waited, 1e-9)
     wanted = math.ceil(load / rest) + (loader.workers == 0)
@@ -174,16 +173,13 @@ def _more_workers(record: Record, process: Process, loader: Loader, step: float,
             f"; its {plural(loader.workers, 'worker')} use all {plural(cpus, 'CPU')} there are for it, so loading "
             "itself has to get cheaper: prepare data ahead, or move transforms to the device"
         )
-    now = (
-        "with `num_workers=0` the loop loads each batch itself"
-        if not loader.workers
-        else f"of {loader.workers} workers"
-    )
     fits = min(wanted, cpus) if cpus else wanted
     short = " (all the CPUs there are for it; more would be needed)" if fits < wanted else ""
     if not loader.workers:
-        return f": {now}; `num_workers={fits}`{short} would load while the device works"
-    return f": `num_workers={fits}` instead {now}{short} would keep up, as a batch takes about {duration(load)} to load"
+        itself = "with `num_workers=0` the loop loads each batch itself"
+        return f": {itself}; `num_workers={fits}`{short} would load while the device works"
+    instead = f"`num_workers={fits}` instead of {loader.workers} workers{short}"
+    return f": {instead} would keep up, as a batch takes about {duration(load)} to load"
 
 
 def _blocked(record: Record, code: Code) -> Iterator[str]:
@@ -204,7 +200,7 @@ def _blocked(record: Record, code: Code) -> Iterator[str]:
 def _instead(event: Event) -> str:
     if event.kind == "copy" and event.name == "item":
         return "; keep the value on the device, and read it every so many steps"
-    if event.kind == "copy" and _is_cpu(event.source):
+    if event.kind == "copy" and _kind(event.source) == "cpu":
         pin = "" if event.pinned else "pin the loader's memory and "
         return f"; {pin}copy with `non_blocking=True`"
     return ""
@@ -228,7 +224,7 @@ def _precision(record: Record) -> Iterator[str]:
         name = f"{card.model or card.name} (capability {card.capability[0]}.{card.capability[1]})"
         yield (
             f"the model ran in float32, and the host waited for the device for {duration(waited)} of each "
-            f'{duration(step)} step ({share(waited, step)}): `torch.autocast("{_kind(card)}", dtype=torch.{how})`'
+            f'{duration(step)} step ({share(waited, step)}): `torch.autocast("{_kind(card.name)}", dtype=torch.{how})`'
             f"{scaled} would use the tensor cores of the {name}"
         )
 
@@ -245,11 +241,8 @@ def _alignment(record: Record) -> Iterator[str]:
 
 def _measured(record: Record) -> list[Process]:
     """The processes whose steady state is known, the slowest first."""
-    found = [
-        process
-        for process in trainers(record)
-        if process.steps.step_seconds and process.steps.train - WARM_UP >= ENOUGH_STEPS
-    ]
+    enough = [process for process in trainers(record) if process.steps.train - WARM_UP >= ENOUGH_STEPS]
+    found = [process for process in enough if process.steps.step_seconds]
     return sorted(found, key=lambda process: -(process.steps.step_seconds or 0.0))
 
 
@@ -260,39 +253,17 @@ def _waiting(process: Process) -> float:
 
 def _blocking(process: Process) -> list[Event]:
     """What stopped the host in a training step until the device was done."""
-    return [
-        event
-        for event in process.events
-        if event.phase == "train"
-        and _seconds(event)
-        and (event.kind == "sync" or (event.kind == "copy" and event.blocking))
-    ]
+    timed = [event for event in process.events if event.phase == "train" and _seconds(event)]
+    return [event for event in timed if event.kind == "sync" or (event.kind == "copy" and event.blocking)]
 
 
 def _seconds(event: Event) -> float:
     return (event.steady.seconds or 0.0) if event.steady else 0.0
 
 
-def _cards(record: Record) -> list[Device]:
-    """The devices of which more than the name is known."""
-    return [device for process in record.processes for device in process.environment.devices if device.memory]
-
-
-def _environment(record: Record) -> Environment:
-    return next((process.environment for process in record.processes if process.environment.torch), Environment())
-
-
-def _ranks_beside(record: Record, process: Process) -> int:
-    """How many training processes share the machine's CPUs."""
-    return sum(other.environment.host == process.environment.host for other in trainers(record))
-
-
-def _is_cpu(device: str) -> bool:
-    return device.partition(":")[0] == "cpu"
-
-
-def _kind(device: Device) -> str:
-    return device.name.partition(":")[0]
+def _kind(device: str) -> str:
+    """The type of a device by its name."""
+    return device.partition(":")[0]
 
 
 def _or(ways: list[str]) -> str:

@@ -126,7 +126,9 @@ class Run:
         # What runs in a notebook, or is typed, has no file in a record.
         if (not judged and claim == _NOTHING) or finding.span.cell or not has_file(finding.filename):
             return Evidence(UNDECIDED)
-        name, same = self._file(finding.filename, contents)
+        if finding.filename not in self._files:
+            self._files[finding.filename] = self._find(finding.filename, contents)
+        name, same = self._files[finding.filename]
         if not same:
             return Evidence(UNDECIDED, _CHANGED)
         found = self._judged(finding, name)
@@ -139,8 +141,7 @@ class Run:
             word = next((word for word in words if _MEANING[word](left)), None)
             if word is not None:
                 return Evidence(verdict, f"there was {word}" if verdict == CONTRADICTED else "", measured)
-        reached = not claim.left or any(_MEANING[word](left) for word in claim.left)
-        if reached:
+        if not claim.left or any(_MEANING[word](left) for word in claim.left):
             return Evidence(UNDECIDED, measured=measured)
         return Evidence(NOT_REACHED) if self._is_here else Evidence(UNDECIDED, _ELSEWHERE)
 
@@ -153,13 +154,8 @@ class Run:
             os.path.exists(file) or os.path.exists(_relative(file, self._record.directory) or file) for file in files
         )
 
-    def _file(self, filename: str, contents: Mapping[str, bytes]) -> tuple[str, bool]:
-        """What the record calls a file, and whether it is what it was; one that it does not know is."""
-        if filename not in self._files:
-            self._files[filename] = self._find(filename, contents)
-        return self._files[filename]
-
     def _find(self, filename: str, contents: Mapping[str, bytes]) -> tuple[str, bool]:
+        """What the record calls a file, and whether it is what it was; one that it does not know is."""
         record = self._record
         data = contents.get(filename)
         if data is None:

@@ -57,22 +57,21 @@ class Exports:
 
         done = True
         for path, make in ((self.html, _page), (self.trace, _trace)):
-            if path is None:
-                continue
+            problem = ""
             try:
-                write(path, make(record))
+                if path is not None:
+                    write(path, make(record))
             except OSError as error:
-                say("error", f"{path}: cannot be written: {error.strerror}")
-                done = False
+                problem = f"cannot be written: {error.strerror}"
             except NoTimelineError as error:
-                say("error", f"{path}: cannot be made: {error}")
-                done = False
+                problem = f"cannot be made: {error}"
             except Exception as error:
-                say("error", f"{path}: cannot be made: {type(error).__name__}: {error}")
+                problem = f"cannot be made: {type(error).__name__}: {error}"
+            if problem:
+                say("error", f"{path}: {problem}")
                 done = False
-            else:
-                if not quiet:
-                    console.write(sys.stderr, f"Wrote {path}\n")
+            elif path is not None and not quiet:
+                console.write(sys.stderr, f"Wrote {path}\n")
         return done
 
 

@@ -77,8 +77,8 @@ def _sources(record: Record, findings: list[Finding], locator: Locator) -> dict[
         known = locator.lines(file, first - _AROUND, min(last, first + _LONGEST - 1) + _AROUND)
         lines[file] = {**known, **lines.get(file, {})}
 
-    for process in record.processes:
-        for frame in _frames(process):
+    for frame in dict.fromkeys(frame for process in record.processes for frame in _frames(process)):
+        if frame is not None:
             keep(frame.file, frame.line, frame.end_line or frame.line)
     for finding in findings:
         keep(finding.filename, finding.span.row, finding.span.end_row)
@@ -87,17 +87,15 @@ def _sources(record: Record, findings: list[Finding], locator: Locator) -> dict[
     return {file: dict(sorted(known.items())) for file, known in lines.items() if known}
 
 
-def _frames(process: Process) -> Iterator[Frame]:
+def _frames(process: Process) -> Iterator[Frame | None]:
     """Every place that a process names."""
-    found: list[Frame | None] = []
     for event in process.events:
-        found += [event.frame, event.via]
+        yield from (event.frame, event.via)
     for mismatch in process.mismatches:
-        found += [mismatch.frame, mismatch.via, *(party.origin for party in mismatch.parties)]
+        yield from (mismatch.frame, mismatch.via, *(party.origin for party in mismatch.parties))
     for stray in process.strays:
-        found += [stray.frame, *stray.moved]
+        yield from (stray.frame, *stray.moved)
     for optimizer in process.optimizers:
-        found += [optimizer.frame, optimizer.moved]
-    found += [loader.frame for loader in process.loaders]
-    found += [wrapper.frame for wrapper in process.wrappers]
-    yield from dict.fromkeys(frame for frame in found if frame is not None)
+        yield from (optimizer.frame, optimizer.moved)
+    yield from (loader.frame for loader in process.loaders)
+    yield from (wrapper.frame for wrapper in process.wrappers)

@@ -64,11 +64,11 @@ class Locator:
     def lines(self, file: str, first: int, last: int) -> dict[int, str]:
         """The lines of code from ``first`` to ``last``, by number; those that are not known are left out."""
         known = self._file(file)
-        source = known.source
-        rows = range(max(first, 1), min(last, len(source.lines) if source.text else 0) + 1)
+        lines = known.source.lines if known.source.text else []
         # of a file that is not what ran any more there are gaps between the lines that were recorded
         recorded = {} if known.data else self._recorded.get(file, {})
-        return {row: source.lines[row - 1] for row in rows if not recorded or row in recorded}
+        rows = range(max(first, 1), min(last, len(lines)) + 1)
+        return {row: lines[row - 1] for row in rows if not recorded or row in recorded}
 
     def digest(self, file: str) -> str:
         """The SHA-256 of a file's content in hexadecimal, empty where that is not at hand."""
@@ -166,11 +166,8 @@ class _File:
 
 
 def _names_device(place: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> bool:
-    arguments = (
-        []
-        if isinstance(place, ast.Module)
-        else [node.arg for node in ast.walk(place.args) if isinstance(node, ast.arg)]
-    )
+    given = [] if isinstance(place, ast.Module) else ast.walk(place.args)
+    arguments = (node.arg for node in given if isinstance(node, ast.arg))
     bound = (inner.id for inner in own(place) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store))
     return "device" in arguments or "device" in bound
 
