@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session
 from devlint.auditor.warning_filter import unwarned
 from devlint.record import Device, Environment
 

@@ -12,8 +12,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from devlint.auditor.frames import Frames
-from devlint.auditor.history import History, When
-from devlint.auditor.tally import Pending, Tally, What, merged
+from devlint.auditor.history import History, Pending, Tally, What, When, merged
 from devlint.record import FIRST_CALLS, PHASES, WARM_UP, Event, Phase, Slice, Steady
 
 _AT_ONCE = 16

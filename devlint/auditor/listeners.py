@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session
 
 
 def listeners(session: Session) -> list[Listener]:

@@ -8,9 +8,8 @@ import pytest
 
 from devlint.auditor import history
 from devlint.auditor.frames import Frames
-from devlint.auditor.history import When
+from devlint.auditor.history import What, When
 from devlint.auditor.ledger import Ledger, Share
-from devlint.auditor.tally import What
 from devlint.record import FIRST_CALLS, Slice
 from tests.auditor.test_steps import Loop
 

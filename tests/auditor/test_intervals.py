@@ -7,9 +7,9 @@ from collections import Counter
 from functools import partial
 from typing import Any, get_args
 
+from devlint.auditor.history import Pending, Tally, What
 from devlint.auditor.loop import intervals
 from devlint.auditor.loop.intervals import Ending, Interval, TrainStep, divide
-from devlint.auditor.tally import Pending, Tally, What
 from devlint.record import Phase
 
 _WHATS = [What("copy", name, place) for name in ("copy_", "item") for place in (1, 2)]

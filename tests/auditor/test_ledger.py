@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from devlint.auditor.frames import Frames
+from devlint.auditor.history import What, merged
 from devlint.auditor.ledger import Ledger, Samples, Share
-from devlint.auditor.tally import What, merged
 from devlint.record import Event, Steady
 
 X, Y = What("copy", "x"), What("copy", "y")

@@ -287,7 +287,7 @@ def test_loaders_are_pickled_and_sent_to_workers_as_ever() -> None:
 
 def test_what_the_thread_that_pins_does_is_blamed_on_its_loader_and_counted_when_delivered() -> None:
     """Without an accelerator nothing is pinned, so the thread is played: it shares its queue with the iterator."""
-    from devlint.auditor.tally import What
+    from devlint.auditor.history import What
 
     pin = What("pin", "pin_memory")
     with audited() as session:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from devlint.auditor.session import Session, Settings
-from devlint.auditor.signals import Listener, Services, Signals
+from devlint.auditor.session import Listener, Services, Session, Settings, Signals
 
 
 class Watch(Listener):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from devlint.auditor.frames import Frames
+from devlint.auditor.history import What
 from devlint.auditor.ledger import Ledger
 from devlint.auditor.loop.steps import LoopSteps, StepsReached
-from devlint.auditor.tally import What
 
 A, B = 0, 1
 Sums = dict[tuple[str, str], tuple[int, int]]

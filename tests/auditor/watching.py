@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from devlint.auditor.session import Session, Settings
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session, Settings
 from devlint.record import Ending, Process
 
 

@@ -105,7 +105,8 @@ def _inside(module: ast.Module, span: _Span) -> Iterator[tuple[ast.AST, ast.AST]
     """The nodes that contain a span, from the outermost in, each with its parent."""
     node: ast.AST | None = module
     while node is not None:
-        inner = next((child for child in _positioned(node) if _contains(_span(child), span)), None)
+        spans = ((child, _span(child)) for child in _positioned(node))
+        inner = next((child for child, own in spans if own[:2] <= span[:2] and span[2:] <= own[2:]), None)
         if inner is not None:
             yield inner, node
         node = inner
@@ -117,10 +118,6 @@ def _positioned(node: ast.AST) -> Iterator[ast.AST]:
             yield child
         else:  # an argument list, a comprehension: it has no place of its own
             yield from _positioned(child)
-
-
-def _contains(outer: _Span, inner: _Span) -> bool:
-    return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
 
 
 def _span(node: Any) -> _Span:

@@ -94,7 +94,8 @@ class _Examination:
     def result(self) -> Explanation:
         path, kind = self._module()
         candidates = self._candidates()
-        strays = self._strays(candidates)
+        devices = self._stray_devices(candidates)
+        strays = [candidate for candidate in candidates if candidate.device in devices]
         parties: list[Party] = []
         held: list[Held] = []
         for candidate in strays:
@@ -141,10 +142,6 @@ class _Examination:
             if len({candidate.device for candidate in found}) > 1:
                 return _representative(found, self._stray_devices(found))
         return []
-
-    def _strays(self, candidates: list[Candidate]) -> list[Candidate]:
-        devices = self._stray_devices(candidates)
-        return [candidate for candidate in candidates if candidate.device in devices]
 
     def _stray_devices(self, candidates: list[Candidate]) -> set[str]:
         """The devices of those who are out of place: the CPU, else whatever is not where the parameters are."""
@@ -317,14 +314,10 @@ def _arguments(stop: Stop) -> list[tuple[str, object]]:
 def _unique(candidates: Iterator[Candidate]) -> list[Candidate]:
     found: list[Candidate] = []
     for candidate in candidates:
-        if not any(_same(candidate, other) for other in found):
+        named = any((candidate.text, candidate.device) == (other.text, other.device) for other in found)
+        if not named and not any(candidate.tensor is other.tensor for other in found if other.tensor is not None):
             found.append(candidate)
     return found
-
-
-def _same(one: Candidate, other: Candidate) -> bool:
-    named = (one.text, one.device) == (other.text, other.device)
-    return named or (one.tensor is not None and one.tensor is other.tensor)
 
 
 def _indexed(candidate: Candidate, named: set[str]) -> Candidate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from devlint.auditor.explanation.code import FunctionNode, frame_at, function_of, own_nodes, tree
 from devlint.auditor.explanation.lookup import MISSING, attribute, dotted, look_up
@@ -158,22 +158,18 @@ def _returned(call: ast.Call, stop: Stop, device: str) -> Reason | None:
     if function is None:
         return None
     shown = ast.unparse(call.func)
+    # of a function that is not running only the globals are known; all that is asked of a frame is its names
+    elsewhere: Any = types.SimpleNamespace(f_locals={}, f_globals=called.__globals__)
     for node in own_nodes(function):
         if isinstance(node, ast.Return) and node.value is not None:
             for part in node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else [node.value]:
                 named = list(bindings(function, part.id))[-1:] if isinstance(part, ast.Name) else []
                 value = named[0].value if named else part
-                made = _made_there(value, called, device) if value is not None else ""
+                made = made_by(value, elsewhere, device) if value is not None else ""
                 if made and value is not None:
                     frame = frame_at(code, value, called.__qualname__)
                     return Reason(f"`{shown}()` returns it, and there {made}", frame)
     return None
-
-
-def _made_there(value: ast.expr, function: types.FunctionType, device: str) -> str:
-    """The same as :func:`made_by`, in a function that is not running: only its globals are known."""
-    stand_in = types.SimpleNamespace(f_locals={}, f_globals=function.__globals__)
-    return made_by(value, stand_in, device)  # type: ignore[arg-type]  # all that is asked of a frame is its names
 
 
 def of_attribute(owner: object, name: str) -> tuple[Frame | None, str]:

@@ -141,13 +141,16 @@ class _File:
                 function = getattr(outer, "name", "<lambda>")
             handler = handler or isinstance(outer, ast.ExceptHandler)
             if not function and loop is None:
-                loop = outer if isinstance(outer, _Loop) and _each_round(outer, inner) else None
+                each_round = isinstance(outer, _Loop) and (inner in outer.body or inner is getattr(outer, "test", None))
+                loop = outer if isinstance(outer, _Loop) and each_round else None
                 sometimes = sometimes or (loop is None and _chooses(outer, inner))
             inner, outer = outer, self._parents.get(outer)
+        # whether the bases of its class show it to be a module
+        derived = any(ast.unparse(base).endswith("Module") for base in owner.bases) if owner else False
         return Scope(
             function=function,
             owner=owner.name if owner else "",
-            module=owner is not None and function not in _SETS_UP and _is_module(owner),
+            module=derived and function not in _SETS_UP,
             loop=loop,
             handler=handler,
             test=self._test,
@@ -239,17 +242,8 @@ def _name(call: ast.Call) -> str:
     return getattr(call.func, "attr", "") or getattr(call.func, "id", "")
 
 
-def _each_round(loop: ast.For | ast.AsyncFor | ast.While, inner: ast.AST) -> bool:
-    return inner in loop.body or inner is getattr(loop, "test", None)
-
-
 def _chooses(outer: ast.AST, inner: ast.AST) -> bool:
     """Whether ``inner`` is a branch of ``outer`` rather than its condition."""
     if isinstance(outer, ast.If | ast.IfExp):
         return inner is not outer.test
     return isinstance(outer, ast.ExceptHandler | ast.match_case)
-
-
-def _is_module(node: ast.ClassDef) -> bool:
-    """Whether the bases of a class show it to be a module."""
-    return any(ast.unparse(base).endswith("Module") for base in node.bases)

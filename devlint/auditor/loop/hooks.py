@@ -16,8 +16,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from devlint.auditor.loop.loaders import Loaders
 from devlint.auditor.loop.steps import LoopSteps
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session
 
 _Function = Callable[..., Any]
 

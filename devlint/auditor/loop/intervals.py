@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from devlint.auditor.history import When
+from devlint.auditor.history import Pending, What, When, merged
 from devlint.auditor.ledger import Share
-from devlint.auditor.tally import Pending, What, merged
 from devlint.record import Phase
 
 Known = Callable[[What, Phase], bool]

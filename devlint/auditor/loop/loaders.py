@@ -17,8 +17,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from devlint import record
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.introspection.tensors import describe
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session
 
 _LOOK_AT = 2
 """So many first batches of a loader are looked at closely."""
@@ -105,8 +104,19 @@ class Loaders(Listener):
 
     def install(self) -> None:
         """Hook in."""
-        self.session.patches.set(DataLoader, "__init__", self._wrap_init(DataLoader.__init__))
-        self.session.patches.set(_BaseDataLoaderIter, "__init__", self._wrap_iterator(_BaseDataLoaderIter.__init__))
+        init, begin = DataLoader.__init__, _BaseDataLoaderIter.__init__
+
+        def made(loader: Any, *args: Any, **kwargs: Any) -> None:
+            init(loader, *args, **kwargs)
+            self.session.guarded(self._made, loader)
+
+        def iterated(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+            # first, since the thread that pins is started by the original
+            self.session.guarded(self._iterated, iterator, loader)
+            begin(iterator, loader, *args, **kwargs)
+
+        self.session.patches.set(DataLoader, "__init__", made)
+        self.session.patches.set(_BaseDataLoaderIter, "__init__", iterated)
 
     def describe(self) -> Mapping[str, object]:
         """The loaders so far."""
@@ -122,21 +132,6 @@ class Loaders(Listener):
         return {"loaders": tuple(told)}
 
     # where loaders and iterators come from
-
-    def _wrap_init(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def init(loader: Any, *args: Any, **kwargs: Any) -> None:
-            original(loader, *args, **kwargs)
-            self.session.guarded(self._made, loader)
-
-        return init
-
-    def _wrap_iterator(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def init(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
-            # first, since the thread that pins is started by the original
-            self.session.guarded(self._iterated, iterator, loader)
-            original(iterator, loader, *args, **kwargs)
-
-        return init
 
     def _made(self, loader: Any) -> None:
         frames = self.session.frames

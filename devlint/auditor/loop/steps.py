@@ -25,9 +25,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
+from devlint.auditor.history import What, merged
 from devlint.auditor.ledger import Ledger, Samples, Share
 from devlint.auditor.loop.intervals import Ending, Interval, TrainStep, book, dated, divide
-from devlint.auditor.tally import What, merged
 from devlint.record import WARM_UP, Phase, Steps
 
 _PATIENCE = 2

@@ -23,8 +23,7 @@ from devlint.auditor.explanation.trail import path_of
 from devlint.auditor.introspection.tensors import describe, device_of, fields, is_placed, leaves, own_tensors
 from devlint.auditor.modules.models import Observed
 from devlint.auditor.modules.strays import Key, Strays
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session
 from devlint.record import Mismatch, Party
 
 _CHECKED = 4

@@ -15,8 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from devlint.auditor.frames import NOWHERE
 from devlint.auditor.introspection.tensors import device_of, fields, is_managed, leaves
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session
 from devlint.record import Optimizer
 
 _MOST = 64
@@ -49,7 +48,13 @@ class Optimizers(Listener):
 
     def install(self) -> None:
         """Hook in."""
-        self._session.patches.set(torch.optim.Optimizer, "__init__", self._made(torch.optim.Optimizer.__init__))
+        original = torch.optim.Optimizer.__init__
+
+        def init(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self._session.guarded(self._note, optimizer)
+
+        self._session.patches.set(torch.optim.Optimizer, "__init__", init)
         self._session.patches.set(nn.Module, "_apply", self._applied(nn.Module._apply))
         self._session.patches.add(register_optimizer_step_pre_hook(self._stepping))
         self._session.patches.add(hooks.register_module_parameter_registration_hook(self._registered))
@@ -65,17 +70,8 @@ class Optimizers(Listener):
         return {"optimizers": tuple(told)}
 
     def _registered(self, module: nn.Module, name: str, parameter: object) -> None:
-        if torch.compiler.is_compiling():
-            return
-        if self._session.alive and parameter is not None:
+        if not torch.compiler.is_compiling() and self._session.alive and parameter is not None:
             self._owners[id(parameter)] = (weakref.ref(module), name)
-
-    def _made(self, original: Callable[..., None]) -> Callable[..., None]:
-        def __init__(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> None:  # noqa: N807 -- a constructor
-            original(optimizer, *args, **kwargs)
-            self._session.guarded(self._note, optimizer)
-
-        return __init__
 
     def _note(self, optimizer: torch.optim.Optimizer) -> None:
         if len(self._seen) >= _MOST:

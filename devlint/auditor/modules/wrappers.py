@@ -10,8 +10,7 @@ import torch
 from torch import nn
 
 from devlint.auditor.introspection.tensors import fields, home
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session
 from devlint.record import Wrapper
 
 _MOST = 32
@@ -45,14 +44,13 @@ class Wrappers(Listener):
                 raise
             finally:
                 devices = args[0] if args else kwargs.get("device_ids")
-                self._session.guarded(self._note, name, devices, before, error)
+                self._session.guarded(self._note, devices, Wrapper(name=name, module_device=before, error=error))
 
         return __init__
 
-    def _note(self, name: str, devices: object, before: str, error: str) -> None:
-        wrapper = Wrapper(name=name, device_ids=_ids(devices), module_device=before, error=error)
+    def _note(self, devices: object, wrapper: Wrapper) -> None:
         if len(self._made) < _MOST:
-            self._made.append((self._session.frames.here(), wrapper))
+            self._made.append((self._session.frames.here(), replace(wrapper, device_ids=_ids(devices))))
 
 
 def _home(module: object) -> str:

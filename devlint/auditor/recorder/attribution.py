@@ -12,8 +12,7 @@ import torch
 import torch.autograd.graph
 
 from devlint.auditor.frames import NOWHERE
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session
 
 _REMEMBERED = 16_384
 """So many forward operations are remembered for their backward; the oldest quarter goes first."""

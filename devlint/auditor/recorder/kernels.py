@@ -13,20 +13,75 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 
+from devlint.auditor.history import Tally, What
 from devlint.auditor.introspection.tensors import describe
 from devlint.auditor.recorder.attribution import Attribution, Origin
 from devlint.auditor.recorder.backends import Kernel, NoBackendError, Originals, Overrides, find_key
 from devlint.auditor.recorder.repeats import Repeats
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
-from devlint.auditor.recorder.transfers import HOST, transfer_of
 from devlint.auditor.recorder.waits import Waits
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
-from devlint.auditor.tally import Tally, What
+from devlint.auditor.session import Listener, Session
+
+HOST = "cpu"
+
+
+class Transfer(NamedTuple):
+    """A copy between two devices, as the kernel that does it sees it."""
+
+    source: str
+    target: str
+    bytes: int
+    pinned: bool | None
+    blocking: bool | None
+    """``None`` where the host may have waited."""
+
+    @property
+    def to_device(self) -> bool:
+        """Whether it starts on the host."""
+        return self.source == HOST
+
+    @property
+    def to_host(self) -> bool:
+        """Whether it ends on the host."""
+        return self.target == HOST
+
+
+def transfer_of(target: torch.Tensor, source: torch.Tensor, non_blocking: bool) -> Transfer:
+    """What the copy that a kernel was asked to do is."""
+    start, end = str(source.device), str(target.device)
+    host = source if start == HOST else target
+    size = host.numel() * host.element_size()
+    if HOST not in (start, end):
+        return Transfer(start, end, size, None, False)
+    pinned = is_pinned(host)
+    return Transfer(start, end, size, pinned, _is_blocking(end == HOST, non_blocking, pinned))
+
+
+def is_pinned(tensor: torch.Tensor) -> bool | None:
+    """Whether a tensor of the host is in pinned memory, ``None`` where torch cannot tell."""
+    try:
+        return tensor.is_pinned()
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
+def _is_blocking(to_host: bool, non_blocking: bool, pinned: bool | None) -> bool | None:
+    """Whether the host waits for a copy between itself and a device; ``None`` where that is the driver's business.
+
+    One that is not asynchronous it waits for, pinned or not.  An asynchronous one from or to pinned memory it does not
+    wait for, and must not read before it has; one of pageable memory to the device it waits for in part, to the host
+    until it is done.
+    """
+    if not non_blocking:
+        return True
+    if pinned:
+        return False
+    return True if to_host and pinned is False else None
+
 
 SYNCS = {
     "nonzero": "nonzero",

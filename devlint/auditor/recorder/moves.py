@@ -11,10 +11,9 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from devlint.auditor.history import What
 from devlint.auditor.introspection.tensors import all_tensors
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
-from devlint.auditor.tally import What
+from devlint.auditor.session import Listener, Session
 
 _METHODS = "to cuda cpu xpu".split()
 _PLACES = (str, int, torch.device, torch.Tensor)

@@ -19,12 +19,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 
+from devlint.auditor.history import Pending, Tally
 from devlint.auditor.recorder.kernels import COPY, Kernels
 from devlint.auditor.recorder.syncwarnings import NAME, SyncWarnings
 from devlint.auditor.recorder.waits import Waits
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
-from devlint.auditor.tally import Pending, Tally, What
+from devlint.auditor.session import Listener, Session
 from devlint.record import Sampled
 
 WHOLE = 50
@@ -167,12 +166,8 @@ def _inside(pending: Pending) -> Pending:
     return {
         what: _less(tally, Tally())
         for what, tally in list(pending.items())  # a list, as another thread may add to it
-        if _is_missed(what)
+        if (what.kind, what.name) in (("copy", COPY), ("sync", NAME))
     }
-
-
-def _is_missed(what: What) -> bool:
-    return (what.kind, what.name) in (("copy", COPY), ("sync", NAME))
 
 
 def _less(tally: Tally, other: Tally) -> Tally:

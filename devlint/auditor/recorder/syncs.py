@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 import torch
 
+from devlint.auditor.history import What
 from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.waits import Waits
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
-from devlint.auditor.tally import What
+from devlint.auditor.session import Listener, Session
 
 _MODULES = "accelerator cuda mps xpu".split()
 _CLASSES = "Stream Event".split()

@@ -9,11 +9,10 @@ from typing import Any
 
 import torch
 
+from devlint.auditor.history import What
 from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.waits import Waits
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
-from devlint.auditor.tally import What
+from devlint.auditor.session import Listener, Session
 
 WAITED = "called a synchronizing CUDA operation"
 _PROTOTYPE = "Synchronization debug mode is a prototype feature"

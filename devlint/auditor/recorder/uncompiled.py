@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener
 
 
 class Uncompiled(Listener):

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from devlint.auditor.history import What
 from devlint.auditor.recorder.repeats import WeakStorage
-from devlint.auditor.session import Session
-from devlint.auditor.signals import Listener
-from devlint.auditor.tally import What
+from devlint.auditor.session import Listener, Session
 
 _READERS = "item tolist __bool__ __int__ __float__ __complex__ __index__".split()
 _MOST = 1_024

@@ -14,8 +14,7 @@ from typing import Any, Literal
 from devlint.auditor.running import ranks, storage
 from devlint.auditor.running.console import say
 from devlint.auditor.running.import_hook import when_imported
-from devlint.auditor.session import Backend, Session, Settings
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Backend, Listener, Session, Settings
 from devlint.record import Ending, Mismatch, Process, Record
 
 SNAPSHOT_INTERVAL = 5.0

@@ -1,4 +1,4 @@
-"""Recurrent networks: one kernel on a device, and computed on the host as a whole here."""
+"""Recurrent networks: one kernel on a device, and computed on the host as a whole here, gradients and all."""
 
 from __future__ import annotations
 
@@ -6,9 +6,58 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from devlint.simulator import dispatch, errors, registration
-from devlint.simulator.operations import host
+from devlint.simulator.tensor import SimulatedTensor, host_of, wrap
+
+Function = Callable[..., Any]
+
+
+class _Step(torch.autograd.Function):
+    """A function of tensors as one step of autograd; its backward pass is that of the host, once."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Function, index: int, *tensors: torch.Tensor) -> Any:
+        needed = ctx.needs_input_grad[2:]
+        leaves = [host_of(one).detach().requires_grad_(needs) for one, needs in zip(tensors, needed, strict=True)]
+        with torch.enable_grad(), dispatch.random_numbers(index):
+            out = function(*leaves)
+        ctx.leaves, ctx.out, ctx.index = leaves, out, index
+        return tuple(wrap(tensor.detach(), index) for tensor in out)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        wanted = [leaf for leaf in ctx.leaves if leaf.requires_grad]
+        pairs = [(o, g.host) for o, g in zip(ctx.out, gradients, strict=True) if g is not None and o.requires_grad]
+        outs, given = zip(*pairs, strict=True)
+        found = iter(torch.autograd.grad(outs, wanted, given, retain_graph=True, allow_unused=True))
+        results = [next(found) if leaf.requires_grad else None for leaf in ctx.leaves]
+        return None, None, *[None if g is None else wrap(g, ctx.index) for g in results]
+
+
+def _on_host(op: Any, args: Any, kwargs: Any) -> Any:
+    """The operation's result, computed on the host with its gradients, on the device of ``args``.
+
+    At least one of the tensors in the arguments is simulated; those of the host stay there.
+    """
+    single = len(op._schema.returns) == 1
+    leaves, shape = pytree.tree_flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, SimulatedTensor)]
+
+    def function(*tensors: torch.Tensor) -> Any:
+        filled = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            filled[place] = tensor
+        inner_args, inner_kwargs = pytree.tree_unflatten(filled, shape)
+        out = op(*inner_args, **inner_kwargs)
+        return (out,) if single else out
+
+    simulated = [leaves[place] for place in places]
+    out = _Step.apply(function, simulated[0].device.index, *simulated)  # type: ignore[no-untyped-call]  # torch's own
+    return out[0] if single else out
+
 
 _NETWORKS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _CELLS = ("lstm_cell", "gru_cell")
@@ -33,7 +82,7 @@ def _network(op: Any, args: Any, kwargs: Any) -> Any:
     hidden, parameters = rest[0], rest[1]
     _check(value, "hidden", [hidden] if isinstance(hidden, torch.Tensor) else hidden)
     _check(value, "parameter", parameters)
-    return host.run(op, args, kwargs)
+    return _on_host(op, args, kwargs)
 
 
 def _cell(op: Any, args: Any, kwargs: Any) -> Any:
@@ -48,7 +97,7 @@ def _cell(op: Any, args: Any, kwargs: Any) -> Any:
         if other is not None and other.device != value.device:
             kernel = f"wrapper_CUDA__thnn_fused_{op._schema.name.removeprefix('aten::')}"
             raise errors.error("wrapper", name, other.device, value.device, kernel)
-    return host.run(op, args, kwargs)
+    return _on_host(op, args, kwargs)
 
 
 def _check(value: torch.Tensor, role: str, others: Any) -> None:

@@ -17,8 +17,7 @@ from devlint.auditor.recorder.attribution import Attribution
 from devlint.auditor.recorder.kernels import Kernels
 from devlint.auditor.recorder.syncwarnings import SyncWarnings
 from devlint.auditor.recorder.waits import Waits
-from devlint.auditor.session import Session, Settings
-from devlint.auditor.signals import Listener
+from devlint.auditor.session import Listener, Session, Settings
 from devlint.record import Ending, Event
 from devlint.simulator import backend
 

@@ -19,7 +19,6 @@ from devlint.auditor.judgement.observations.measure import (
     places,
     spot_of,
 )
-from devlint.device import Device
 from devlint.record import Event, Frame, Loader, Process, Record
 from devlint.sites.base import Operand, Step
 from devlint.sites.loaders import Load
@@ -132,6 +131,8 @@ class Copies:
             if fed and kind.inward and kind.pinned is False and isinstance(site, Transfer):
                 pageable += fed
                 moves.append(site)
+        # a batch that could not be pinned was on the device of its process
+        where = (one.process.device or "cuda" if _UNPINNABLE in one.loader.error else one.loader.device for one in made)
         node = location.node
         call = node if isinstance(node, ast.Call) and syntax.called(node) in (_name(first), _LOADER) else None
         return Load(
@@ -140,7 +141,7 @@ class Copies:
             first.name,
             {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg} if call else {},
             open=call is not None and syntax.is_open(call),
-            batches=_whereabouts(made),
+            batches=places(filter(None, where)),
             moves=tuple(moves),
             custom_batches=any(one.loader.custom for one in made),
             pinned=common(one.loader.pin_memory if one.loader.pinned is None else one.loader.pinned for one in made),
@@ -182,9 +183,3 @@ def _is_invariant(entries: list[Seen], measured: Measurement) -> bool:
     processes = len({id(seen.process) for seen in entries})
     new = measured.calls - measured.repeats
     return measured.each_step and measured.repeats >= ENOUGH_STEPS and new <= processes * measured.per_step
-
-
-def _whereabouts(made: list[_Made]) -> Device:
-    """Where the batches are; one that could not be pinned was on the device of its process."""
-    texts = (one.process.device or "cuda" if _UNPINNABLE in one.loader.error else one.loader.device for one in made)
-    return places(filter(None, texts))

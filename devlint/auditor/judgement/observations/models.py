@@ -42,7 +42,9 @@ def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[
     strays = grouped(found, lambda stray: (stray.owner, stray.name, stray.kind, stray.frame))
     met: dict[_StrayKey, list[Step]] = defaultdict(list)
     meetings: list[Found] = []
-    for mismatch in _raised(record):
+    # what torch minded, each once: every rank dies of the same
+    raised = (one for process in record.processes for one in process.mismatches if one.error)
+    for mismatch, *_ in grouped(raised, lambda one: (one.frame, one.via, one.module)).values():
         frame = mismatch.frame or mismatch.via
         if frame is None or _is_state(record, mismatch):
             continue
@@ -57,12 +59,6 @@ def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[
         fetched = [entry for entry in seen if entry.event.kind == "copy" and entry.event.frame in fetches]
         yield from _attribute(group, met[key], fetched, locator)
     yield from meetings
-
-
-def _raised(record: Record) -> Iterator[Mismatch]:
-    """The mismatches that torch minded, each once: every rank dies of the same."""
-    raised = (one for process in record.processes for one in process.mismatches if one.error)
-    yield from (same[0] for same in grouped(raised, lambda one: (one.frame, one.via, one.module)).values())
 
 
 def _is_state(record: Record, mismatch: Mismatch) -> bool:

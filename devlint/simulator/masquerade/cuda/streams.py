@@ -19,7 +19,7 @@ from typing_extensions import Self
 
 from devlint.auditor.patches import Patches
 from devlint.simulator.masquerade import devices
-from devlint.simulator.masquerade.stand_ins import stand_in
+from devlint.simulator.masquerade.device_type import stand_in
 
 _cuda: Any = torch.cuda
 _CUDA = 1
