@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
 from devlint.auditor.judgement.locator import Locator
 from devlint.auditor.judgement.observations import observed
+from devlint.auditor.judgement.observations.measure import grouped
 from devlint.check.suppressions import suppressions
 from devlint.config.load import Resolver
 from devlint.config.schema import Config
@@ -35,9 +35,7 @@ def judge(record: Record, config: Config | Resolver | None = None) -> Record:
     """
     resolver = config if isinstance(config, Resolver) else Resolver(validate, config)
     locator = Locator(record.sources)
-    sites: dict[Source, list[Site]] = defaultdict(list)
-    for found in observed(record, locator):
-        sites[found.location.source].append(found.site)
+    sites = grouped(observed(record, locator), lambda site: locator.home(site.node))
     judged = [verdict for source in sites for verdict in _judge(source, sites[source], resolver, record, locator)]
     judged.sort(key=lambda verdict: verdict[0].sort_key)
     findings = tuple(_object(finding, site) for finding, site in judged)

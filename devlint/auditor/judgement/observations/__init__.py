@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from devlint.auditor.judgement.locator import Locator
 from devlint.auditor.judgement.observations import calls, models
 from devlint.auditor.judgement.observations.copies import Copies
-from devlint.auditor.judgement.observations.measure import Found, stepping
+from devlint.auditor.judgement.observations.measure import stepping
 from devlint.record import Record
+from devlint.sites.base import Site
 
-__all__ = ["Found", "observed"]
 
-
-def observed(record: Record, locator: Locator) -> Iterator[Found]:
+def observed(record: Record, locator: Locator) -> Iterator[Site]:
     """Every site of a run.
 
     What is copied, called or waited for counts in training and evaluation steps alone: what happens once, while

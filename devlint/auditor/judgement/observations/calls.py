@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from devlint.auditor.judgement.locator import Locator
 from devlint.auditor.judgement.observations import syntax
 from devlint.auditor.judgement.observations.measure import (
-    Found,
     Seen,
     Spot,
     by_spot,
@@ -19,13 +18,13 @@ from devlint.auditor.judgement.observations.measure import (
     places,
 )
 from devlint.record import Event, Frame, Record
-from devlint.sites.base import Operand
+from devlint.sites.base import Operand, Site
 from devlint.sites.costs import Sync
 from devlint.sites.devices import ApiCall
 from devlint.sites.transfers import Transfer
 
 
-def moves(record: Record, locator: Locator, seen: Iterable[Seen]) -> Iterator[Found]:
+def moves(record: Record, locator: Locator, seen: Iterable[Seen]) -> Iterator[Site]:
     """A site for each move that returned its input whenever it ran."""
     events = [event for process in record.processes for event in process.events]
     copying = {Spot(event.frame, event.via) for event in events if event.kind == "copy" and event.frame is not None}
@@ -37,7 +36,7 @@ def moves(record: Record, locator: Locator, seen: Iterable[Seen]) -> Iterator[Fo
         value = syntax.receiver(call)
         where = places(entry.event.target for entry in entries)
         kind = common(entry.event.subject for entry in entries) or ""
-        site = Transfer(
+        yield Transfer(
             location.node,
             location.scope,
             entries[0].event.name,
@@ -50,19 +49,17 @@ def moves(record: Record, locator: Locator, seen: Iterable[Seen]) -> Iterator[Fo
             measured=measure(entries),
             via=library(spot.via),
         )
-        yield Found(location, site)
 
 
-def functions(locator: Locator, seen: Iterable[Seen]) -> Iterator[Found]:
+def functions(locator: Locator, seen: Iterable[Seen]) -> Iterator[Site]:
     """A site for each call of a function of torch that costs by itself."""
     for (frame, via, name), entries in _by_name(entry for entry in seen if entry.event.kind == "call"):
         location = locator.locate(frame, {name.rpartition(".")[2]})
         measured = measure(entries)
-        site = ApiCall(location.node, location.scope, name, {}, 0, False, measured=measured, via=library(via))
-        yield Found(location, site)
+        yield ApiCall(location.node, location.scope, name, {}, 0, False, measured=measured, via=library(via))
 
 
-def syncs(locator: Locator, seen: Iterable[Seen]) -> Iterator[Found]:
+def syncs(locator: Locator, seen: Iterable[Seen]) -> Iterator[Site]:
     """A site for each place where the host waited for the device, to read something or without."""
     for (frame, via, name), entries in _by_name(entry for entry in seen if _waits(entry.event)):
         location = locator.locate(frame, {name})
@@ -70,8 +67,7 @@ def syncs(locator: Locator, seen: Iterable[Seen]) -> Iterator[Found]:
         node = location.node
         spelled = syntax.called(node) if isinstance(node, ast.Call) and location.exact else ""
         measured = measure(entries)
-        site = Sync(node, location.scope, spelled or name, region=region, measured=measured, via=library(via))
-        yield Found(location, site)
+        yield Sync(node, location.scope, spelled or name, region=region, measured=measured, via=library(via))
 
 
 def _waits(event: Event) -> bool:

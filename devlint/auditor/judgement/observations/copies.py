@@ -9,7 +9,6 @@ from typing import NamedTuple
 from devlint.auditor.judgement.locator import Location, Locator
 from devlint.auditor.judgement.observations import syntax
 from devlint.auditor.judgement.observations.measure import (
-    Found,
     Seen,
     Spot,
     common,
@@ -20,7 +19,7 @@ from devlint.auditor.judgement.observations.measure import (
     spot_of,
 )
 from devlint.record import Event, Frame, Loader, Process, Record
-from devlint.sites.base import Operand, Step
+from devlint.sites.base import Operand, Site, Step
 from devlint.sites.loaders import Load
 from devlint.sites.measurement import ENOUGH_STEPS, Measurement
 from devlint.sites.transfers import Transfer
@@ -63,26 +62,26 @@ class Copies:
             kind: self._transfer(kind, entries, self._moved(kind) in back) for kind, entries in self._groups.items()
         }
 
-    def transfers(self) -> Iterator[Found]:
+    def transfers(self) -> Iterator[Site]:
         """A site for each place and kind of copy."""
         yield from self._sites.values()
 
-    def loads(self) -> Iterator[Found]:
+    def loads(self) -> Iterator[Site]:
         """A site for each place where loaders are made."""
         processes = self._record.processes
         made = [_Made(process, *each) for process in processes for each in enumerate(process.loaders)]
         for frame, loaders in grouped(made, lambda one: one.loader.frame).items():
             if frame is not None:
                 location = self._locator.locate(frame, {_name(loaders[0].loader), _LOADER})
-                yield Found(location, self._load(location, loaders))
+                yield self._load(location, loaders)
 
-    def _transfer(self, kind: _Kind, entries: list[Seen], returns: bool) -> Found:
+    def _transfer(self, kind: _Kind, entries: list[Seen], returns: bool) -> Transfer:
         location = self._locator.locate(kind.spot.frame, syntax.COPIERS)
         call = syntax.mover(location)
         value = syntax.receiver(call)
         measured = measure(entries)
         unwaited = any(seen.event.unwaited for seen in entries)
-        transfer = Transfer(
+        return Transfer(
             location.node,
             location.scope,
             syntax.called(call) if call else entries[0].event.name,
@@ -106,7 +105,6 @@ class Copies:
             measured=measured,
             via=library(kind.spot.via),
         )
-        return Found(location, transfer)
 
     def _pinned_by(self, kind: _Kind, seen: Seen) -> Step | None:
         if not kind.pinned or seen.event.loader is None:
@@ -127,10 +125,9 @@ class Copies:
         moves: list[Transfer] = []
         for kind, entries in self._groups.items():
             fed = [seen for seen in entries if (id(seen.process), seen.event.loader) in numbers]
-            site = self._sites[kind].site
-            if fed and kind.inward and kind.pinned is False and isinstance(site, Transfer):
+            if fed and kind.inward and kind.pinned is False:
                 pageable += fed
-                moves.append(site)
+                moves.append(self._sites[kind])
         # a batch that could not be pinned was on the device of its process
         where = (one.process.device or "cuda" if _UNPINNABLE in one.loader.error else one.loader.device for one in made)
         node = location.node

@@ -8,11 +8,9 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple, TypeVar
 
 from devlint import device
-from devlint.auditor.judgement.locator import Location
 from devlint.device import CPU, UNKNOWN, Device, Kind
 from devlint.immutable import replace
 from devlint.record import Event, Frame, Phase, Process, Record
-from devlint.sites.base import Site
 from devlint.sites.measurement import Measurement
 
 _STEPS: tuple[Phase, ...] = ("train", "eval")
@@ -25,13 +23,6 @@ class Seen(NamedTuple):
 
     process: Process
     event: Event
-
-
-class Found(NamedTuple):
-    """A site, and where it is."""
-
-    location: Location
-    site: Site
 
 
 class Spot(NamedTuple):

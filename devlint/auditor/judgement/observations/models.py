@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 
 from devlint.auditor.judgement.locator import Location, Locator
 from devlint.auditor.judgement.observations import syntax
-from devlint.auditor.judgement.observations.measure import Found, Seen, common, grouped, measure, place, places, ranks
+from devlint.auditor.judgement.observations.measure import Seen, common, grouped, measure, place, places, ranks
 from devlint.device import CPU, IMPLIED_CPU, Kind
 from devlint.record import Frame, Mismatch, Party, Process, Record, Stray, Wrapper
 from devlint.report.audit.processes import machine
-from devlint.sites.base import Operand, Step
+from devlint.sites.base import Operand, Site, Step
 from devlint.sites.distributed import Optimize, Wrap
 from devlint.sites.measurement import Measurement
 from devlint.sites.placement import Attribute, Forward, Operation, OperationKind
@@ -31,7 +31,7 @@ _NO_GROUP = ("process group", "init_process_group")
 _StrayKey = tuple[str, str, str, Frame | None]
 
 
-def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[Found]:
+def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[Site]:
     """Sites for what strayed from its module, and for every meeting on different devices that raised.
 
     A meeting which a stray explains is told where the stray was assigned, and only there; one with the state of an
@@ -41,7 +41,7 @@ def modules(record: Record, locator: Locator, seen: Sequence[Seen]) -> Iterator[
     strays: dict[_StrayKey, list[Stray]]
     strays = grouped(found, lambda stray: (stray.owner, stray.name, stray.kind, stray.frame))
     met: dict[_StrayKey, list[Step]] = defaultdict(list)
-    meetings: list[Found] = []
+    meetings: list[Site] = []
     # what torch minded, each once: every rank dies of the same
     raised = (one for process in record.processes for one in process.mismatches if one.error)
     for mismatch, *_ in grouped(raised, lambda one: (one.frame, one.via, one.module)).values():
@@ -86,7 +86,7 @@ def _is_party(strays: list[Stray], mismatch: Mismatch) -> bool:
     return False
 
 
-def _attribute(strays: list[Stray], met: list[Step], fetched: list[Seen], locator: Locator) -> Iterator[Found]:
+def _attribute(strays: list[Stray], met: list[Step], fetched: list[Seen], locator: Locator) -> Iterator[Site]:
     """A site where an attribute is assigned; ``strays`` are that attribute in all instances and processes.
 
     ``fetched`` are the copies of it to the module's device.
@@ -108,26 +108,23 @@ def _attribute(strays: list[Stray], met: list[Step], fetched: list[Seen], locato
         many=None if first.example.endswith("[]") and not met else True,
         certain=True,
     )
-    yield Found(
-        location,
-        Attribute(
-            location.node,
-            location.scope,
-            first.owner,
-            first.name,
-            value,
-            uses,
-            moved=bool(moved) and not met,
-            kind=first.kind,
-            container=first.container,
-            registered=any(stray.optimized for stray in strays),
-            beside=place(first.owner_device),
-            measured=measure(fetched) if fetched else _NOTHING,
-        ),
+    yield Attribute(
+        location.node,
+        location.scope,
+        first.owner,
+        first.name,
+        value,
+        uses,
+        moved=bool(moved) and not met,
+        kind=first.kind,
+        container=first.container,
+        registered=any(stray.optimized for stray in strays),
+        beside=place(first.owner_device),
+        measured=measure(fetched) if fetched else _NOTHING,
     )
 
 
-def _meeting(location: Location, mismatch: Mismatch, locator: Locator) -> Found:
+def _meeting(location: Location, mismatch: Mismatch, locator: Locator) -> Site:
     operands = [_operand(party, location, locator) for party in mismatch.parties]
     roles = [(party.role, operand) for party, operand in zip(mismatch.parties, operands, strict=True)]
     held = [operand for role, operand in roles if role in _HELD]
@@ -136,11 +133,9 @@ def _meeting(location: Location, mismatch: Mismatch, locator: Locator) -> Found:
     if held and inputs:
         name = mismatch.module or mismatch.module_class or "the module"
         where, story = held[0].device, held[0].story
-        forward = Forward(location.node, location.scope, name, where, story, tuple(inputs), measured=measured)
-        return Found(location, forward)
+        return Forward(location.node, location.scope, name, where, story, tuple(inputs), measured=measured)
     kind, name = OperationKind.OPERANDS, _operator(location)
-    operation = Operation(location.node, location.scope, name, kind, tuple(operands), measured=measured)
-    return Found(location, operation)
+    return Operation(location.node, location.scope, name, kind, tuple(operands), measured=measured)
 
 
 def _operand(party: Party, location: Location, locator: Locator) -> Operand:
@@ -165,7 +160,7 @@ def _operator(location: Location) -> str:
     return "this operation"
 
 
-def wrappers(record: Record, locator: Locator) -> Iterator[Found]:
+def wrappers(record: Record, locator: Locator) -> Iterator[Site]:
     """A site for each place where a module was wrapped for several devices."""
     made = (wrapper for process in record.processes for wrapper in process.wrappers)
     sharing = "; ".join(label for label, _ in _sharing(record))
@@ -180,9 +175,9 @@ def wrappers(record: Record, locator: Locator) -> Iterator[Found]:
         yield from _shared(record, locator)
 
 
-def _wrap(location: Location, name: str, group: list[Wrapper], record: Record, sharing: str) -> Found:
+def _wrap(location: Location, name: str, group: list[Wrapper], record: Record, sharing: str) -> Site:
     errors = " ".join(wrapper.error for wrapper in group).lower()
-    site = Wrap(
+    return Wrap(
         location.node,
         location.scope,
         _WRAPPERS.get(name, name),
@@ -192,10 +187,9 @@ def _wrap(location: Location, name: str, group: list[Wrapper], record: Record, s
         fixed=Step(location.node, sharing) if sharing else None,
         measured=Measurement(0, ranks=ranks(record.processes)),
     )
-    return Found(location, site)
 
 
-def _shared(record: Record, locator: Locator) -> Iterator[Found]:
+def _shared(record: Record, locator: Locator) -> Iterator[Site]:
     """Sites where ranks that share a device put most of their data there, for want of a wrapper."""
     for label, processes in _sharing(record):
         copies = [event for event in processes[0].events if event.kind == "copy" and event.source == "cpu"]
@@ -204,8 +198,7 @@ def _shared(record: Record, locator: Locator) -> Iterator[Found]:
             location = locator.locate(frames[0], syntax.COPIERS)
             measured = Measurement(0, ranks=ranks(processes))
             fixed = Step(location.node, label)
-            site = Wrap(location.node, location.scope, _DISTRIBUTED, None, fixed=fixed, measured=measured)
-            yield Found(location, site)
+            yield Wrap(location.node, location.scope, _DISTRIBUTED, None, fixed=fixed, measured=measured)
 
 
 def _sharing(record: Record) -> Iterator[tuple[str, list[Process]]]:
@@ -222,7 +215,7 @@ def _sharing(record: Record) -> Iterator[tuple[str, list[Process]]]:
             yield f"ranks {', '.join(map(str, numbers[:-1]))} and {numbers[-1]} {use} `{name}`{left}", processes
 
 
-def optimizers(record: Record, locator: Locator) -> Iterator[Found]:
+def optimizers(record: Record, locator: Locator) -> Iterator[Site]:
     """A site for each place where an optimizer was made."""
     made = (optimizer for process in record.processes for optimizer in process.optimizers)
     for (frame, name), group in grouped(made, lambda one: (one.frame, one.name)).items():
@@ -236,7 +229,7 @@ def optimizers(record: Record, locator: Locator) -> Iterator[Found]:
         # a library that does both, as `accelerator.prepare`, knows how; but harm is harm
         moved = next((at for at in moves if eager or orphans or syntax.mover(at)), None)
         stepped = places(text for one in group for text in one.stepped_on)
-        site = Optimize(
+        yield Optimize(
             location.node,
             location.scope,
             name,
@@ -248,4 +241,3 @@ def optimizers(record: Record, locator: Locator) -> Iterator[Found]:
             orphans=orphans,
             measured=_NOTHING,
         )
-        yield Found(location, site)
