@@ -21,10 +21,7 @@ NATIVE = ("mish_backward", "silu_backward", "native_channel_shuffle")
 _SLOW_IN_HALF = {"aten::convolution_backward"}
 """For these the host has no fast kernel in float16: they take a hundred times as long as in float32."""
 
-_COMMON = (
-    torch._C.DispatchKey.CompositeExplicitAutograd,
-    torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
-)
+_COMMON = (torch._C.DispatchKey.CompositeExplicitAutograd, torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional)
 
 
 @dataclass(frozen=True, slots=True)
