@@ -154,10 +154,6 @@ class Ledger:
         pending, self.pending = self.pending, {}
         return pending
 
-    def close(self, phase: Phase, step: bool = True) -> None:
-        """All that is pending belongs to ``phase``."""
-        self.settle(self.take(), phase, step)
-
     def settle(self, pending: Pending, phase: Phase, step: bool = True, when: When | None = None) -> None:
         """What is in ``pending`` belongs to ``phase``; ``step`` says that it was a whole step of it, and ``when``.
 

@@ -23,7 +23,7 @@ def numbers(slices: tuple[Slice, ...]) -> list[int | None]:
 def test_each_step_is_told_with_what_happened_in_it() -> None:
     books = Ledger(Frames())
     books.add(Y, 7)
-    books.close("setup", step=False)
+    books.settle(books.take(), "setup", step=False)
     for step in range(3):
         books.add(X, 10, 0.5)
         books.add(X, 20 + step, 0.25)
@@ -46,7 +46,7 @@ def test_a_call_began_so_long_before_it_was_counted_as_it_took() -> None:
     before = perf_counter()
     books.add(X, 1, 10.0)
     after = perf_counter()
-    books.close("train")
+    books.settle(books.take(), "train")
     ((part,),) = (each.parts for each in books.timeline())
     assert before - 10.0 <= part.first[0].start + books.origin <= after - 10.0
 
@@ -55,7 +55,7 @@ def test_of_many_calls_in_a_step_the_first_are_told_one_by_one() -> None:
     books = Ledger(Frames())
     for number in range(3 * FIRST_CALLS):
         books.add(X, number)
-    books.close("train")
+    books.settle(books.take(), "train")
     ((part,),) = (each.parts for each in books.timeline())
     assert part.calls == 3 * FIRST_CALLS
     assert [call.bytes for call in part.first] == [*range(FIRST_CALLS)]
@@ -75,10 +75,10 @@ def test_of_a_long_run_evenly_spread_steps_are_kept(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(history, "MOST_STEPS", 4)
     books = Ledger(Frames())
     books.add(Y)
-    books.close("setup", step=False)
+    books.settle(books.take(), "setup", step=False)
     for _ in range(21):
         books.add(X)
-        books.close("train")
+        books.settle(books.take(), "train")
     assert numbers(books.timeline()) == [None, 1, 5, 9, 13, 17, 21]
 
 
@@ -88,7 +88,7 @@ def test_steps_in_which_much_happens_are_fewer(monkeypatch: pytest.MonkeyPatch) 
     for _ in range(16):
         for place in range(10):
             books.add(What("copy", "x", place))
-        books.close("train")
+        books.settle(books.take(), "train")
     kept = books.timeline()
     assert numbers(kept) == [1, 9]  # a third would be 60 parts and calls
     assert [len(each.parts) for each in kept] == [10, 10]
@@ -97,7 +97,7 @@ def test_steps_in_which_much_happens_are_fewer(monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_not_settled_is_told_too_and_only_once() -> None:
     books = Ledger(Frames())
     books.add(X)
-    books.close("train")
+    books.settle(books.take(), "train")
     books.add(X, 3)
     books.rest = lambda: (Share(books.pending, "train", True, When(books.origin, 1.0)),)
     for _ in range(2):
@@ -107,7 +107,7 @@ def test_what_is_not_settled_is_told_too_and_only_once() -> None:
 def test_moves_are_no_part_of_it() -> None:
     books = Ledger(Frames())
     books.tally(What("move", "to")).calls += 1
-    books.close("train")
+    books.settle(books.take(), "train")
     (step,) = books.timeline()
     assert step.parts == ()
 

@@ -33,7 +33,7 @@ def audited() -> Iterator[Session]:
 
 
 def events(session: Session) -> tuple[Event, ...]:
-    session.ledger.close("setup", step=False)
+    session.ledger.settle(session.ledger.take(), "setup", step=False)
     return session.process(Ending()).events
 
 

@@ -30,9 +30,9 @@ def test_sums_are_kept_by_phase() -> None:
     books.add(X, 10, 0.5).example = "float32[2]"
     books.add(X, 20, 0.25).repeats += 1
     books.add(Y, 1)
-    books.close("setup", step=False)
+    books.settle(books.take(), "setup", step=False)
     books.add(X, 5).threads.add("MainThread")
-    books.close("teardown", step=False)
+    books.settle(books.take(), "teardown", step=False)
     found = {(event.phase, event.name): event for event in books.events()}
     assert list(found) == [("setup", "x"), ("setup", "y"), ("teardown", "x")]  # by phase, then by bytes
     event = found["setup", "x"]
@@ -47,7 +47,7 @@ def test_the_median_leaves_out_the_first_two_steps_and_counts_absence_as_nothing
     for calls in (100, 100, 1, 0, 0, 2, 3):  # after the warm-up 1, 0, 0, 2, 3: the median is 1
         for _ in range(calls):
             books.add(X, 4, 1.0)
-        books.close("train")
+        books.settle(books.take(), "train")
     event = only(books.events())
     assert event.steady == Steady(calls=1, bytes=4, seconds=1.0)
     assert (event.calls, event.steps) == (206, 5)
@@ -58,7 +58,7 @@ def test_the_median_of_an_even_number_is_the_mean_of_the_middle() -> None:
     for calls in (0, 0, 1, 2, 4, 7):  # 1, 2, 4, 7: the median is 3
         for _ in range(calls):
             books.add(X, 10)
-        books.close("train")
+        books.settle(books.take(), "train")
     assert only(books.events()).steady == Steady(calls=3, bytes=30, seconds=0.0)
 
 
@@ -68,7 +68,7 @@ def test_the_median_of_a_short_run_is_over_all_of_its_steps(steps: tuple[int, ..
     for calls in steps:
         for _ in range(calls):
             books.add(X)
-        books.close("train")
+        books.settle(books.take(), "train")
     steady = only(books.events()).steady
     assert steady is not None
     assert steady.calls == expected
@@ -78,10 +78,10 @@ def test_what_is_no_step_has_no_share_in_the_median() -> None:
     books = ledger()
     for _ in range(4):
         books.add(X)
-        books.close("train")
+        books.settle(books.take(), "train")
     for _ in range(9):
         books.add(X)
-    books.close("train", step=False)
+    books.settle(books.take(), "train", step=False)
     event = only(books.events())
     assert event.calls == 13
     assert event.steady == Steady(calls=1, bytes=0, seconds=0.0)
@@ -90,7 +90,7 @@ def test_what_is_no_step_has_no_share_in_the_median() -> None:
 def test_times_mean_nothing_in_simulation() -> None:
     books = ledger(timed=False)
     books.add(X, seconds=1.0)
-    books.close("train")
+    books.settle(books.take(), "train")
     event = only(books.events())
     assert event.seconds is None
     assert event.steady == Steady(calls=1, bytes=0, seconds=None)
@@ -99,7 +99,7 @@ def test_times_mean_nothing_in_simulation() -> None:
 def test_the_unsettled_is_told_but_stays_unsettled() -> None:
     books = ledger()
     books.add(X, 1)
-    books.close("train")
+    books.settle(books.take(), "train")
     books.add(X, 2)
     books.rest = lambda: (Share(books.pending, "train", True),)
     assert only(books.events()).bytes == 3
@@ -114,7 +114,7 @@ def test_after_each_step_the_books_tell_all_of_it() -> None:
     for number in range(1, 41):
         assert not books.known(Y, "eval")
         books.add(X, number)
-        books.close("train")
+        books.settle(books.take(), "train")
         assert books.known(X, "train")
         event = only(books.events())
         assert (event.calls, event.bytes, event.steps) == (number, number * (number + 1) // 2, number)
@@ -155,10 +155,10 @@ def test_what_a_thread_does_ahead_waits_until_it_is_due() -> None:
     assert not books.pending
     books.due(thread, 2)
     assert books.pending[pin].bytes == 0 + 1
-    books.close("train")
+    books.settle(books.take(), "train")
     books.due(thread, 2)
     assert books.pending[pin].bytes == 2 + 3
-    books.close("train")
+    books.settle(books.take(), "train")
     # the last batch was never asked for
     assert {event.phase: event.bytes for event in books.events()} == {"train": 6, "teardown": 9}
     books.due(thread)
@@ -171,7 +171,7 @@ def test_a_long_run_takes_no_more_memory_than_a_short_one() -> None:
     books = ledger()
     for number in range(5_000):
         books.add(X, 8, 0.001 * (number % 10))
-        books.close("train")
+        books.settle(books.take(), "train")
     total = books._totals["train", X]
     assert len(total.late_seconds._kept) <= 2_000
     assert len(total.late_calls) == 1
@@ -209,7 +209,7 @@ def test_threads_may_add_while_a_step_is_settled() -> None:
     thread.start()
     try:
         for _ in range(300):
-            books.close("train")
+            books.settle(books.take(), "train")
             books.events()
     finally:
         done.set()

@@ -23,7 +23,7 @@ def seen(work: Callable[[], object]) -> list[Event]:
     finally:
         session.stop()
     assert not session.failure
-    session.ledger.close("setup", step=False)
+    session.ledger.settle(session.ledger.take(), "setup", step=False)
     return list(session.process(Ending()).events)
 
 

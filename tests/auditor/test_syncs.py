@@ -65,7 +65,7 @@ def audited() -> Iterator[Session]:
 
 
 def events(session: Session) -> list[Event]:
-    session.ledger.close("setup", step=False)
+    session.ledger.settle(session.ledger.take(), "setup", step=False)
     return list(session.process(Ending()).events)
 
 

@@ -61,45 +61,38 @@ class LoopHooks(Listener):
 
     def _wrap_next(self, original: _Function) -> _Function:
         def following(iterator: Any) -> Any:
+            guarded = self.session.guarded
             if not self.session.alive or self._fetching:
                 return original(iterator)
-            if not self._in_loop():
-                return self._fetch_elsewhere(original, iterator)
-            loader = self.session.guarded(self._asked, iterator)
-            self.steps.stop_if_due()
-            self._fetching = True
+            in_loop = self._in_loop()
+            loader = guarded(self._asked, iterator) if in_loop else None
+            if in_loop:
+                self.steps.stop_if_due()
+                self._fetching = True
             started = time.perf_counter()
             try:
                 batch = original(iterator)
             except StopIteration:
-                self.session.guarded(self.steps.exhausted, loader)
-                for handle in self.session.signals.forward_due:  # of a batch that was read ahead
-                    self.session.guarded(handle)
+                if in_loop:
+                    guarded(self.steps.exhausted, loader)
+                    for handle in self.session.signals.forward_due:  # of a batch that was read ahead
+                        guarded(handle)
                 raise
             except Exception as error:
-                self.session.guarded(self.loaders.failed, iterator, error)
+                guarded(self.loaders.failed, iterator, error)
                 raise
             finally:
-                self._fetching = False
+                if in_loop:
+                    self._fetching = False
             seconds = time.perf_counter() - started
-            self.session.guarded(self.loaders.delivered, iterator, batch)
-            self.session.guarded(self.steps.delivered, seconds)
-            for handle in self.session.signals.forward_due:
-                self.session.guarded(handle)
+            guarded(self.loaders.delivered, iterator, batch)
+            if in_loop:
+                guarded(self.steps.delivered, seconds)
+                for handle in self.session.signals.forward_due:
+                    guarded(handle)
             return batch
 
         return following
-
-    def _fetch_elsewhere(self, original: _Function, iterator: Any) -> Any:
-        try:
-            batch = original(iterator)
-        except StopIteration:
-            raise
-        except Exception as error:
-            self.session.guarded(self.loaders.failed, iterator, error)
-            raise
-        self.session.guarded(self.loaders.delivered, iterator, batch)
-        return batch
 
     def _asked(self, iterator: Any) -> int:
         loader, anew = self.loaders.asked(iterator)

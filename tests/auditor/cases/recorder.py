@@ -50,7 +50,7 @@ def seen(work: Callable[[], object]) -> list[Event]:
     """The events of some work, those with the most bytes first."""
     with audited() as session:
         work()
-        session.ledger.close("setup", step=False)
+        session.ledger.settle(session.ledger.take(), "setup", step=False)
         return list(session.process(Ending()).events)
 
 
