@@ -226,7 +226,7 @@ class Session:
             self._say(error)
         self.alive = False
 
-    def process(self, ending: Ending, **fields: Any) -> Process:
+    def process(self, ending: Ending) -> Process:
         """What was seen so far."""
         values: dict[str, Any] = {}
         for listener in self.listeners:
@@ -243,7 +243,7 @@ class Session:
             timeline=books.timeline(),
             notes=tuple(self.notes),
             failure=self.failure,
-            **{**values, **fields},
+            **values,
         )
 
     def _say(self, error: BaseException) -> None:

@@ -42,15 +42,11 @@ def attribute(value: Any, name: str) -> Any:
     if isinstance(value, torch.Tensor):
         return value if name in _VIEWS - {"grad"} else MISSING
     own = fields(value)
-    if isinstance(value, nn.Module):
-        for part in ("_parameters", "_buffers", "_modules"):
-            if name in (own.get(part) or {}):
-                return own[part][name]
-    if name in own:
-        return own[name]
-    if isinstance(value, UserDict):
-        return _element(value, name)
-    return _inherited(value, name)
+    parts = ("_parameters", "_buffers", "_modules") if isinstance(value, nn.Module) else ()
+    for scope in (*(own.get(part) or {} for part in parts), own):
+        if name in scope:
+            return scope[name]
+    return _element(value, name) if isinstance(value, UserDict) else _inherited(value, name)
 
 
 def _inherited(value: Any, name: str) -> Any:
@@ -58,9 +54,7 @@ def _inherited(value: Any, name: str) -> Any:
     if isinstance(value, types.ModuleType):
         return MISSING
     classes = value.__mro__ if isinstance(value, type) else type(value).__mro__
-    for cls in classes:
-        if name not in vars(cls):
-            continue
+    for cls in (cls for cls in classes if name in vars(cls)):
         found = vars(cls)[name]
         if isinstance(found, types.MemberDescriptorType) and not isinstance(value, type):
             try:

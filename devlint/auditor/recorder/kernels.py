@@ -120,8 +120,8 @@ class Kernels(Listener):
         self._repeats = Repeats()
         self._local = _Local()
         self._overrides: list[Overrides] = []
-        self._copies = Overrides({}, "")
-        """The first of them, which is taken out while copies are left alone."""
+        self.copies = Overrides({}, "")
+        """The first of them, which is taken out while copies are left alone; no other thread may be copying then."""
         self.calls = 0
         """How many copies on one device have asked."""
         self.threads: set[int] = set()
@@ -140,7 +140,7 @@ class Kernels(Listener):
         copy = originals.find(COPY)
         if copy is None:
             raise NoBackendError(f"torch {torch.__version__} has no copy at the dispatch key {self.key} to listen to")
-        self._copies = self._override({COPY: self._copy(copy)}, self.key)
+        self.copies = self._override({COPY: self._copy(copy)}, self.key)
         found: dict[str, Kernel] = {}
         item = originals.find("_local_scalar_dense")
         if item is not None:
@@ -163,14 +163,6 @@ class Kernels(Listener):
         """Put the originals back."""
         while self._overrides:
             self._overrides.pop().take_out(self._session.settings.kernels)
-
-    def leave_alone(self) -> None:
-        """Copies are not seen until :meth:`take_back`; no other thread may be copying."""
-        self._copies.take_out()
-
-    def take_back(self) -> None:
-        """Copies are seen again."""
-        self._copies.put_in()
 
     def places_copying(self, storage: int) -> set[int]:
         """Those which copied it to a device."""

@@ -93,7 +93,7 @@ class Sampling(Listener):
         elif not self._is_shared():
             # what waits in the pass is not seen
             self._waits.waited()
-            self._kernels.leave_alone()
+            self._kernels.copies.take_out()
             self._warnings.leave_alone()
             self._left_alone = self._missed = True
 
@@ -157,7 +157,7 @@ class Sampling(Listener):
     def _take_back(self) -> None:
         if self._left_alone:
             self._left_alone = False
-            self._kernels.take_back()
+            self._kernels.copies.put_in()
             self._warnings.take_back()
 
 

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from devlint.auditor.running import ranks, storage
 from devlint.auditor.running.console import say
@@ -73,8 +73,7 @@ class Recording:
             self._paths.append(os.path.abspath(output))  # the script may go elsewhere
         self.role: Role = role
         self._rank = rank
-        self._number = rank and rank.number
-        self._size = rank and rank.size
+        self._group = (rank.number, rank.size) if rank is not None else None
         self._pid = os.getpid()
         self._started = time.perf_counter()
         self._due = 0.0
@@ -109,17 +108,15 @@ class Recording:
     def process(self, ending: Ending) -> Process:
         """What this process saw so far."""
         self._find_rank()
-        fields: dict[str, Any] = {"role": self.role, "rank": self._number, "world_size": self._size}
-        host = ""
-        if self._rank is not None:
-            fields["local_rank"] = self._rank.local
-            host = socket.gethostname()
-        if self.session is None:
-            process = Process(pid=self._pid, ending=ending, **fields)
-        else:
-            process = self.session.process(ending, **fields)
+        number, size = self._group or (None, None)
+        process = Process(pid=self._pid, ending=ending) if self.session is None else self.session.process(ending)
+        host = socket.gethostname() if self._rank is not None else ""
         return replace(
             process,
+            role=self.role,
+            rank=number,
+            local_rank=self._rank.local if self._rank is not None else None,
+            world_size=size,
             seconds=time.perf_counter() - self._started,
             device=process.device or _device(process),
             environment=replace(process.environment, host=process.environment.host or host),
@@ -194,8 +191,7 @@ class Recording:
         self.session.start([*listeners(self.session), _Snapshots(self)])
 
     def _find_rank(self) -> None:
-        if self._number is None and (found := ranks.of_group()) is not None:
-            self._number, self._size = found
+        self._group = self._group or ranks.of_group()
 
 
 class _Snapshots(Listener):

@@ -198,12 +198,11 @@ def _runs(parent: str) -> Iterator[str]:
 
 
 def _changed(path: str) -> float:
-    try:
-        return max(os.stat(path).st_mtime, *(os.stat(os.path.join(path, name)).st_mtime for name in os.listdir(path)))
-    except (OSError, TypeError):  # gone meanwhile, or empty
-        with contextlib.suppress(OSError):
-            return os.stat(path).st_mtime
-        return 0.0
+    found = [0.0]
+    with contextlib.suppress(OSError):  # gone meanwhile
+        found.append(os.stat(path).st_mtime)
+        found += [os.stat(os.path.join(path, name)).st_mtime for name in os.listdir(path)]
+    return max(found)
 
 
 def _temporary_directory() -> str:
