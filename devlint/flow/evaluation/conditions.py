@@ -12,7 +12,7 @@ from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Topic, T
 from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.state import State, availability
+from devlint.flow.domain.state import State, availability, merge
 from devlint.flow.domain.values import (
     Const,
     Flag,
@@ -31,7 +31,7 @@ from devlint.flow.evaluation import device_conditions, predicates
 from devlint.flow.evaluation.predicates import predicate
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
-from devlint.flow.syntax import device_tests, names
+from devlint.flow.syntax import device_tests, names, nodes
 from devlint.immutable import replace
 from devlint.source.syntax import says_none
 
@@ -66,8 +66,8 @@ def condition(frame: Frame, node: ast.expr) -> Flag:
 def _condition(frame: Frame, node: ast.expr) -> Flag:
     for observer in events.heard(frame, "on_condition"):
         observer.on_condition(frame, node)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner, holds = denied(node)
+    inner, holds = denied(node)
+    if inner is not node:
         flag = condition(frame, inner)
         return flag if holds else flag.negated()
     if isinstance(node, ast.BoolOp):
@@ -82,15 +82,20 @@ def _condition(frame: Frame, node: ast.expr) -> Flag:
         return _named(frame, node)
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         return Flag(Truth(node.value))
-    known = device_conditions.item(frame, node) if isinstance(node, ast.Subscript) and frame.inlined else None
-    return Flag(predicates.of(frame, node) if known is None else Truth(bool(known.value)))
+    if isinstance(node, ast.Subscript) and frame.inlined:
+        # an item of something may be a literal, as a caller passes it
+        with frame.interpreter.quiet():
+            value = frame.evaluate(node)
+        if isinstance(value, Const):
+            return Flag(Truth(bool(value.value)))
+    return Flag(predicates.of(frame, node))
 
 
 def denied(node: ast.expr) -> tuple[ast.expr, bool]:
     """What stands behind one ``not`` after the other, and whether it holds where the whole does."""
     holds = True
-    while isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        node, holds = node.operand, not holds
+    while (inner := nodes.denied(node)) is not None:
+        node, holds = inner, not holds
     return node, holds
 
 
@@ -137,36 +142,32 @@ def accelerates(flag: Flag) -> bool:
 
 def _called(frame: Frame, node: ast.Call) -> Flag:
     path = frame.interpreter.index.resolve(names.dotted(node.func))
-    if AVAILABILITY.search(path):
-        return availability() if path == IS_AVAILABLE else Flag(predicates.of(frame, node), accelerated=1)
-    if _AVAILABLE_NAME.search(path) or path.rpartition(".")[2] == "is_cuda":
-        return Flag(predicates.of(frame, node), accelerated=1)
-    if (
-        isinstance(node.func, ast.Attribute)
-        and node.func.attr == "startswith"
-        and node.args
-        and names_accelerator(node.args[0])
-    ):
-        return Flag(predicates.of(frame, node), accelerated=1)
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "is_pinned":
-        # without an accelerator nothing is
-        return Flag(predicates.of(frame, node), accelerated=2)
+    if path == IS_AVAILABLE:
+        return availability()
     if path in ("bool", "int") and len(node.args) == 1:
         return condition(frame, node.args[0])
-    if path not in ("isinstance", IS_TENSOR) or not node.args:
-        return Flag(predicates.of(frame, node))
-    known = _type_test(frame, node, path)
-    return Flag(predicates.of_type(frame, node) if known is None else Truth(known))
+    if path in ("isinstance", IS_TENSOR) and node.args:
+        known = _type_test(frame, node, path)
+        return Flag(predicates.of_type(frame, node) if known is None else Truth(known))
+    return Flag(predicates.of(frame, node), accelerated=_tells(node, path))
+
+
+def _tells(node: ast.Call, path: str) -> int:
+    """What a call says of an accelerator, if it says yes: 1, or 2 where its no says nothing; 0 if it asks otherwise."""
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if AVAILABILITY.search(path) or _AVAILABLE_NAME.search(path) or path.rpartition(".")[2] == "is_cuda":
+        return 1
+    if method == "startswith" and node.args and names_accelerator(node.args[0]):
+        return 1
+    # without an accelerator nothing is pinned
+    return 2 if method == "is_pinned" else 0
 
 
 def counts(frame: Frame, node: ast.expr) -> bool:
     """Whether a loop over ``node`` goes through the accelerators: ``range(torch.cuda.device_count())``."""
     if not isinstance(node, ast.Call) or names.dotted(node.func) != "range":
         return False
-    asked = [
-        frame.interpreter.index.resolve(names.dotted(last.func)) for last in node.args if isinstance(last, ast.Call)
-    ]
-    return any(AVAILABILITY.search(path) for path in asked)
+    return any(AVAILABILITY.search(frame.interpreter.index.resolve(names.called(last))) for last in node.args)
 
 
 def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
@@ -182,7 +183,9 @@ def _type_test(frame: Frame, node: ast.Call, path: str) -> bool | None:
 
 
 def _compared(frame: Frame, node: ast.Compare) -> Flag:
-    left, operator, right = _inside(node.left), node.ops[0], node.comparators[0]
+    left, operator, right = node.left, node.ops[0], node.comparators[0]
+    # what is compared, under the name that it may be given on the way
+    left = left.value if isinstance(left, ast.NamedExpr) else left
     positive = isinstance(operator, (ast.Eq, ast.Is, ast.In, ast.Gt, ast.GtE))
     known = _known_comparison(frame, left, operator, right)
     if known is not None:
@@ -193,7 +196,7 @@ def _compared(frame: Frame, node: ast.Compare) -> Flag:
         return Flag(there, (right.value == "cuda") is positive, 1)
     subject = predicates.key(frame, left)
     compared = predicate(f"{subject} {_OPERATORS.get(type(operator), '?')} {predicates.key(frame, right)}", subject)
-    if isinstance(left, ast.Call) and AVAILABILITY.search(frame.interpreter.index.resolve(names.dotted(left.func))):
+    if AVAILABILITY.search(frame.interpreter.index.resolve(names.called(left))):
         none = isinstance(right, ast.Constant) and right.value == 0 and isinstance(operator, (ast.Eq, ast.NotEq))
         return Flag(compared, positive, -1 if none else 1)
     if names_accelerator(right) or names_accelerator(left):
@@ -224,11 +227,6 @@ def _known_comparison(frame: Frame, left: ast.expr, operator: ast.cmpop, right: 
     return asked if equal is None else Flag(Truth(equal))
 
 
-def _inside(node: ast.expr) -> ast.expr:
-    """What is compared, under the name that it may be given on the way."""
-    return node.value if isinstance(node, ast.NamedExpr) else node
-
-
 def _decided(frame: Frame, left: ast.expr, right: ast.expr) -> bool | None:
     """Whether two values are the same, where both are literals: as a caller passes them, or by default."""
     value = frame.lookup(left.id) if isinstance(left, ast.Name) else None
@@ -242,36 +240,28 @@ def _index_test(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> int:
     if isinstance(left, ast.Call) and names.dotted(left.func) == "len" and left.args:
         left = left.args[0]
     if isinstance(left, ast.Call) and isinstance(left.func, ast.Attribute) and left.func.attr == "get_device":
-        return _tensor_index_test(operator, right)
+        # it is -1 on the CPU; `<=` and `<` share their text with their opposites
+        if isinstance(operator, (ast.Eq, ast.NotEq)):
+            return -1 if ast.unparse(right) == "-1" else 0
+        return int(ast.unparse(right) == ("-1" if isinstance(operator, (ast.Gt, ast.LtE)) else "0"))
     name = names.dotted(left).rpartition(".")[2]
-    accelerated, of_device = _speaks_of_devices(name)
-    if not accelerated and not (of_device and _is_number(right)):
+    inner = right.operand if isinstance(right, ast.UnaryOp) else right
+    number = isinstance(inner, ast.Constant) and isinstance(inner.value, int)
+    accelerated = _is_accelerated(name)
+    if not accelerated and not (number and is_device_name(name)):
         return 0
     if isinstance(operator, (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
         return 1
     if says_none(right):
         return -1
-    number = ast.unparse(right)
-    return -1 if number in ("-1", "0") else int(number.isdigit() and accelerated)
-
-
-def _tensor_index_test(operator: ast.cmpop, right: ast.expr) -> int:
-    """What a comparison of ``x.get_device()``, which is -1 on the CPU, tells: +1, -1, or 0."""
-    if isinstance(operator, (ast.Eq, ast.NotEq)):
-        return -1 if ast.unparse(right) == "-1" else 0
-    # `<=` and `<` share their text with their opposites
-    return int(ast.unparse(right) == ("-1" if isinstance(operator, (ast.Gt, ast.LtE)) else "0"))
+    text = ast.unparse(right)
+    return -1 if text in ("-1", "0") else int(text.isdigit() and accelerated)
 
 
 @functools.lru_cache(maxsize=4096)
-def _speaks_of_devices(name: str) -> tuple[bool, bool]:
-    """Whether a name says that it is about accelerators, or about a device."""
-    return _ACCELERATED_NAME.search(name) is not None, is_device_name(name)
-
-
-def _is_number(node: ast.expr) -> bool:
-    inner = node.operand if isinstance(node, ast.UnaryOp) else node
-    return isinstance(inner, ast.Constant) and isinstance(inner.value, int)
+def _is_accelerated(name: str) -> bool:
+    """Whether a name says that it is about accelerators."""
+    return _ACCELERATED_NAME.search(name) is not None
 
 
 _OPERATORS: dict[type[ast.cmpop], str] = {
@@ -318,7 +308,7 @@ def _named(frame: Frame, node: ast.Name | ast.Attribute) -> Flag:
     tested = predicates.of(frame, node)
     if _CPU_NAME.search(last):
         return Flag(Wanted(tested), False, accelerated=1)
-    if _AVAILABLE_NAME.search(last) or _ACCELERATED_NAME.search(last):
+    if _AVAILABLE_NAME.search(last) or _is_accelerated(last):
         wanted = tested if last.lower().endswith("parallel") else Wanted(tested)
         return Flag(wanted, _NEGATIVE_NAME.search(last) is None, accelerated=1)
     return Flag(tested)
@@ -336,21 +326,36 @@ def _held(frame: Frame, node: ast.Name | ast.Attribute) -> Value | None:
 def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
     """What a test says of the names in it, where it holds or not: after ``isinstance(x, torch.Tensor)``, a tensor."""
     device_conditions.refine(frame, test, holds)
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        refine(frame, test.operand, not holds)
+    if (denied_ := nodes.denied(test)) is not None:
+        refine(frame, denied_, not holds)
     elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
         for part in test.values:
             refine(frame, part, holds)
-    elif isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1:
-        if says_none(test.comparators[0]):
-            _refine_none(frame, test.left.id, isinstance(test.ops[0], (ast.Is, ast.Eq)) is holds)
-    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
-        if isinstance(test.ops[0], ast.Eq) is holds:
-            _refine_device(frame, test.left, test.comparators[0])
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1:
+        operator, right = test.ops[0], test.comparators[0]
+        if isinstance(test.left, ast.Name) and says_none(right):
+            _refine_none(frame, test.left.id, isinstance(operator, (ast.Is, ast.Eq)) is holds)
+        elif isinstance(operator, (ast.Eq, ast.NotEq)) and isinstance(operator, ast.Eq) is holds:
+            _refine_device(frame, test.left, right)
     elif isinstance(test, ast.Name):
         _refine_none(frame, test.id, not holds)
     elif isinstance(test, ast.Call) and holds:
         _refine_tensor(frame, test)
+
+
+def side(frame: Frame, before: State, test: ast.expr, flag: Flag, holds: bool) -> State:
+    """The state in which one side of a test begins, from where the frame goes on."""
+    frame.state = state = before.copy()
+    state.assume(flag, holds)
+    refine(frame, test, holds)
+    return state
+
+
+def meet(frame: Frame, before: State, flag: Flag, then: State, other: State) -> None:
+    """The sides of a test are over, and the frame goes on after both."""
+    first, second = (then, other) if flag.positive else (other, then)
+    before.become(merge(first, second, flag.condition))
+    frame.state = before
 
 
 def rejoined(named: Iterable[str], before: State, then: State, other: State) -> None:
@@ -385,28 +390,21 @@ def _refine_device(frame: Frame, left: ast.expr, right: ast.expr) -> None:
 def _refine_tensor(frame: Frame, test: ast.Call) -> None:
     if not test.args or not isinstance(test.args[0], ast.Name):
         return
+    name = test.args[0].id
+    value = frame.lookup(name)
     path = frame.interpreter.index.resolve(names.dotted(test.func))
-    instance = path == "isinstance" and len(test.args) == 2 and _tensor_class(test.args[1])
-    value = frame.lookup(test.args[0].id)
-    if isinstance(value, Opaque) and (instance or path == IS_TENSOR):
-        frame.state.env[test.args[0].id] = replace(value, hint="tensor")
-    elif (isinstance(value, Unknown) or (isinstance(value, Opaque) and value.derived)) and device_tests.asks_for_array(
-        test
-    ):
-        frame.state.env[test.args[0].id] = Stateful(ARRAY)
-
-
-def _tensor_class(node: ast.expr) -> bool:
-    return names.dotted(node).rpartition(".")[2].endswith(("Tensor", "Variable"))
+    asked = names.dotted(test.args[1]) if path == "isinstance" and len(test.args) == 2 else ""
+    stranger = isinstance(value, Unknown) or (isinstance(value, Opaque) and value.derived)
+    if isinstance(value, Opaque) and (path == IS_TENSOR or asked.endswith(("Tensor", "Variable"))):
+        frame.state.env[name] = replace(value, hint="tensor")
+    elif stranger and device_tests.asks_for_array(test):
+        frame.state.env[name] = Stateful(ARRAY)
 
 
 def decorate(frame: Frame, info: FunctionInfo) -> None:
     """What speaks of a function beside its body: decorators, for a test or an accelerator, and what is imported."""
-    decorators = list(info.decorators)
-    if info.owner is not None:
-        nodes = info.owner.node.decorator_list
-        decorators += [names.dotted(node.func if isinstance(node, ast.Call) else node) for node in nodes]
-    if any(_SKIP.search(name) for name in decorators):
+    around = () if info.owner is None else names.decorators(info.owner.node)
+    if any(_SKIP.search(name) for name in (*info.decorators, *around)):
         frame.state.accelerated = True
         frame.state.facts.setdefault(AVAILABLE, True)
     if frame.interpreter.index.dedicated or info.dedicated:

@@ -8,8 +8,8 @@ from devlint.device import ALWAYS, AVAILABLE, CPU, Device, Kind, Truth, parse
 from devlint.flow.catalog.concepts import DEVICE
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
-from devlint.flow.domain.values import UNKNOWN, Const, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor, placement
-from devlint.flow.syntax import names
+from devlint.flow.domain.values import UNKNOWN, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor, placement
+from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 
 
@@ -36,7 +36,7 @@ def is_cpu(frame: Frame, node: ast.expr) -> bool:
         return node.value == "cpu"
     if isinstance(node, ast.Name):
         return placement(frame.lookup(node.id) or UNKNOWN) == CPU
-    path = frame.interpreter.index.resolve(names.dotted(node.func)) if isinstance(node, ast.Call) else ""
+    path = frame.interpreter.index.resolve(names.called(node))
     return path == DEVICE and isinstance(node, ast.Call) and bool(node.args) and is_cpu(frame, node.args[0])
 
 
@@ -64,8 +64,9 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
 
 def _question(test: ast.expr) -> tuple[ast.Name | None, str, bool]:
     """The tensor whose device a test asks for, the type it asks for, and whether it is there where the test holds."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        node, kind, positive = _question(test.operand)
+    denied = nodes.denied(test)
+    if denied is not None:
+        node, kind, positive = _question(denied)
         return node, kind, not positive
     asked: ast.expr | None = None
     kind, positive = "cuda", True
@@ -181,10 +182,3 @@ def _is(place: Device, kind: str) -> Flag | None:
         return None
     there = then.condition is ALWAYS
     return Flag(place.guard, there, accelerated if there else -accelerated)
-
-
-def item(frame: Frame, node: ast.Subscript) -> Const | None:
-    """The literal that an item of something is, as a caller passes it."""
-    with frame.interpreter.quiet():
-        value = frame.evaluate(node)
-    return value if isinstance(value, Const) else None

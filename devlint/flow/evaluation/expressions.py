@@ -14,7 +14,6 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import either, made_since
 from devlint.flow.domain.join import join
-from devlint.flow.domain.state import merge
 from devlint.flow.domain.values import (
     CONTAINERS,
     UNKNOWN,
@@ -281,13 +280,9 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     if known is not None:
         return evaluate(frame, node.body if known else node.orelse)
     before = frame.state
-    frame.state = then_state = before.copy()
-    then_state.assume(flag, True)
-    conditions.refine(frame, node.test, True)
+    then_state = conditions.side(frame, before, node.test, flag, True)
     then = evaluate(frame, node.body)
-    frame.state = other_state = before.copy()
-    other_state.assume(flag, False)
-    conditions.refine(frame, node.test, False)
+    other_state = conditions.side(frame, before, node.test, flag, False)
     other = evaluate(frame, node.orelse)
     if isinstance(node.orelse, ast.Constant) and not isinstance(node.body, ast.Constant):
         _fallback(frame, node.orelse)
@@ -298,13 +293,7 @@ def _conditional(frame: Frame, node: ast.IfExp) -> Value:
     conditions.rejoined(named, before, then_state, other_state)
     flag, apart = device_conditions.decides(flag), made_since(before.heap, then, other)
     first, second = (then, other) if flag.positive else (other, then)
-    joined = (
-        merge(then_state, other_state, flag.condition)
-        if flag.positive
-        else merge(other_state, then_state, flag.condition)
-    )
-    before.become(joined)
-    frame.state = before
+    conditions.meet(frame, before, flag, then_state, other_state)
     alike = either(before.heap, before.heap, first, second) if apart else None
     return alike or join(first, second, flag.condition)
 

@@ -196,18 +196,13 @@ def _if(frame: Frame, node: ast.If) -> None:
         run_body(frame, node.body if known else node.orelse)
         return
     before = frame.state
-    then, other = before.copy(), before.copy()
     chance = loop_invariance.varies(frame, node.test)
     frame.branches += 1
     frame.chances += chance
-    frame.state = then
-    then.assume(flag, True)
-    conditions.refine(frame, node.test, True)
+    conditions.side(frame, before, node.test, flag, True)
     run_body(frame, node.body)
     then = frame.state
-    frame.state = other
-    other.assume(flag, False)
-    conditions.refine(frame, node.test, False)
+    conditions.side(frame, before, node.test, flag, False)
     run_body(frame, node.orelse)
     frame.branches -= 1
     frame.chances -= chance
@@ -216,11 +211,7 @@ def _if(frame: Frame, node: ast.If) -> None:
         observer.on_branch(frame, node, before, then, other)
     conditions.rejoined(named, before, then, other)
     device_conditions.settle(node.test, before, then, other)
-    flag = device_conditions.decides(flag)
-    first, second = (then, other) if flag.positive else (other, then)
-    joined = merge(first, second, flag.condition)
-    before.become(joined)
-    frame.state = before
+    conditions.meet(frame, before, device_conditions.decides(flag), then, other)
 
 
 def _try(frame: Frame, node: ast.Try) -> None:

@@ -67,9 +67,7 @@ class FunctionInfo(nodes.Holder):
     @cached_property
     def decorators(self) -> tuple[str, ...]:
         """The dotted names of the decorators, calls included."""
-        return tuple(
-            names.dotted(item.func if isinstance(item, ast.Call) else item) or "?" for item in self.node.decorator_list
-        )
+        return names.decorators(self.node)
 
     @property
     def parameters(self) -> list[ast.arg]:

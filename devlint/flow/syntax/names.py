@@ -51,6 +51,11 @@ def called(node: ast.AST) -> str:
     return dotted(node.func) if isinstance(node, ast.Call) else ""
 
 
+def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tuple[str, ...]:
+    """The dotted texts of the decorators of a definition, calls included; ``?`` for any other."""
+    return tuple(called(item) or dotted(item) or "?" for item in node.decorator_list)
+
+
 def of_self(node: ast.AST) -> str:
     """The name of an attribute of ``self``, empty for anything else."""
     return node.attr if isinstance(node, ast.Attribute) and is_name(node.value, "self") else ""
