@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.sites.base import Site, Step
@@ -22,6 +22,7 @@ _IMPORTS = {
     "torch": "import torch",
     "F": "import torch.nn.functional as F",
     "nn": "from torch import nn",
+    "DistributedDataParallel": "from torch.nn.parallel import DistributedDataParallel",
     "DataLoader": "from torch.utils.data import DataLoader",
 }
 """What an example may leave out: every reader knows what these mean, but Python does not."""
@@ -97,8 +98,8 @@ class Rule:
         self.source = source
         self.target_torch = target_torch
 
-    def judge(self, site: Site) -> Iterable[Report]:
-        """The verdicts on one site; none where nothing is wrong or too little is known."""
+    def judge(self, site: Any) -> Iterable[Report]:
+        """The verdicts on a site of one of its ``sites``; none where nothing is wrong or too little is known."""
         raise NotImplementedError
 
     def can_count_on(self, since: tuple[int, int]) -> bool:

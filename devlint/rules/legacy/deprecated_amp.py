@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.legacy import deprecation
-from devlint.sites.base import Site
 from devlint.sites.devices import Mention
 from devlint.torch_api.rows import Topic
 
@@ -37,8 +36,6 @@ class DeprecatedCudaAmp(Rule):
 
     ## Use instead
     ```python
-    import torch
-
     def train(model, images, device):
         scaler = torch.amp.GradScaler(device.type)
         with torch.amp.autocast(device.type, enabled=False):
@@ -66,7 +63,7 @@ class DeprecatedCudaAmp(Rule):
     fixes = (Applicability.SAFE,)
     sites = (Mention,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Iterable[Report]:
         """A report for each use of an old name."""
-        if isinstance(site, Mention) and (found := deprecation.report(self, site, Topic.AMP)) is not None:
+        if (found := deprecation.report(self, site, Topic.AMP)) is not None:
             yield found

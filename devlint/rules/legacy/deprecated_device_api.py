@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.legacy import deprecation
-from devlint.sites.base import Site
 from devlint.sites.devices import Mention
 from devlint.torch_api.rows import Topic
 
@@ -30,16 +29,12 @@ class DeprecatedDeviceApi(Rule):
 
     ## Example
     ```python
-    import torch
-
     def report():
         return torch.cuda.memory_cached()
     ```
 
     ## Use instead
     ```python
-    import torch
-
     def report():
         return torch.cuda.memory_reserved()
     ```
@@ -69,7 +64,7 @@ class DeprecatedDeviceApi(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Mention,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Iterable[Report]:
         """A report for each use of an old name or argument."""
-        if isinstance(site, Mention) and (found := deprecation.report(self, site, Topic.DEVICE_API)) is not None:
+        if (found := deprecation.report(self, site, Topic.DEVICE_API)) is not None:
             yield found

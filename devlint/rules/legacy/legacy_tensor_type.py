@@ -13,7 +13,6 @@ from devlint.rules.code.blocks import idle_statement, removal
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.imports import importing
 from devlint.rules.legacy import deprecation
-from devlint.sites.base import Site
 from devlint.sites.devices import Mention
 from devlint.torch_api.rows import Topic
 
@@ -47,16 +46,12 @@ class LegacyCudaTensorType(Rule):
 
     ## Example
     ```python
-    import torch
-
     def noise(n):
         return torch.cuda.FloatTensor(n, 8).normal_()
     ```
 
     ## Use instead
     ```python
-    import torch
-
     def noise(n, device):
         return torch.randn(n, 8, device=device)
     ```
@@ -86,9 +81,9 @@ class LegacyCudaTensorType(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Mention,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Iterable[Report]:
         """A report for each use of a type of CUDA's tensors, of a variable, or of the default type."""
-        if not isinstance(site, Mention) or site.shim or site.use in ("import", "comparison"):
+        if site.shim or site.use in ("import", "comparison"):
             return
         match = _CUDA_TYPE.fullmatch(site.path)
         if match is not None:

@@ -8,7 +8,7 @@ from devlint.device import Kind, Role
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import short
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Step
 from devlint.sites.loaders import SampleWork, Worker
 
 _BATCHED = frozenset({"collate_fn", "__getitems__", "__iter__"})
@@ -74,9 +74,9 @@ class AcceleratorWorkInDataset(Rule):
     severity = Severity.WARNING
     sites = (SampleWork,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: SampleWork) -> Iterable[Report]:
         """One report for each placement, about the loader that suffers most."""
-        if not isinstance(site, SampleWork) or not _away(site):
+        if not _away(site):
             return
         certain = site.place.accelerates() is True
         loader = max(site.loaders, key=_weight, default=None)

@@ -14,9 +14,8 @@ from devlint.rules.code.blocks import way_to
 from devlint.rules.code.edits import around, code, parsed, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely
 from devlint.sites import proof
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Step
 from devlint.sites.loaders import Load
-from devlint.sites.proof import Traces
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import says_none, walk
 
@@ -39,8 +38,6 @@ class MissingPinMemory(Rule):
 
     ## Example
     ```python
-    from torch.utils.data import DataLoader
-
     def train(dataset, model, device):
         loader = DataLoader(dataset, batch_size=64, num_workers=4)
         for images, labels in loader:
@@ -50,8 +47,6 @@ class MissingPinMemory(Rule):
 
     ## Use instead
     ```python
-    from torch.utils.data import DataLoader
-
     def train(dataset, model, device):
         loader = DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True)
         for images, labels in loader:
@@ -90,11 +85,11 @@ class MissingPinMemory(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Load,)
-    proof = Traces(left=(proof.LOADER,), confirm=(proof.PAGEABLE_BATCHES,), contradict=(proof.PINNED_BATCHES,))
+    proof = proof.Traces(left=(proof.LOADER,), confirm=(proof.PAGEABLE_BATCHES,), contradict=(proof.PINNED_BATCHES,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Load) -> Iterable[Report]:
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""
-        if not isinstance(site, Load) or not _pinnable(site):
+        if not _pinnable(site):
             return
         repeated = (move for move in site.moves if move.repeated and not self._of_one_batch(move))
         moves = [move for move in repeated if reads_pinned(move.target)]

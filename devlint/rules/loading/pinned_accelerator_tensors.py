@@ -9,9 +9,8 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import code, parsed, without_keyword
 from devlint.sites import proof
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Step
 from devlint.sites.loaders import Load
-from devlint.sites.proof import Traces
 
 
 class PinningAcceleratorTensors(Rule):
@@ -62,11 +61,11 @@ class PinningAcceleratorTensors(Rule):
     fixes = (Applicability.SAFE,)
     observed = True
     sites = (Load,)
-    proof = Traces(left=(proof.LOADER,), contradict=(proof.HOST_BATCHES,))
+    proof = proof.Traces(left=(proof.LOADER,), contradict=(proof.HOST_BATCHES,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Load) -> Iterable[Report]:
         """A report where pinning is asked for and the batches are elsewhere."""
-        if not isinstance(site, Load) or not site.pinned or not _away(site.batches):
+        if not site.pinned or not _away(site.batches):
             return
         if "collate_fn" in site.keywords and site.put is None:
             return

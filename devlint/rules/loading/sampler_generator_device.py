@@ -10,7 +10,6 @@ from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import code, parsed, with_keyword, without_keyword
 from devlint.rules.code.imports import importing
-from devlint.sites.base import Site
 from devlint.sites.loaders import Draw
 
 _NO_GENERATOR = frozenset({"torch.utils.data.distributed.DistributedSampler"})
@@ -31,18 +30,12 @@ class SamplerGeneratorDevice(Rule):
 
     ## Example
     ```python
-    import torch
-    from torch.utils.data import DataLoader
-
     def load(dataset):
         return DataLoader(dataset, shuffle=True, generator=torch.Generator(device="cuda"), pin_memory=True)
     ```
 
     ## Use instead
     ```python
-    import torch
-    from torch.utils.data import DataLoader
-
     def load(dataset):
         return DataLoader(dataset, shuffle=True, generator=torch.Generator(), pin_memory=True)
     ```
@@ -70,9 +63,9 @@ class SamplerGeneratorDevice(Rule):
     fixes = (Applicability.UNSAFE,)
     sites = (Draw,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Draw) -> Iterable[Report]:
         """A report where the generator is surely not where the order is drawn."""
-        if not isinstance(site, Draw) or not site.place.differs(site.default):
+        if not site.place.differs(site.default):
             return
         if not (_chosen(site.place) and _chosen(site.default)) or _left_to_the_user(site):
             return

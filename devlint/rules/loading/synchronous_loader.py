@@ -10,9 +10,8 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import in_test
 from devlint.rules.transfers.pinned import reads_pinned
 from devlint.sites import proof
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Step
 from devlint.sites.loaders import Load
-from devlint.sites.proof import Traces
 
 
 class SynchronousLoader(Rule):
@@ -28,8 +27,6 @@ class SynchronousLoader(Rule):
 
     ## Example
     ```python
-    from torch.utils.data import DataLoader
-
     def train(dataset, model, optimizer, device):
         for images in DataLoader(dataset, batch_size=64, pin_memory=True):
             model(images.to(device, non_blocking=True)).sum().backward()
@@ -38,8 +35,6 @@ class SynchronousLoader(Rule):
 
     ## Use instead
     ```python
-    from torch.utils.data import DataLoader
-
     def train(dataset, model, optimizer, device):
         for images in DataLoader(dataset, batch_size=64, num_workers=4, pin_memory=True):
             model(images.to(device, non_blocking=True)).sum().backward()
@@ -66,11 +61,11 @@ class SynchronousLoader(Rule):
     severity = Severity.INFO
     default = False
     sites = (Load,)
-    proof = Traces(left=(proof.LOADER,), confirm=(proof.WITHOUT_WORKERS,), contradict=(proof.WITH_WORKERS,))
+    proof = proof.Traces(left=(proof.LOADER,), confirm=(proof.WITHOUT_WORKERS,), contradict=(proof.WITH_WORKERS,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Load) -> Iterable[Report]:
         """A report where a loop trains with batches that were made in its own process."""
-        if not isinstance(site, Load) or site.workers != 0 or site.training is None or site.training.at_hand:
+        if site.workers != 0 or site.training is None or site.training.at_hand:
             return
         moves = [move for move in site.moves if move.repeated and reads_pinned(move.target)]
         on_host = site.batches.kind in (Kind.CPU, Kind.UNKNOWN) and not site.custom_batches

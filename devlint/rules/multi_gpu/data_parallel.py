@@ -11,9 +11,7 @@ from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import function_at, statement_of
 from devlint.sites import proof
-from devlint.sites.base import Site
 from devlint.sites.distributed import Wrap
-from devlint.sites.proof import Traces
 from devlint.source.syntax import walk
 
 _WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
@@ -36,17 +34,12 @@ class DataParallel(Rule):
 
     ## Example
     ```python
-    from torch import nn
-
     def build(device):
         return nn.DataParallel(nn.Linear(8, 2)).to(device)
     ```
 
     ## Use instead
     ```python
-    from torch import nn
-    from torch.nn.parallel import DistributedDataParallel
-
     def build(rank):
         return DistributedDataParallel(nn.Linear(8, 2).to(rank), device_ids=[rank])
     ```
@@ -74,11 +67,11 @@ class DataParallel(Rule):
     severity = Severity.WARNING
     observed = True
     sites = (Wrap,)
-    proof = Traces(left=(proof.WRAPPER,), confirm=(proof.WRAPPER,))
+    proof = proof.Traces(left=(proof.WRAPPER,), confirm=(proof.WRAPPER,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Wrap) -> Iterable[Report]:
         """A report for every `DataParallel`, milder where it stands beside the better wrapper."""
-        if not isinstance(site, Wrap) or site.wrapper not in _WRAPPERS or _names_only(self.source, site.node):
+        if site.wrapper not in _WRAPPERS or _names_only(self.source, site.node):
             return
         name = self.source.segment(site.node.func) if isinstance(site.node, ast.Call) and not site.via else site.wrapper
         if "\n" in name:

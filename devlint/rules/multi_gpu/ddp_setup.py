@@ -10,9 +10,8 @@ from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import function_at
 from devlint.sites import proof
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Step
 from devlint.sites.distributed import Group, Unforwarded, Wrap
-from devlint.sites.proof import Traces
 from devlint.source.syntax import walk
 
 _WRAPPER = "torch.nn.parallel.DistributedDataParallel"
@@ -92,9 +91,9 @@ class DdpSetup(Rule):
     severity = Severity.ERROR
     observed = True
     sites = (Wrap, Group, Unforwarded)
-    proof = Traces(left=(proof.WRAPPER,))
+    proof = proof.Traces(left=(proof.WRAPPER,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Wrap | Group | Unforwarded) -> Iterable[Report]:
         """One report, about the gravest that is wrong."""
         if isinstance(site, Group):
             yield from self._ungrounded(site)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.sites.base import Site
 from devlint.sites.loaders import Load, Training
 
 
@@ -26,9 +25,6 @@ class MissingDistributedSampler(Rule):
 
     ## Example
     ```python
-    from torch.nn.parallel import DistributedDataParallel
-    from torch.utils.data import DataLoader
-
     def train(rank, model, dataset, optimizer):
         model = DistributedDataParallel(model.to(rank), device_ids=[rank])
         loader = DataLoader(dataset, batch_size=64, shuffle=True, pin_memory=True)
@@ -76,9 +72,9 @@ class MissingDistributedSampler(Rule):
     severity = Severity.WARNING
     sites = (Load,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Load) -> Iterable[Report]:
         """A report about the loader, or about its sampler."""
-        if not isinstance(site, Load) or site.training is None:
+        if site.training is None:
             return
         training = site.training
         if training.whole and training.wrapped is not None:

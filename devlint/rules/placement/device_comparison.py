@@ -10,7 +10,6 @@ from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.imports import importing
-from devlint.sites.base import Site
 from devlint.sites.devices import DeviceTest
 
 _OUTCOMES = {"==": "False", "is": "False", "in": "False", "!=": "True", "is not": "True", "not in": "True"}
@@ -34,16 +33,12 @@ class DeviceComparisonAlwaysFalse(Rule):
 
     ## Example
     ```python
-    import torch
-
     def autocast_for(x: torch.Tensor):
         return torch.bfloat16 if x.device == "cpu" else torch.float16
     ```
 
     ## Use instead
     ```python
-    import torch
-
     def autocast_for(x: torch.Tensor):
         return torch.bfloat16 if x.device.type == "cpu" else torch.float16
     ```
@@ -67,10 +62,8 @@ class DeviceComparisonAlwaysFalse(Rule):
     fixes = (Applicability.UNSAFE,)
     sites = (DeviceTest,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: DeviceTest) -> Iterable[Report]:
         """A report for each comparison whose outcome does not hang on the device."""
-        if not isinstance(site, DeviceTest):
-            return
         text = edits.short(self.source.segment(site.node), "the comparison")
         quoted = text if text == "the comparison" else f"`{text}`"
         subject = f"`{edits.short(self.source.segment(site.subject), 'the device')}`"

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.sites.base import Site
 from devlint.sites.placement import UnusedDevice
 
 
@@ -63,10 +62,8 @@ class DeviceSelectedButUnused(Rule):
     severity = Severity.WARNING
     sites = (UnusedDevice,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: UnusedDevice) -> Iterable[Report]:
         """A report for each device that is chosen in vain."""
-        if not isinstance(site, UnusedDevice):
-            return
         verb = "used" if site.shown is None else "more than printed"
         yield Report(
             site.node,

@@ -10,8 +10,6 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.sites import proof
-from devlint.sites.base import Site
-from devlint.sites.proof import Traces
 from devlint.sites.transfers import Transfer
 
 # A copy to the CPU waits for the device, the first copy to a device starts it: measuring code does both on purpose.
@@ -34,8 +32,6 @@ class DiscardedMove(Rule):
 
     ## Example
     ```python
-    import torch
-
     def predict(model, device):
         x = torch.randn(4, 8)
         x.to(device)
@@ -44,8 +40,6 @@ class DiscardedMove(Rule):
 
     ## Use instead
     ```python
-    import torch
-
     def predict(model, device):
         x = torch.randn(4, 8)
         x = x.to(device)
@@ -75,11 +69,11 @@ class DiscardedMove(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
-    proof = Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
+    proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Iterable[Report]:
         """A report where a tensor's new copy is thrown away."""
-        if not isinstance(site, Transfer) or not site.discarded or site.kind != "tensor" or not site.value.certain:
+        if not site.discarded or site.kind != "tensor" or not site.value.certain:
             return
         lasting = isinstance(site.value.node, ast.Name | ast.Attribute | ast.Subscript)
         there = site.target is not None and site.plain and site.target.same(site.value.device) is True

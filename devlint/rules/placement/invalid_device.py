@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
-from devlint.sites.base import Site
 from devlint.sites.devices import DeviceArgument
 
 _MESSAGES = {
@@ -64,16 +63,12 @@ class InvalidDeviceValue(Rule):
 
     ## Example
     ```python
-    import torch
-
     def noise(n):
         return torch.randn(n, device="gpu")
     ```
 
     ## Use instead
     ```python
-    import torch
-
     def noise(n, device):
         return torch.randn(n, device=device)
     ```
@@ -104,9 +99,9 @@ class InvalidDeviceValue(Rule):
     fixes = (Applicability.SAFE,)
     sites = (DeviceArgument,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: DeviceArgument) -> Iterable[Report]:
         """A report for each argument that is no device."""
-        if not isinstance(site, DeviceArgument) or (site.problem == "index" and site.scope.guarded):
+        if site.problem == "index" and site.scope.guarded:
             return
         function = edits.short(self.source.segment(site.call.func), "the constructor")
         given = f"`{edits.short(self._written(site), 'what is given')}`"

@@ -9,7 +9,6 @@ from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.placement.operands.meetings import shown
-from devlint.sites.base import Site
 from devlint.sites.placement import ManagedMove
 
 
@@ -123,10 +122,8 @@ class ManagedModelMoved(Rule):
     severity = Severity.WARNING
     sites = (ManagedMove,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: ManagedMove) -> Iterable[Report]:
         """A report for each such move."""
-        if not isinstance(site, ManagedMove):
-            return
         manager = _MANAGERS.get(site.manager) or _Manager(f"is placed by {site.manager}", _IN_VAIN, _LEAVE_OUT)
         severity = manager.part if site.part and manager.part is not None else manager.severity
         yield Report(

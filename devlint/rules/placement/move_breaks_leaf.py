@@ -13,9 +13,7 @@ from devlint.rules.code import edits
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.placement.operands.meetings import shown
 from devlint.sites import proof
-from devlint.sites.base import Site
 from devlint.sites.placement import LeafMove
-from devlint.sites.proof import Traces
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -75,12 +73,10 @@ class MoveBreaksLeaf(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     sites = (LeafMove,)
-    proof = Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
+    proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: LeafMove) -> Iterable[Report]:
         """A report for a move that leaves nobody with the leaf."""
-        if not isinstance(site, LeafMove):
-            return
         parameter = site.value.grad == _PARAMETER
         subject = shown(site.value.text)
         if parameter:

@@ -8,9 +8,8 @@ from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.sites import proof
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Step
 from devlint.sites.distributed import Optimize
-from devlint.sites.proof import Traces
 
 
 class OptimizerBeforeMove(Rule):
@@ -64,11 +63,11 @@ class OptimizerBeforeMove(Rule):
     severity = Severity.WARNING
     observed = True
     sites = (Optimize,)
-    proof = Traces(left=(proof.OPTIMIZER,), contradict=(proof.STAYED,))
+    proof = proof.Traces(left=(proof.OPTIMIZER,), contradict=(proof.STAYED,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Optimize) -> Iterable[Report]:
         """A report where parameters left the device on which the optimizer got them."""
-        if not isinstance(site, Optimize) or site.moved is None:
+        if site.moved is None:
             return
         if not site.made.known and site.loaded is not None:
             yield _loaded_early(site, site.loaded, site.moved)

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
-from devlint.sites.base import Site
 from devlint.sites.devices import Mention
 
 _WRONG = {"test": "always true", "switch": "neither `True` nor `False`"}
@@ -29,15 +28,11 @@ class UncalledAvailabilityCheck(Rule):
 
     ## Example
     ```python
-    import torch
-
     device = torch.device("cuda" if torch.cuda.is_available else "cpu")
     ```
 
     ## Use instead
     ```python
-    import torch
-
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     ```
 
@@ -59,9 +54,9 @@ class UncalledAvailabilityCheck(Rule):
     fixes = (Applicability.SAFE,)
     sites = (Mention,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Iterable[Report]:
         """A report where the truth of the function is taken for its answer."""
-        if not isinstance(site, Mention) or site.use not in _WRONG:
+        if site.use not in _WRONG:
             return
         spelled = edits.short(self.source.segment(site.node), site.path)
         what = f"`{spelled}`" if spelled == site.path else f"`{spelled}` (`{site.path}`)"

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Fix, Severity
 from devlint.flow.syntax.names import imported
 from devlint.rules.base import Report, Rule
-from devlint.sites.base import Site
 from devlint.sites.placement import Attribute
 
 _CONTAINERS = {"container": "nn.ModuleList", "list": "nn.ModuleList", "tuple": "nn.ModuleList", "dict": "nn.ModuleDict"}
@@ -78,9 +77,9 @@ class UnregisteredSubmodule(Rule):
     observed = True
     sites = (Attribute,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Attribute) -> Iterable[Report]:
         """A report where modules are kept out of sight of their owner."""
-        if not isinstance(site, Attribute) or site.kind != "module" or (site.measured is not None and _harmless(site)):
+        if site.kind != "module" or (site.measured is not None and _harmless(site)):
             return
         name = f"self.{site.name}"
         holder = f"a plain {site.container}" if site.container else "no submodule"

@@ -12,7 +12,7 @@ from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import function_at, statement_of
 from devlint.rules.placement.operands.meetings import shown
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Step
 from devlint.sites.devices import Override
 from devlint.sites.placement import Attribute
 
@@ -103,7 +103,7 @@ class UnregisteredTensor(Rule):
     observed = True
     sites = (Attribute, Override)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Attribute | Override) -> Iterable[Report]:
         """A report where the attribute surely stays behind and is missed, or fetched over and over."""
         if isinstance(site, Override):
             yield _left_to_the_caller(site)

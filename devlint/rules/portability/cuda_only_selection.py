@@ -8,7 +8,6 @@ from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.imports import importing
-from devlint.sites.base import Site
 from devlint.sites.devices import Alternative
 
 _DEVICE = 'torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")'
@@ -28,15 +27,11 @@ class CudaOnlyDeviceSelection(Rule):
 
     ## Example
     ```python
-    import torch
-
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     ```
 
     ## Use instead
     ```python
-    import torch
-
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     ```
 
@@ -60,9 +55,9 @@ class CudaOnlyDeviceSelection(Rule):
     fixes = (Applicability.UNSAFE,)
     sites = (Alternative,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Alternative) -> Iterable[Report]:
         """A report for every choice that knows CUDA only."""
-        if not isinstance(site, Alternative) or (self.target_torch or _SINCE) < _SINCE:
+        if (self.target_torch or _SINCE) < _SINCE:
             return
         yield Report(
             site.node,

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
-from devlint.sites.base import Site
 from devlint.sites.devices import Numbered
 
 
@@ -24,8 +23,6 @@ class FixedGpuIndex(Rule):
 
     ## Example
     ```python
-    import torch
-
     if torch.cuda.is_available():
         torch.cuda.set_device(1)
     ```
@@ -59,9 +56,9 @@ class FixedGpuIndex(Rule):
     severity = Severity.INFO
     sites = (Numbered,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Numbered) -> Iterable[Report]:
         """A report for every number of a GPU that a machine may lack."""
-        if not isinstance(site, Numbered) or site.index < 1 or site.scope.counted or site.scope.handler:
+        if site.index < 1 or site.scope.counted or site.scope.handler:
             return
         if edits.in_test(self.source, site.scope):
             return

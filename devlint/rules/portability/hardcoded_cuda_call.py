@@ -13,7 +13,6 @@ from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.sites.base import Site
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 
@@ -42,16 +41,12 @@ class HardcodedCudaCall(Rule):
 
     ## Example
     ```python
-    from torch import nn
-
     def build():
         return nn.Linear(8, 2).cuda()
     ```
 
     ## Use instead
     ```python
-    from torch import nn
-
     def build(device):
         return nn.Linear(8, 2).to(device)
     ```
@@ -84,9 +79,9 @@ class HardcodedCudaCall(Rule):
     fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Iterable[Report]:
         """A report for every `.cuda()` that may meet a tensor or a module."""
-        if not isinstance(site, Transfer) or site.spelled != "cuda" or site.foreign:
+        if site.spelled != "cuda" or site.foreign:
             return
         if edits.moves_to_cuda_by_name(site.scope.function) or (_is_there(site) and self._for_cuda_alone(site)):
             return

@@ -9,7 +9,6 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.sites.base import Site
 from devlint.sites.devices import Literal
 
 _FAILS = "fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
@@ -54,16 +53,12 @@ class HardcodedCudaDevice(Rule):
 
     ## Example
     ```python
-    import torch
-
     def noise(n):
         return torch.randn(n, device="cuda")
     ```
 
     ## Use instead
     ```python
-    import torch
-
     def noise(n, device):
         return torch.randn(n, device=device)
     ```
@@ -102,9 +97,9 @@ class HardcodedCudaDevice(Rule):
     fixes = (Applicability.UNSAFE,)
     sites = (Literal,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Literal) -> Iterable[Report]:
         """A report for every literal CUDA device which nothing guards."""
-        if not isinstance(site, Literal) or site.text.partition(":")[0] != "cuda" or site.role not in _MESSAGES:
+        if site.text.partition(":")[0] != "cuda" or site.role not in _MESSAGES:
             return
         if site.scope.guarded or site.scope.handler or edits.is_about_cuda(self.source, site.scope):
             return

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
-from devlint.sites.base import Site
 from devlint.sites.devices import Visible
 
 
@@ -63,9 +62,9 @@ class VisibleDevicesTooLate(Rule):
     hints = False
     sites = (Visible,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Visible) -> Iterable[Report]:
         """A report where the variable is set after CUDA was used, or may have been."""
-        if not isinstance(site, Visible) or site.spawns or edits.in_test(self.source, site.scope):
+        if site.spawns or edits.in_test(self.source, site.scope):
             return
         step = site.after or site.imported
         if step is None:

@@ -11,7 +11,6 @@ from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code import edits
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.portability.restoring import names_of, only_restored, replaces_moved, sampled
-from devlint.sites.base import Site
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none
 
@@ -37,16 +36,12 @@ class LoadWithoutMapLocation(Rule):
 
     ## Example
     ```python
-    import torch
-
     def restore(model, path):
         model.load_state_dict(torch.load(path))
     ```
 
     ## Use instead
     ```python
-    import torch
-
     def restore(model, path):
         model.load_state_dict(torch.load(path, map_location="cpu"))
     ```
@@ -80,9 +75,9 @@ class LoadWithoutMapLocation(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (ApiCall,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: ApiCall) -> Iterable[Report]:
         """A report for every load that leaves the device to the file."""
-        if not isinstance(site, ApiCall) or site.function not in _LOADERS or site.open or site.scope.guarded:
+        if site.function not in _LOADERS or site.open or site.scope.guarded:
             return
         given = site.arguments.get("map_location")
         nothing = says_none(given)

@@ -9,7 +9,6 @@ from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.imports import importing
-from devlint.sites.base import Site
 from devlint.sites.devices import Current
 
 _CHECKED = "torch.accelerator.current_accelerator(check_available=True)"
@@ -32,15 +31,11 @@ class UncheckedAccelerator(Rule):
 
     ## Example
     ```python
-    import torch
-
     device = torch.accelerator.current_accelerator().type
     ```
 
     ## Use instead
     ```python
-    import torch
-
     device = (torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")).type
     ```
 
@@ -64,9 +59,9 @@ class UncheckedAccelerator(Rule):
     fixes = (Applicability.SAFE,)
     sites = (Current,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Current) -> Iterable[Report]:
         """A report for every use of an accelerator that may not be there."""
-        if not isinstance(site, Current) or site.scope.handler:
+        if site.scope.handler:
             return
         result = "is `None` without an accelerator"
         if not site.asked:

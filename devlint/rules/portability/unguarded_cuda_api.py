@@ -9,7 +9,6 @@ from devlint import torch_api
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
-from devlint.sites.base import Site
 from devlint.sites.devices import Mention
 from devlint.torch_api import rows
 
@@ -69,9 +68,9 @@ class UnguardedCudaApi(Rule):
     default = False
     sites = (Mention,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Iterable[Report]:
         """A report for the first call on each way that needs CUDA."""
-        if not isinstance(site, Mention) or site.call is None or site.shim:
+        if site.call is None or site.shim:
             return
         scope = site.scope
         if scope.guarded or scope.handler or scope.required or scope.function == _PINNING:

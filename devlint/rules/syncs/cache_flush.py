@@ -10,9 +10,7 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, removal
 from devlint.sites import proof
-from devlint.sites.base import Site
 from devlint.sites.devices import ApiCall
-from devlint.sites.proof import Traces
 
 _COLLECTOR = "gc.collect"
 
@@ -31,8 +29,6 @@ class CacheFlush(Rule):
 
     ## Example
     ```python
-    import torch
-
     def train(loader, model, loss_fn, optimizer):
         for images, labels in loader:
             loss = loss_fn(model(images), labels)
@@ -72,11 +68,11 @@ class CacheFlush(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (ApiCall,)
-    proof = Traces(left=(proof.CALL,), confirm=(proof.CALL_IN_STEP,))
+    proof = proof.Traces(left=(proof.CALL,), confirm=(proof.CALL_IN_STEP,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: ApiCall) -> Iterable[Report]:
         """A report where every step makes the call."""
-        if not isinstance(site, ApiCall) or not (site.function.endswith(".empty_cache") or site.function == _COLLECTOR):
+        if not (site.function.endswith(".empty_cache") or site.function == _COLLECTOR):
             return
         each_step = site.repeated and (site.measured is not None or (site.scope.step and not site.scope.sometimes))
         if not each_step or site.via or site.scope.handler or edits.in_test(self.source, site.scope):

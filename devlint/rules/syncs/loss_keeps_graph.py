@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import in_test
-from devlint.sites.base import Site
 from devlint.sites.costs import Keep
 
 
@@ -71,9 +70,9 @@ class LossKeepsGraph(Rule):
     fixes = (Applicability.SAFE,)
     sites = (Keep,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Keep) -> Iterable[Report]:
         """A report for each loss that is kept."""
-        if not isinstance(site, Keep) or in_test(self.source, site.scope):
+        if in_test(self.source, site.scope):
             return
         verb = "adds up" if site.kind == "sum" else "collects"
         grows = "with every step" if site.emptied is None else "until that is let go"

@@ -8,9 +8,7 @@ from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import in_test, short
 from devlint.sites import proof
-from devlint.sites.base import Site
 from devlint.sites.costs import Sync
-from devlint.sites.proof import Traces
 
 _OWN = frozenset({"step", "update", "unscale_", "backward", "clip_grad_norm_"})
 """What torch itself waits in, for reasons of its own."""
@@ -96,11 +94,11 @@ class SyncInStepLoop(Rule):
     default = False
     observed = True
     sites = (Sync,)
-    proof = Traces(left=(proof.WAIT,), confirm=(proof.WAIT_IN_STEP,))
+    proof = proof.Traces(left=(proof.WAIT,), confirm=(proof.WAIT_IN_STEP,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Sync) -> Iterable[Report]:
         """A report where each training step waits."""
-        if not isinstance(site, Sync) or site.region not in _OFTEN or site.via:
+        if site.region not in _OFTEN or site.via:
             return
         if site.measured is None and (site.scope.sometimes or in_test(self.source, site.scope)):
             return

@@ -8,7 +8,6 @@ from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import simple_statement_at
 from devlint.rules.code.imports import importing
-from devlint.sites.base import Site
 from devlint.sites.costs import Timing
 
 _SYNCHRONIZE = "torch.cuda.synchronize()"
@@ -79,10 +78,8 @@ class UnsynchronizedTiming(Rule):
     fixes = (Applicability.UNSAFE,)
     sites = (Timing,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Timing) -> Iterable[Report]:
         """A report for each time that was taken too early."""
-        if not isinstance(site, Timing):
-            return
         yield Report(
             site.node,
             "the clock is read before the device has done its work: the time is that of queueing it",

@@ -10,8 +10,6 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import code, parsed, short, without_keyword
 from devlint.sites import proof
-from devlint.sites.base import Site
-from devlint.sites.proof import Traces
 from devlint.sites.transfers import Transfer
 
 _FLAG = "non_blocking"
@@ -64,11 +62,11 @@ class AsyncCopyToHost(Rule):
     fixes = (Applicability.SAFE,)
     observed = True
     sites = (Transfer,)
-    proof = Traces(left=(proof.DOWNLOAD,), confirm=(proof.READ_TOO_EARLY,))
+    proof = proof.Traces(left=(proof.DOWNLOAD,), confirm=(proof.READ_TOO_EARLY,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Iterable[Report]:
         """A report where a copy's result is read too early."""
-        if not isinstance(site, Transfer) or site.unwaited is None or not site.non_blocking:
+        if site.unwaited is None or not site.non_blocking:
             return
         source = site.value.device
         if site.target is None or site.target.kind is not Kind.CPU or not source.known or source.accelerates() is False:

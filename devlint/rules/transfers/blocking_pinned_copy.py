@@ -22,9 +22,8 @@ from devlint.rules.transfers.pinned import (
     root,
 )
 from devlint.sites import proof
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Step
 from devlint.sites.loaders import Load
-from devlint.sites.proof import Traces
 from devlint.sites.transfers import Transfer
 
 _SETTABLE = frozenset({"accelerate", "transformers"})
@@ -88,14 +87,14 @@ class BlockingPinnedCopy(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Transfer, Load)
-    proof = Traces(left=(proof.UPLOAD,), confirm=(proof.WAITED_FOR_PINNED,), contradict=(proof.FROM_PAGEABLE,))
+    proof = proof.Traces(left=(proof.UPLOAD,), confirm=(proof.WAITED_FOR_PINNED,), contradict=(proof.FROM_PAGEABLE,))
 
     def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
         super().__init__(source, target_torch)
         self._told: set[ast.AST] = set()
         self._batches: dict[ast.AST, _Parts] = {}
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Transfer | Load) -> Iterable[Report]:
         """A report for each copy that every step waits for, and need not."""
         if isinstance(site, Load):
             # the moves of batches in functions to which the loader was passed

@@ -13,8 +13,7 @@ from devlint.rules.code.blocks import earlier_in_block, way_to
 from devlint.rules.code.edits import around, in_test, short
 from devlint.rules.transfers.creating import LEGACY, creating, creating_at, made_beside, reads_the_host
 from devlint.sites import proof
-from devlint.sites.base import Creation, Site, Step
-from devlint.sites.proof import Traces
+from devlint.sites.base import Creation, Step
 from devlint.sites.transfers import IndexCopy, Transfer
 from devlint.source.syntax import walk
 
@@ -91,9 +90,9 @@ class CreateThenMove(Rule):
     severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Transfer, IndexCopy)
-    proof = Traces(left=(proof.UPLOAD, proof.MOVE), confirm=(proof.UPLOAD,), contradict=(proof.ONLY_IN_PLACE,))
+    proof = proof.Traces(left=(proof.UPLOAD, proof.MOVE), confirm=(proof.UPLOAD,), contradict=(proof.ONLY_IN_PLACE,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Transfer | IndexCopy) -> Iterable[Report]:
         """A report where the host makes what only the device uses."""
         if isinstance(site, IndexCopy):
             yield self._selecting(site)

@@ -12,8 +12,6 @@ from devlint.rules.code.edits import short
 from devlint.rules.transfers.chains import without_last
 from devlint.rules.transfers.pinned import pins_inline
 from devlint.sites import proof
-from devlint.sites.base import Site
-from devlint.sites.proof import Traces
 from devlint.sites.transfers import Transfer
 
 
@@ -57,11 +55,11 @@ class InlinePinMemory(Rule):
     severity = Severity.INFO
     fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
-    proof = Traces(left=(proof.PIN,), confirm=(proof.PIN,))
+    proof = proof.Traces(left=(proof.PIN,), confirm=(proof.PIN,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Iterable[Report]:
         """A report where the memory that is pinned serves one copy only."""
-        if not isinstance(site, Transfer) or site.kind != "tensor" or not pins_inline(site):
+        if site.kind != "tensor" or not pins_inline(site):
             return
         pinning = site.value.node
         away = site.target is not None and site.target.known and site.target.kind is not Kind.CPU

@@ -10,9 +10,8 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import in_test, short
 from devlint.rules.transfers.hoisting import created_before, hoisting, out_of_the_loop
 from devlint.sites import proof
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Step
 from devlint.sites.placement import Attribute
-from devlint.sites.proof import Traces
 from devlint.sites.transfers import Transfer, Upload
 
 
@@ -72,9 +71,9 @@ class InvariantTransfer(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Transfer, Upload, Attribute)
-    proof = Traces(left=(proof.UPLOAD,), confirm=(proof.REPEATED,), contradict=(proof.ALWAYS_NEW,))
+    proof = proof.Traces(left=(proof.UPLOAD,), confirm=(proof.REPEATED,), contradict=(proof.ALWAYS_NEW,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Transfer | Upload | Attribute) -> Iterable[Report]:
         """A report where every round, or every call, copies the same."""
         if site.via or in_test(self.source, site.scope):
             return

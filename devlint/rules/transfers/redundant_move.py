@@ -13,8 +13,6 @@ from devlint.rules.code.blocks import function_at, idle_statement, removal
 from devlint.rules.code.edits import short
 from devlint.rules.transfers.chains import without_last
 from devlint.sites import proof
-from devlint.sites.base import Site
-from devlint.sites.proof import Traces
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 
@@ -37,8 +35,6 @@ class RedundantMove(Rule):
 
     ## Example
     ```python
-    import torch
-
     def train(steps, device):
         noise = torch.randn(64, 8, device=device)
         for step in range(steps):
@@ -47,8 +43,6 @@ class RedundantMove(Rule):
 
     ## Use instead
     ```python
-    import torch
-
     def train(steps, device):
         noise = torch.randn(64, 8, device=device)
         for step in range(steps):
@@ -79,11 +73,11 @@ class RedundantMove(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
     sites = (Transfer,)
-    proof = Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.ONLY_IN_PLACE,), contradict=(proof.COPY,))
+    proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.ONLY_IN_PLACE,), contradict=(proof.COPY,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Iterable[Report]:
         """A report where receiver and target are the same device, and this function made them so."""
-        if not isinstance(site, Transfer) or site.foreign or not site.plain or site.value.derived:
+        if site.foreign or not site.plain or site.value.derived:
             return
         if site.measured is not None and not _idle(site):
             return

@@ -8,7 +8,6 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.rules.placement.operands.meetings import shown
-from devlint.sites.base import Site
 from devlint.sites.placement import HostRead
 
 
@@ -61,9 +60,9 @@ class LengthsNotOnCpu(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (HostRead,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: HostRead) -> Iterable[Report]:
         """A report where the lengths are away from the host."""
-        if not isinstance(site, HostRead) or site.kind != "lengths":
+        if site.kind != "lengths":
             return
         (operand,) = site.values
         found = absence(site, operand)

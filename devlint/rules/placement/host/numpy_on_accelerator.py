@@ -9,7 +9,7 @@ from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.rules.placement.operands.meetings import shown
-from devlint.sites.base import Operand, Site
+from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
 
 _METHOD = "torch.Tensor."
@@ -69,11 +69,11 @@ class NumpyOnAccelerator(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (HostRead,)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: HostRead) -> Iterable[Report]:
         """A report for the first tensor of the call that is away from the host, and one fix for all of them."""
-        if isinstance(site, HostRead) and site.kind == "one kind" and not site.scope.handler:
+        if site.kind == "one kind" and not site.scope.handler:
             yield _left_on_others(site)
-        if not isinstance(site, HostRead) or site.kind != "array":
+        if site.kind != "array":
             return
         away = [(operand, found) for operand in site.values if (found := absence(site, operand)) is not None]
         if not away:

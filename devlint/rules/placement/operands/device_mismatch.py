@@ -12,9 +12,8 @@ from devlint.rules.placement.operands.creation import takes_device
 from devlint.rules.placement.operands.meetings import GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
 from devlint.rules.placement.operands.mismatch_fix import fix
 from devlint.sites import proof
-from devlint.sites.base import Operand, Site, Step
+from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
-from devlint.sites.proof import Traces
 
 
 class DeviceMismatch(Rule):
@@ -35,9 +34,6 @@ class DeviceMismatch(Rule):
 
     ## Example
     ```python
-    import torch
-    from torch import nn
-
     def predict(device):
         model = nn.Linear(8, 2).to(device)
         return model(torch.randn(4, 8))
@@ -45,9 +41,6 @@ class DeviceMismatch(Rule):
 
     ## Use instead
     ```python
-    import torch
-    from torch import nn
-
     def predict(device):
         model = nn.Linear(8, 2).to(device)
         return model(torch.randn(4, 8, device=device))
@@ -80,9 +73,9 @@ class DeviceMismatch(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
     sites = (Forward, Operation, Hint)
-    proof = Traces(confirm=(proof.MISMATCH,), contradict=(proof.RAN,))
+    proof = proof.Traces(confirm=(proof.MISMATCH,), contradict=(proof.RAN,))
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Forward | Operation | Hint) -> Iterable[Report]:
         """One report for the place, about the first operand that is somewhere else."""
         if isinstance(site, Hint) and site.kind in _HINTS:
             yield from (_HINTS[site.kind](meeting, site) for meeting in meetings(site))

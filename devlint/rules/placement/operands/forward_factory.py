@@ -13,7 +13,7 @@ from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import as_written, code, parsed, with_keyword
 from devlint.rules.placement.operands.creation import advice, can_be_told, placeable
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, meetings, shown
-from devlint.sites.base import Operand, Site, Step
+from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 
 _MET = ("the result meets", "meets", "this raises when that is an accelerator")
@@ -58,9 +58,6 @@ class ForwardFactory(Rule):
 
     ## Example
     ```python
-    import torch
-    from torch import nn
-
     class Noise(nn.Module):
         def forward(self, x):
             noise = torch.randn(x.shape)
@@ -69,9 +66,6 @@ class ForwardFactory(Rule):
 
     ## Use instead
     ```python
-    import torch
-    from torch import nn
-
     class Noise(nn.Module):
         def forward(self, x):
             noise = torch.randn(x.shape, device=x.device)
@@ -106,10 +100,8 @@ class ForwardFactory(Rule):
     fixes = (Applicability.UNSAFE,)
     sites = (Forward, Operation, Hint)
 
-    def judge(self, site: Site) -> Iterable[Report]:
+    def judge(self, site: Forward | Operation | Hint) -> Iterable[Report]:
         """One report per creation that meets a caller's tensor at this place."""
-        if not isinstance(site, Forward | Operation | Hint):
-            return
         happens, verb, raises = _MET if isinstance(site, Forward) else _WORDS.get(site.kind, _MET)
         for meeting in meetings(site):
             if meeting.creation is None:
