@@ -77,7 +77,8 @@ class Report:
 class Rule:
     """A rule of the catalogue: one file, one class, its docstring is its documentation.
 
-    Subclasses set ``code``, ``name``, ``severity`` and the ``sites`` they listen to, and implement :meth:`judge`.
+    Subclasses set ``code``, ``severity`` and the ``sites`` they listen to, and implement :meth:`judge`.  The ``name``
+    is that of the class: ``LossKeepsGraph`` is ``loss-keeps-graph``.
     ``fixes`` says of what kind its fixes can be: safe, unsafe, or either, as the case is.
     ``hints`` says whether what it reports as a hint is for all, or only for those who select the rule themselves.
     ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
@@ -93,6 +94,10 @@ class Rule:
     observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()
     proof: ClassVar[Traces | None] = None
+
+    def __init_subclass__(cls) -> None:
+        if "name" not in vars(cls):
+            cls.name = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
     def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
         self.source = source

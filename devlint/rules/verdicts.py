@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import in_format
-from devlint.rules.code.comments import loses_comments
+from devlint.rules.code.edits import loses_comments
 from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
-from devlint.rules.code.origins import made_of
+from devlint.rules.code.device_candidates import made_of
 
 ONE_RULE = Config(rule_layers=(RuleLayer(("DVL601",)),))
 CHOSEN = "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\n"

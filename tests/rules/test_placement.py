@@ -22,10 +22,10 @@ from devlint.device import (
 )
 from devlint.finding import Applicability, Finding, Severity
 from devlint.immutable import replace
-from devlint.rules.placement.operands.creation import takes_device
 from devlint.rules.placement.operands.device_mismatch import DeviceMismatch
-from devlint.rules.placement.operands.forward_factory import ForwardFactory
+from devlint.rules.placement.operands.forward_factory import ForwardFactoryWithoutDevice
 from devlint.rules.placement.operands.meetings import beside, meetings, shown
+from devlint.rules.placement.operands.mismatch_fix import takes_device
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Forward, Operation, OperationKind
 from devlint.source.tree import Source
@@ -280,7 +280,7 @@ def test_forward_factory_adds_a_device_where_the_call_takes_one(creation: str, f
     file = source(f"x = y\n{creation}")
     node = file.tree.body[1].value  # type: ignore[attr-defined]  # an expression statement
     stray = operand("mask", IMPLIED_CPU, factory=creation.partition("(")[0], factory_node=node)
-    (report,) = ForwardFactory(file).judge(operation(stray, operand("x", INPUT), scope=METHOD))
+    (report,) = ForwardFactoryWithoutDevice(file).judge(operation(stray, operand("x", INPUT), scope=METHOD))
     assert report.node is node
     assert report.help == advice
     if fixed is None:
@@ -293,7 +293,7 @@ def test_forward_factory_adds_a_device_where_the_call_takes_one(creation: str, f
 
 def test_forward_factory_points_at_the_creation_and_tells_the_meeting() -> None:
     site = operation(fresh(), operand("x", INPUT), scope=METHOD)
-    (report,) = ForwardFactory(source("torch.ones(3)")).judge(site)
+    (report,) = ForwardFactoryWithoutDevice(source("torch.ones(3)")).judge(site)
     assert report.message == (
         "`torch.ones` creates on the CPU, but the result meets `x`, which is where the caller keeps it; "
         "this raises when that is an accelerator"

@@ -1,12 +1,17 @@
-"""What rules share: reading and rewriting an expression, the device to name instead, what a function's name says."""
+"""What rules share: edits and fixes, rewriting an expression, quoting it, what a function's name says of its device."""
 
 from __future__ import annotations
 
 import ast
+import io
 import os.path
 import re
+import tokenize
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from devlint.finding import Applicability, Edit, Fix, Span
 from devlint.rules.code.blocks import function_at, statement_of
 from devlint.source.test_files import is_of_tests
 
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
 
     from devlint.rules.base import SourceText
     from devlint.sites.base import Scope
+    from devlint.source.tree import Source
 
 _LONG = 40
 # The methods by which torch itself moves things, and helpers that carry the destination in their name.
@@ -26,9 +32,66 @@ _MOVER = re.compile(
 _ABOUT_CUDA = re.compile(r"(?:^|_)(?:cuda|nccl)(?:_|\d|$)|CUDA|NCCL|Cuda(?![a-z])|Nccl(?![a-z])")
 
 
-def parsed(source: SourceText, node: ast.AST) -> cst.BaseExpression | None:
-    """The LibCST node of an expression; ``None`` where LibCST cannot read it."""
-    return source.cst(node)
+def fix_of(message: str, *parts: Edit | Iterable[Edit] | None, safe: bool = False) -> Fix | None:
+    """A fix of all these edits; ``None`` where one of them cannot be made."""
+    edits: list[Edit] = []
+    for part in parts:
+        if part is None:
+            return None
+        edits += (part,) if isinstance(part, Edit) else part
+    return Fix(message, tuple(edits), Applicability.SAFE if safe else Applicability.UNSAFE)
+
+
+def put_before(source: SourceText, node: ast.AST, text: str) -> Edit:
+    """The edit that puts a text in front of a node."""
+    span = source.span(node)
+    return Edit(Span(span.row, span.column, span.row, span.column), text)
+
+
+def put_after(source: SourceText, node: ast.AST, text: str) -> Edit:
+    """The edit that puts a text right behind a node."""
+    span = source.span(node)
+    return Edit(Span(span.end_row, span.end_column, span.end_row, span.end_column), text)
+
+
+def around_on_its_lines(source: SourceText, node: ast.AST) -> tuple[str, str]:
+    """What stands before a node on its first line, and behind it on its last."""
+    span = source.span(node)
+    return source.lines[span.row - 1][: span.column - 1], source.lines[span.end_row - 1][span.end_column - 1 :]
+
+
+def text_between(source: SourceText, first: tuple[int, int], last: tuple[int, int]) -> str:
+    """The text from one place to another, each a row and a column."""
+    rows = list(source.lines[first[0] - 1 : last[0]])
+    rows[-1] = rows[-1][: last[1] - 1]
+    rows[0] = rows[0][first[1] - 1 :]
+    return "\n".join(rows)
+
+
+def without_last(source: SourceText, call: ast.Call) -> Edit | None:
+    """The edit that leaves ``x`` of ``x.method(...)``; ``None`` where a comment would be lost."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    whole, inner = source.span(call), source.span(call.func.value)
+    text = text_between(source, (inner.end_row, inner.end_column), (whole.end_row, whole.end_column))
+    if "#" in text:
+        return None
+    # brackets around the receiver belong to it, a line's continuation does not
+    closing = text[: text.find(".")].rstrip(" \t\f\n\\")
+    row, column = inner.end_row + closing.count("\n"), len(closing.rpartition("\n")[2])
+    column += 1 if "\n" in closing else inner.end_column
+    return Edit(Span(row, column, whole.end_row, whole.end_column), "")
+
+
+def rewritten(
+    source: SourceText, node: ast.AST, change: Callable[[cst.Call], cst.BaseExpression | None]
+) -> Edit | None:
+    """The edit that changes a call, with its layout and its comments; ``None`` where it is none, or stays."""
+    import libcst as cst
+
+    call = source.cst(node)
+    changed = change(call) if isinstance(call, cst.Call) else None
+    return None if changed is None else Edit(source.span(node), code(changed))
 
 
 def code(expression: cst.BaseExpression) -> str:
@@ -58,6 +121,11 @@ def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
         added = added.with_changes(comma=last.comma)
         last = last.with_changes(comma=_comma(call))
     return call.with_changes(args=[*others, last, added])
+
+
+def with_device(source: SourceText, node: ast.AST, device: str) -> Edit | None:
+    """The edit that tells a call on which device to create."""
+    return rewritten(source, node, lambda call: with_keyword(call, "device", device))
 
 
 def with_first(call: cst.Call, value: str) -> cst.Call:
@@ -123,6 +191,11 @@ def short(text: str, otherwise: str) -> str:
     return text if text and len(text) <= _LONG and "\n" not in text and "`" not in text else otherwise
 
 
+def quoted(text: str, otherwise: str) -> str:
+    """``text`` in backticks, or ``otherwise`` where it is too long, or too tangled, for a message."""
+    return f"`{text}`" if short(text, "") else otherwise
+
+
 def receiver(text: str) -> str:
     """The text of an expression as what a method is called on: in brackets, if it needs them."""
     try:
@@ -134,9 +207,7 @@ def receiver(text: str) -> str:
 
 def bracketed(source: SourceText, node: ast.AST, text: str) -> str:
     """``text`` as it may take the place of an expression: in brackets, unless it is all of a value or an argument."""
-    span = source.span(node)
-    before = source.lines[span.row - 1][: span.column - 1]
-    after = source.lines[span.end_row - 1][span.end_column - 1 :]
+    before, after = around_on_its_lines(source, node)
     argument = re.search(r"\w[(=]$", before) is not None and after.startswith((")", ","))
     return text if argument or statement_of(source, node) is not None else f"({text})"
 
@@ -151,3 +222,32 @@ def stands_alone(source: SourceText, node: ast.AST) -> bool:
     found = statement_of(source, node)
     # a statement begins and ends with its brackets, an expression within them
     return found is not None and isinstance(found[0], ast.Expr) and source.span(found[0]) == source.span(node)
+
+
+def loses_comments(source: Source, edits: Sequence[Edit]) -> bool:
+    """Whether edits take comments out of an expression that they do not put in again.
+
+    The one at the end of a statement speaks of the statement, and goes with it.
+    """
+    old = [source.slice(edit.span) for edit in edits]
+    if not any("#" in text for text in old):
+        return False
+    return bool(_comments(old) - _comments([f"{edit.content}\n)" for edit in edits]))
+
+
+def _comments(texts: Iterable[str]) -> Counter[str]:
+    """The comments in pieces of code, but for those after which there is no more code."""
+    found: Counter[str] = Counter()
+    for text in texts:
+        waiting: list[str] = []
+        try:
+            # in brackets, any expression goes on over the ends of its lines
+            for token in tokenize.generate_tokens(io.StringIO(f"({text}").readline):
+                if token.type == tokenize.COMMENT:
+                    waiting.append(token.string)
+                elif token.string.strip():
+                    found.update(waiting)
+                    waiting = []
+        except (tokenize.TokenError, SyntaxError):
+            pass  # the bracket is not closed
+    return found

@@ -58,7 +58,6 @@ class DeprecatedCudaAmp(Rule):
     """
 
     code = "DVL701"
-    name = "deprecated-cuda-amp"
     severity = Severity.WARNING
     fixes = (Applicability.SAFE,)
     sites = (Mention,)

@@ -59,7 +59,6 @@ class DeprecatedDeviceApi(Rule):
     """
 
     code = "DVL703"
-    name = "deprecated-device-api"
     severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Mention,)

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from devlint import torch_api
-from devlint.finding import Applicability, Edit, Fix
+from devlint.finding import Fix
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import statement_of
@@ -72,19 +72,15 @@ def replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:
     node: ast.AST = site.call or site.node
     if row.kind is Kind.ATTRIBUTE and isinstance(node, ast.Attribute):
         edit = rule.replace(node, f"{rule.source.segment(node.value)}.{row.replacement}")
-        applicability = Applicability.SAFE if rule.can_count_on(row.since) else Applicability.UNSAFE
-        return Fix(f"Use `.{row.replacement}`", (edit,), applicability)
-    expression = edits.parsed(rule.source, node)
+        return edits.fix_of(f"Use `.{row.replacement}`", edit, safe=rule.can_count_on(row.since))
+    expression = rule.source.cst(node)
     changed = None if expression is None else _changed(expression, site, row)
     if changed is None:
         return None
     text = edits.code(changed)
-    needed: tuple[Edit, ...] | None = () if row.argument else importing(rule.source, "torch", node)
-    if needed is None:
-        return None
+    needed = () if row.argument else importing(rule.source, "torch", node)
     safe = row.safe and rule.can_count_on(row.since)
-    applicability = Applicability.SAFE if safe else Applicability.UNSAFE
-    return Fix(_title(row, text), (*needed, rule.replace(node, text)), applicability)
+    return edits.fix_of(_title(row, text), needed, rule.replace(node, text), safe=safe)
 
 
 def _title(row: Api, text: str) -> str:

@@ -76,7 +76,6 @@ class LegacyCudaTensorType(Rule):
     """
 
     code = "DVL702"
-    name = "legacy-cuda-tensor-type"
     severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Mention,)

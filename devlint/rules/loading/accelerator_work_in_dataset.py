@@ -70,7 +70,6 @@ class AcceleratorWorkInDataset(Rule):
     """
 
     code = "DVL303"
-    name = "accelerator-work-in-dataset"
     severity = Severity.WARNING
     sites = (SampleWork,)
 

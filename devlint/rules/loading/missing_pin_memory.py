@@ -11,7 +11,7 @@ from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code.blocks import way_to
-from devlint.rules.code.edits import around, code, parsed, with_keyword
+from devlint.rules.code.edits import around, fix_of, rewritten, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely
 from devlint.sites import proof
 from devlint.sites.base import Step
@@ -80,7 +80,6 @@ class MissingPinMemory(Rule):
     """
 
     code = "DVL301"
-    name = "missing-pin-memory"
     severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
@@ -132,12 +131,7 @@ class MissingPinMemory(Rule):
     def _fix(self, site: Load, moves: list[Transfer]) -> Fix | None:
         if site.via:
             return None
-        import libcst as cst
-
-        call = parsed(self.source, site.node)
-        if not isinstance(call, cst.Call):
-            return None
-        pinned = self.replace(site.node, code(with_keyword(call, "pin_memory", "True")))
+        pinned = rewritten(self.source, site.node, lambda call: with_keyword(call, "pin_memory", "True"))
         custom = "collate_fn" in site.keywords
         # what a collate_fn makes may be an object of the program's own, whose `.to()` takes a device alone
         moves = [move for move in moves if move.value.certain or not (custom and is_whole(move))]
@@ -146,7 +140,7 @@ class MissingPinMemory(Rule):
         seen = site.batches.kind is Kind.CPU and not custom
         safe = seen and all(released_safely(self, move) for move in waiting)
         message = "Add `pin_memory=True`" + (" and `non_blocking=True`" if released else "")
-        return Fix(message, (pinned, *released), Applicability.SAFE if safe else Applicability.UNSAFE)
+        return fix_of(message, pinned, released, safe=safe)
 
 
 def _drawn_alone(source: SourceText, move: Transfer) -> bool:

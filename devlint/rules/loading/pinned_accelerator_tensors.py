@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.device import Device, Kind, Role
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.edits import code, parsed, without_keyword
+from devlint.rules.code.edits import fix_of, rewritten, without_keyword
 from devlint.sites import proof
 from devlint.sites.base import Step
 from devlint.sites.loaders import Load
@@ -56,7 +56,6 @@ class PinningAcceleratorTensors(Rule):
     """
 
     code = "DVL302"
-    name = "pinning-accelerator-tensors"
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
     observed = True
@@ -72,25 +71,15 @@ class PinningAcceleratorTensors(Rule):
         loader = site.loader.rpartition(".")[2]
         when = "" if site.batches.accelerates() else " when that is an accelerator"
         asked = site.keywords.get("pin_memory")
+        removed = rewritten(self.source, site.node, lambda call: without_keyword(call, "pin_memory"))
         yield Report(
             site.node,
             f"`{loader}` pins batches that are on {site.batches}, which raises{when}: only host memory can be pinned",
             label=f"its data set is on {site.batches}" if site.put is None else f"its batches are on {site.batches}",
             steps=(*filter(None, (site.put,)), *(() if asked is None else (Step(asked, "pinning is asked for here"),))),
             help="leave `pin_memory` out: the batches need no copy",
-            fix=self._fix(site),
+            fix=None if asked is None else fix_of("Remove `pin_memory`", removed, safe=True),
         )
-
-    def _fix(self, site: Load) -> Fix | None:
-        if "pin_memory" not in site.keywords:
-            return None
-        import libcst as cst
-
-        call = parsed(self.source, site.node)
-        if not isinstance(call, cst.Call):
-            return None
-        edit = self.replace(site.node, code(without_keyword(call, "pin_memory")))
-        return Fix("Remove `pin_memory`", (edit,), Applicability.SAFE)
 
 
 def _away(batches: Device) -> bool:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, Device, Kind, Role
-from devlint.finding import Applicability, Edit, Fix, Severity
+from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.edits import code, parsed, with_keyword, without_keyword
+from devlint.rules.code.edits import fix_of, rewritten, with_keyword, without_keyword
 from devlint.rules.code.imports import importing
 from devlint.sites.loaders import Draw
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _NO_GENERATOR = frozenset({"torch.utils.data.distributed.DistributedSampler"})
 _MATCHING = "torch.Generator(device=torch.get_default_device())"
@@ -58,7 +62,6 @@ class SamplerGeneratorDevice(Rule):
     """
 
     code = "DVL304"
-    name = "sampler-generator-device"
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     sites = (Draw,)
@@ -92,31 +95,20 @@ class SamplerGeneratorDevice(Rule):
             made = _made_here(site.generator)
             edit = None if made is None else self.replace(made, _MATCHING)
         else:
-            edit = self._with_generator(site)
-        if edit is None:
-            return None
-        return Fix("Use a generator on the default device", (edit, *imports), Applicability.UNSAFE)
-
-    def _with_generator(self, site: Draw) -> Edit | None:
-        import libcst as cst
-
-        call = parsed(self.source, site.node)
-        if not isinstance(call, cst.Call):
-            return None
-        return self.replace(site.node, code(with_keyword(call, "generator", _MATCHING)))
+            edit = rewritten(self.source, site.node, lambda call: with_keyword(call, "generator", _MATCHING))
+        return fix_of("Use a generator on the default device", edit, imports)
 
     def _on_the_cpu(self, generator: ast.AST | None) -> Fix | None:
         """The generator that is made in the call, without its device."""
         made = _made_here(generator)
         if made is None:
             return None
-        import libcst as cst
+        named = bool(made.keywords)
 
-        call = parsed(self.source, made)
-        if not isinstance(call, cst.Call):
-            return None
-        bare = without_keyword(call, "device") if made.keywords else call.with_changes(args=call.args[1:])
-        return Fix("Make the generator on the CPU", (self.replace(made, code(bare)),), Applicability.UNSAFE)
+        def bare(call: cst.Call) -> cst.Call:
+            return without_keyword(call, "device") if named else call.with_changes(args=call.args[1:])
+
+        return fix_of("Make the generator on the CPU", rewritten(self.source, made, bare))
 
 
 def _made_here(generator: ast.AST | None) -> ast.Call | None:

@@ -57,7 +57,6 @@ class SynchronousLoader(Rule):
     """
 
     code = "DVL305"
-    name = "synchronous-loader"
     severity = Severity.INFO
     default = False
     sites = (Load,)

@@ -40,5 +40,4 @@ class ParseError(Rule):
     """
 
     code = "DVL900"
-    name = "parse-error"
     severity = Severity.ERROR

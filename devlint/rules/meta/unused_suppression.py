@@ -43,6 +43,5 @@ class UnusedSuppression(Rule):
     """
 
     code = "DVL901"
-    name = "unused-suppression"
     severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)

@@ -63,7 +63,6 @@ class DataParallel(Rule):
     """
 
     code = "DVL501"
-    name = "data-parallel"
     severity = Severity.WARNING
     observed = True
     sites = (Wrap,)

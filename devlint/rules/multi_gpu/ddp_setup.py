@@ -87,7 +87,6 @@ class DdpSetup(Rule):
     """
 
     code = "DVL502"
-    name = "ddp-setup"
     severity = Severity.ERROR
     observed = True
     sites = (Wrap, Group, Unforwarded)

@@ -68,7 +68,6 @@ class MissingDistributedSampler(Rule):
     """
 
     code = "DVL503"
-    name = "missing-distributed-sampler"
     severity = Severity.WARNING
     sites = (Load,)
 

@@ -57,7 +57,6 @@ class DeviceComparisonAlwaysFalse(Rule):
     """
 
     code = "DVL110"
-    name = "device-comparison-always-false"
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     sites = (DeviceTest,)

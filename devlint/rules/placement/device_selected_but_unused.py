@@ -58,7 +58,6 @@ class DeviceSelectedButUnused(Rule):
     """
 
     code = "DVL113"
-    name = "device-selected-but-unused"
     severity = Severity.WARNING
     sites = (UnusedDevice,)
 

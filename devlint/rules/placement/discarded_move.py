@@ -65,7 +65,6 @@ class DiscardedMove(Rule):
     """
 
     code = "DVL102"
-    name = "discarded-move"
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
@@ -116,11 +115,11 @@ class DiscardedMove(Rule):
             or not edits.stands_alone(self.source, site.node)
         ):
             return None
-        text = edits.code(call) if (call := edits.parsed(self.source, site.node)) is not None else ""
-        if not text:
+        call = self.source.cst(site.node)
+        if call is None:
             return None
-        edit = self.replace(site.node, f"{self.source.segment(site.value.node)} = {text}")
-        return Fix(f"Assign the result to `{name}`", (edit,), Applicability.UNSAFE)
+        edit = self.replace(site.node, f"{self.source.segment(site.value.node)} = {edits.code(call)}")
+        return edits.fix_of(f"Assign the result to `{name}`", edit)
 
 
 def _severity(site: Transfer, there: bool) -> Severity | None:

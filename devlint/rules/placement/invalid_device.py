@@ -94,7 +94,6 @@ class InvalidDeviceValue(Rule):
     """
 
     code = "DVL112"
-    name = "invalid-device-value"
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
     sites = (DeviceArgument,)

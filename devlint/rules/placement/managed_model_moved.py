@@ -118,7 +118,6 @@ class ManagedModelMoved(Rule):
     """
 
     code = "DVL114"
-    name = "managed-model-moved"
     severity = Severity.WARNING
     sites = (ManagedMove,)
 

@@ -69,7 +69,6 @@ class MoveBreaksLeaf(Rule):
     """
 
     code = "DVL106"
-    name = "move-breaks-leaf"
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     sites = (LeafMove,)
@@ -96,14 +95,11 @@ class MoveBreaksLeaf(Rule):
         )
 
     def _fix(self, site: LeafMove) -> Fix | None:
-        call = edits.parsed(self.source, site.node)
-        made = site.value.node
-        if call is None or not isinstance(made, ast.Call):
+        if not isinstance(site.value.node, ast.Call):
             return None
-        text = _rewritten(call, device_at_hand(self.source, site.node, site.scope))
-        if not text:
-            return None
-        return Fix("Move first, and make a leaf of the result", (self.replace(site.node, text),), Applicability.UNSAFE)
+        device = device_at_hand(self.source, site.node, site.scope)
+        edit = edits.rewritten(self.source, site.node, lambda call: _made_last(call, device))
+        return edits.fix_of("Move first, and make a leaf of the result", edit)
 
 
 def _severity(site: LeafMove, parameter: bool) -> Severity:
@@ -114,28 +110,23 @@ def _severity(site: LeafMove, parameter: bool) -> Severity:
     return Severity.WARNING if site.attribute else Severity.INFO
 
 
-def _rewritten(call: cst.BaseExpression, at_hand: str) -> str:
-    """The code of a move with the leaf made last; empty where that cannot be told."""
+def _made_last(call: cst.Call, at_hand: str) -> cst.BaseExpression | None:
+    """A move with the leaf made last; ``None`` where that cannot be told."""
     import libcst as cst
 
-    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
-        return ""
-    made = call.func.value
+    made = call.func.value if isinstance(call.func, cst.Attribute) else None
     if not isinstance(made, cst.Call) or made.lpar:
-        return ""
+        return None
     if isinstance(made.func, cst.Attribute) and made.func.attr.value == "requires_grad_":
         inner = _moved(made.func.value, call, at_hand)
-        return "" if inner is None else edits.code(made.with_changes(func=made.func.with_changes(value=inner)))
+        return None if inner is None else made.with_changes(func=made.func.with_changes(value=inner))
     if _factory(made):
-        placed = _placed(made, call, at_hand)
-        return "" if placed is None else edits.code(placed)
+        return _placed(made, call, at_hand)
     if not made.args or made.args[0].star or (made.args[0].keyword and made.args[0].keyword.value != "data"):
-        return ""
+        return None
     first, *others = made.args
     inner = _moved(first.value, call, at_hand)
-    if inner is None:
-        return ""
-    return edits.code(made.with_changes(args=[first.with_changes(value=inner), *others]))
+    return None if inner is None else made.with_changes(args=[first.with_changes(value=inner), *others])
 
 
 def _moved(value: cst.BaseExpression, call: cst.Call, at_hand: str) -> cst.BaseExpression | None:

@@ -59,7 +59,6 @@ class OptimizerBeforeMove(Rule):
     """
 
     code = "DVL109"
-    name = "optimizer-before-move"
     severity = Severity.WARNING
     observed = True
     sites = (Optimize,)

@@ -49,7 +49,6 @@ class UncalledAvailabilityCheck(Rule):
     """
 
     code = "DVL111"
-    name = "uncalled-availability-check"
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
     sites = (Mention,)

@@ -71,7 +71,6 @@ class UnregisteredSubmodule(Rule):
     """
 
     code = "DVL105"
-    name = "unregistered-submodule"
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True

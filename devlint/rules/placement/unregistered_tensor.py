@@ -33,7 +33,7 @@ _NUMBERS = (ast.List, ast.Tuple, ast.Constant, ast.UnaryOp, ast.unaryop, ast.exp
 _MADE_REAL = "override `_apply` and move it there: `.to(torch.bfloat16)` makes a buffer of complex numbers real"
 
 
-class UnregisteredTensor(Rule):
+class UnregisteredTensorAttribute(Rule):
     """A tensor in a plain attribute of a module is not moved by `Module.to()`.
 
     ## What it does
@@ -97,7 +97,6 @@ class UnregisteredTensor(Rule):
     """
 
     code = "DVL104"
-    name = "unregistered-tensor-attribute"
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True

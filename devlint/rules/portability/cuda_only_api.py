@@ -65,7 +65,6 @@ class CudaOnlyApi(Rule):
     """
 
     code = "DVL609"
-    name = "cuda-only-api"
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     default = False

@@ -49,7 +49,6 @@ class CudaOnlyDeviceSelection(Rule):
     """
 
     code = "DVL606"
-    name = "cuda-only-device-selection"
     severity = Severity.INFO
     default = False
     fixes = (Applicability.UNSAFE,)

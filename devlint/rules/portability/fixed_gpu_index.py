@@ -52,7 +52,6 @@ class FixedGpuIndex(Rule):
     """
 
     code = "DVL603"
-    name = "fixed-gpu-index"
     severity = Severity.INFO
     sites = (Numbered,)
 

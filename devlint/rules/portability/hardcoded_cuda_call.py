@@ -74,7 +74,6 @@ class HardcodedCudaCall(Rule):
     """
 
     code = "DVL601"
-    name = "hardcoded-cuda-call"
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)
@@ -135,14 +134,8 @@ class HardcodedCudaCall(Rule):
     def _fix(self, site: Transfer, device: str, safe: bool = False) -> Fix | None:
         if not device:
             return None
-        import libcst as cst
-
-        call = edits.parsed(self.source, site.node)
-        changed = _to(call, device) if isinstance(call, cst.Call) else None
-        if changed is None:
-            return None
-        edit = self.replace(site.node, edits.code(changed))
-        return Fix(f"Use `.to({device})`", (edit,), Applicability.SAFE if safe else Applicability.UNSAFE)
+        moved = edits.rewritten(self.source, site.node, lambda call: _to(call, device))
+        return edits.fix_of(f"Use `.to({device})`", moved, safe=safe)
 
 
 def _is_there(site: Transfer) -> bool:

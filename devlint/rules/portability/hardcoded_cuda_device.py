@@ -92,7 +92,6 @@ class HardcodedCudaDevice(Rule):
     """
 
     code = "DVL602"
-    name = "hardcoded-cuda-device"
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     sites = (Literal,)

@@ -57,7 +57,6 @@ class VisibleDevicesTooLate(Rule):
     """
 
     code = "DVL608"
-    name = "visible-devices-too-late"
     severity = Severity.WARNING
     hints = False
     sites = (Visible,)

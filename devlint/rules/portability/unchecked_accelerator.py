@@ -54,7 +54,6 @@ class UncheckedAccelerator(Rule):
     """
 
     code = "DVL607"
-    name = "unchecked-accelerator"
     severity = Severity.WARNING
     fixes = (Applicability.SAFE,)
     sites = (Current,)

@@ -63,7 +63,6 @@ class UnguardedCudaApi(Rule):
     """
 
     code = "DVL605"
-    name = "unguarded-cuda-api"
     severity = Severity.INFO
     default = False
     sites = (Mention,)

@@ -15,7 +15,7 @@ from devlint.sites.devices import ApiCall
 _COLLECTOR = "gc.collect"
 
 
-class CacheFlush(Rule):
+class CacheFlushInLoop(Rule):
     """Cached memory is given back in every step of a loop, and has to be asked for again in the next one.
 
     ## What it does
@@ -63,7 +63,6 @@ class CacheFlush(Rule):
     """
 
     code = "DVL404"
-    name = "cache-flush-in-loop"
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True

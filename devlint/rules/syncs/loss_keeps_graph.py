@@ -65,7 +65,6 @@ class LossKeepsGraph(Rule):
     """
 
     code = "DVL403"
-    name = "loss-keeps-graph"
     severity = Severity.WARNING
     fixes = (Applicability.SAFE,)
     sites = (Keep,)

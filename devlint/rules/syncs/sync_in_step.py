@@ -89,7 +89,6 @@ class SyncInStepLoop(Rule):
     """
 
     code = "DVL401"
-    name = "sync-in-step-loop"
     severity = Severity.INFO
     default = False
     observed = True

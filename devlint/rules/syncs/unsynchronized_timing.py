@@ -73,7 +73,6 @@ class UnsynchronizedTiming(Rule):
     """
 
     code = "DVL402"
-    name = "unsynchronized-timing"
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     sites = (Timing,)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.edits import code, parsed, short, without_keyword
+from devlint.rules.code.edits import fix_of, quoted, rewritten, without_keyword
 from devlint.sites import proof
 from devlint.sites.transfers import Transfer
 
@@ -57,7 +57,6 @@ class AsyncCopyToHost(Rule):
     """
 
     code = "DVL205"
-    name = "async-copy-to-host"
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
     observed = True
@@ -72,8 +71,8 @@ class AsyncCopyToHost(Rule):
         if site.target is None or site.target.kind is not Kind.CPU or not source.known or source.accelerates() is False:
             return
         guessed = site.value.derived or any(leaf.role is Role.INPUT for leaf in source.leaves())
-        text = short(site.value.text, "")
-        what = f"the copy of `{text}`" if text else "this copy"
+        text = quoted(site.value.text, "")
+        what = f"the copy of {text}" if text else "this copy"
         yield Report(
             site.node,
             f"{what} to the CPU may still be under way when it is read: nothing waits for it",
@@ -88,11 +87,5 @@ class AsyncCopyToHost(Rule):
         node = site.node
         if site.via or not isinstance(node, ast.Call) or not any(keyword.arg == _FLAG for keyword in node.keywords):
             return None
-        import libcst as cst
-
-        call = parsed(self.source, node)
-        if not isinstance(call, cst.Call):
-            return None
-        return Fix(
-            "Remove `non_blocking`", (self.replace(node, code(without_keyword(call, _FLAG))),), Applicability.SAFE
-        )
+        waiting = rewritten(self.source, node, lambda call: without_keyword(call, _FLAG))
+        return fix_of("Remove `non_blocking`", waiting, safe=True)

@@ -34,7 +34,7 @@ _SETTING = (
 )
 
 
-class BlockingPinnedCopy(Rule):
+class BlockingCopyFromPinned(Rule):
     """A batch is copied from pinned memory, but the host waits for the copy.
 
     ## What it does
@@ -82,7 +82,6 @@ class BlockingPinnedCopy(Rule):
     """
 
     code = "DVL204"
-    name = "blocking-copy-from-pinned"
     severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True

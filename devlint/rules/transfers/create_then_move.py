@@ -86,7 +86,6 @@ class CreateThenMove(Rule):
     """
 
     code = "DVL203"
-    name = "create-then-move"
     severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (Transfer, IndexCopy)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from devlint.finding import Applicability, Edit, Fix
+from devlint.finding import Applicability, Edit, Fix, Span
 from devlint.rules.base import SourceText
 from devlint.rules.code.blocks import function_at, idle_statement, removal, stores, way_to
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.edits import code, parsed, with_keyword
-from devlint.rules.transfers.chains import without_last
+from devlint.rules.code.edits import fix_of, rewritten, with_device, with_keyword, without_last
 from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 _READS_THE_HOST = frozenset(
     {"tensor", "as_tensor", "asarray", "scalar_tensor", "from_numpy", "frombuffer", "from_file", "from_dlpack", "load"}
@@ -88,19 +91,16 @@ def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
     leaving = leave_out(source, node) if isinstance(node, ast.Call) else None
     if creation is None and isinstance(node, ast.Call):
         creation, leaving = told(source, site, made, converted=True), _convert(source, site, node)
-    if creation is None or leaving is None:
+    if creation is None:
         return None
     edit, device, exact = creation
-    safety = Applicability.SAFE if exact else Applicability.UNSAFE
-    return Fix(f"Create with `device={device}`", (edit, leaving), safety)
+    return fix_of(f"Create with `device={device}`", edit, leaving, safe=exact)
 
 
 def creating_at(source: SourceText, made: ast.Call, device: str) -> str:
     """The text of a creation that is told a device; empty where that has no value yet when it is made."""
-    import libcst as cst
-
-    call = parsed(source, made) if device and stands_at(source, device, made) else None
-    return code(with_keyword(call, "device", device)) if isinstance(call, cst.Call) else ""
+    edit = with_device(source, made, device) if device and stands_at(source, device, made) else None
+    return "" if edit is None else edit.content
 
 
 def told(
@@ -129,12 +129,12 @@ def told(
         return None
     if asked.dtype and (steps - _EXACT_STEPS - _SCATTERED or not _takes_dtype(made, steps, asked.alike)):
         return None
-    creation = _created(source, made, asked)
-    if creation is None:
+    edit = _created(source, made, asked)
+    if edit is None:
         return None
     alike = not asked.dtype or made.function.rpartition(".")[2] in _ANY_DTYPE
     exact = asked.certain and alike and steps <= _EXACT_STEPS and _is_exact(made)
-    return Edit(source.span(made.node), creation), asked.device, exact
+    return edit, asked.device, exact
 
 
 def _asked(source: SourceText, site: Transfer, node: ast.Call) -> _Asked | None:
@@ -230,28 +230,27 @@ def _takes_dtype(made: Creation, steps: frozenset[str], alike: bool) -> bool:
     return known and not converted and all(keyword.arg != "dtype" for keyword in made.node.keywords)
 
 
-def _created(source: SourceText, made: Creation, asked: _Asked) -> str | None:
-    """The text of the creation, told the device."""
+def _created(source: SourceText, made: Creation, asked: _Asked) -> Edit | None:
+    """The edit that tells the creation the device."""
     name = made.function.rpartition(".")[2]
     if name in LEGACY:
-        return _typed(source, made.node, name, asked)
+        text = _typed(source, made.node, name, asked)
+        return Edit(source.span(made.node), text) if text else None
     if name not in _MADE:
         return None
-    import libcst as cst
 
-    call = parsed(source, made.node)
-    if not isinstance(call, cst.Call):
-        return None
-    if asked.dtype:
-        call = with_keyword(call, "dtype", asked.dtype)
-    return code(with_keyword(call, "device", asked.device))
+    def placed(call: cst.Call) -> cst.Call:
+        typed = with_keyword(call, "dtype", asked.dtype) if asked.dtype else call
+        return with_keyword(typed, "device", asked.device)
+
+    return rewritten(source, made.node, placed)
 
 
-def _typed(source: SourceText, call: ast.Call, name: str, asked: _Asked) -> str | None:
-    """A constructor by type, as the function that can be told a device."""
+def _typed(source: SourceText, call: ast.Call, name: str, asked: _Asked) -> str:
+    """A constructor by type, as the function that can be told a device; empty where that cannot be said."""
     prefix, _, _ = source.segment(call.func).rpartition(".")
     if not prefix or call.keywords or not call.args or asked.dtype:
-        return None
+        return ""
     given = [source.segment(argument) for argument in call.args]
     dtype = LEGACY[name].replace("torch.", f"{prefix}.")
     if len(call.args) == 1 and isinstance(call.args[0], (ast.List, ast.Tuple)):
@@ -261,7 +260,7 @@ def _typed(source: SourceText, call: ast.Call, name: str, asked: _Asked) -> str 
     if all(isinstance(argument, ast.Constant) and isinstance(argument.value, int) for argument in call.args):
         kind = f", dtype={dtype}" if dtype else ""
         return f"{prefix}.empty({', '.join(given)}{kind}, device={asked.device})"
-    return None
+    return ""
 
 
 def leave_out(source: SourceText, node: ast.Call) -> Edit | None:
@@ -300,3 +299,72 @@ def _is_whole(node: ast.expr) -> bool:
         return False
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return name in ("len", "size", "numel", "int") and (name != "size" or bool(node.args))
+
+
+def hoisting(source: SourceText, site: Transfer) -> Fix | None:
+    """The tensor made on the device, and its moves left out; ``None`` where anything else reads it on the CPU."""
+    node, made = site.node, site.value.factory_node
+    named = (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
+    )
+    if not named or not isinstance(node, ast.Call) or not isinstance(made, ast.Call) or site.measured is not None:
+        return None
+    body = function_at(source, node)
+    if body is None or function_at(source, made) is not body:
+        return None
+    moves = _all_moves(body, node)
+    if not moves:
+        return None
+    last = max(moves, key=lambda move: source.span(move))
+    creation = told(source, site, Creation(made, site.value.factory), last)
+    if creation is None:
+        return None
+    edits = [leave_out(source, move) for move in moves]
+    if any(edit is None for edit in edits):
+        return None
+    edit, device, _ = creation
+    return Fix(
+        f"Create it with `device={device}`", (edit, *(edit for edit in edits if edit is not None)), Applicability.UNSAFE
+    )
+
+
+def _all_moves(body: ast.AST, node: ast.Call) -> list[ast.Call] | None:
+    """The moves like ``node`` in a function; ``None`` where the tensor is read, or bound, in any other way."""
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
+    name = receiver.id if isinstance(receiver, ast.Name) else ""
+    wanted = ast.unparse(node)
+    moves = [move for move in ast.walk(body) if isinstance(move, ast.Call) and ast.unparse(move) == wanted]
+    moved = {id(move.func.value) for move in moves if isinstance(move.func, ast.Attribute)}
+    mentions = [inner for inner in ast.walk(body) if isinstance(inner, ast.Name) and inner.id == name]
+    stored = [inner for inner in mentions if not isinstance(inner.ctx, ast.Load)]
+    read = [inner for inner in mentions if isinstance(inner.ctx, ast.Load) and id(inner) not in moved]
+    return moves if len(stored) == 1 and not read else None
+
+
+def created_before(source: SourceText, site: Transfer) -> Fix | None:
+    """The creation of what is moved at once, told the device and put in front of the loop."""
+    made = site.creation
+    creation = None if made is None else told(source, site, made)
+    function = site.node.func if isinstance(site.node, ast.Call) else None
+    if made is None or creation is None or not isinstance(function, ast.Attribute) or function.value is not made.node:
+        return None
+    return out_of_the_loop(source, site.scope.loop, site.node, creation[0].content)
+
+
+def out_of_the_loop(source: SourceText, loop: ast.AST | None, call: ast.AST, instead: str = "") -> Fix | None:
+    """The statement that gives a name to ``call``, which stands in a loop by itself, put in front of the loop."""
+    if not isinstance(loop, (ast.For, ast.While)) or len(loop.body) < 2:
+        return None
+    statement = next((inner for inner in loop.body if isinstance(inner, ast.Assign) and inner.value is call), None)
+    if statement is None:
+        return None
+    whole, start, value = source.span(statement), source.span(loop), source.span(call)
+    line, indent = source.lines[whole.row - 1], source.lines[start.row - 1][: start.column - 1]
+    before, after = line[: whole.column - 1].strip(), line[whole.end_column - 1 :].strip()
+    alone = not before and (not after or after.startswith("#")) and not indent.strip()
+    if whole.row != whole.end_row or not alone:
+        return None
+    text = line[whole.column - 1 : value.column - 1] + (instead or source.segment(call)) + line[value.end_column - 1 :]
+    moved = Edit(Span(start.row, 1, start.row, 1), f"{indent}{text.rstrip()}\n")
+    gone = Edit(Span(whole.row, 1, whole.row + 1, 1), "")
+    return Fix("Move it in front of the loop", (moved, gone), Applicability.UNSAFE)

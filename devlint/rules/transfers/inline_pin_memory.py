@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.edits import short
-from devlint.rules.transfers.chains import without_last
+from devlint.rules.code.edits import short, without_last
 from devlint.rules.transfers.pinned import pins_inline
 from devlint.sites import proof
 from devlint.sites.transfers import Transfer
@@ -51,7 +50,6 @@ class InlinePinMemory(Rule):
     """
 
     code = "DVL206"
-    name = "inline-pin-memory"
     severity = Severity.INFO
     fixes = (Applicability.UNSAFE,)
     sites = (Transfer,)

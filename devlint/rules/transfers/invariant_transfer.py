@@ -8,14 +8,14 @@ from devlint.device import Kind
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import in_test, short
-from devlint.rules.transfers.hoisting import created_before, hoisting, out_of_the_loop
+from devlint.rules.transfers.creating import created_before, hoisting, out_of_the_loop
 from devlint.sites import proof
 from devlint.sites.base import Step
 from devlint.sites.placement import Attribute
 from devlint.sites.transfers import Transfer, Upload
 
 
-class InvariantTransfer(Rule):
+class InvariantTransferInLoop(Rule):
     """A tensor that does not change is copied to the accelerator again in every step.
 
     ## What it does
@@ -65,7 +65,6 @@ class InvariantTransfer(Rule):
     """
 
     code = "DVL202"
-    name = "invariant-transfer-in-loop"
     hints = False
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from devlint.device import Device, Kind
 from devlint.finding import Edit
 from devlint.rules.base import Rule
-from devlint.rules.code.edits import around, code, parsed, with_keyword
+from devlint.rules.code.edits import around, rewritten, with_keyword
 from devlint.sites.transfers import Transfer
 
 _READERS = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")
@@ -43,12 +43,7 @@ def release(rule: Rule, site: Transfer) -> Edit | None:
     """The edit with which the host no longer waits for a copy."""
     if not isinstance(site.node, ast.Call) or site.via:
         return None
-    import libcst as cst
-
-    call = parsed(rule.source, site.node)
-    if not isinstance(call, cst.Call):
-        return None
-    return rule.replace(site.node, code(with_keyword(call, "non_blocking", "True")))
+    return rewritten(rule.source, site.node, lambda call: with_keyword(call, "non_blocking", "True"))
 
 
 def released_safely(rule: Rule, site: Transfer) -> bool:

@@ -10,8 +10,7 @@ from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import function_at, idle_statement, removal
-from devlint.rules.code.edits import short
-from devlint.rules.transfers.chains import without_last
+from devlint.rules.code.edits import short, without_last
 from devlint.sites import proof
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
@@ -68,7 +67,6 @@ class RedundantMove(Rule):
     """
 
     code = "DVL201"
-    name = "redundant-move"
     severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True

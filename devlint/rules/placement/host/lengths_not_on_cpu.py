@@ -55,7 +55,6 @@ class LengthsNotOnCpu(Rule):
     """
 
     code = "DVL108"
-    name = "lengths-not-on-cpu"
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     sites = (HostRead,)

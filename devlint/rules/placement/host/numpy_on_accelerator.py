@@ -63,7 +63,6 @@ class NumpyOnAccelerator(Rule):
     """
 
     code = "DVL107"
-    name = "numpy-on-accelerator"
     hints = False
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)

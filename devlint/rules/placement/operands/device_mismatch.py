@@ -8,9 +8,8 @@ from devlint.device import Kind, Role
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import as_written, receiver
-from devlint.rules.placement.operands.creation import takes_device
 from devlint.rules.placement.operands.meetings import GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
-from devlint.rules.placement.operands.mismatch_fix import fix
+from devlint.rules.placement.operands.mismatch_fix import fix, takes_device
 from devlint.sites import proof
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
@@ -68,7 +67,6 @@ class DeviceMismatch(Rule):
     """
 
     code = "DVL101"
-    name = "device-mismatch"
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     observed = True

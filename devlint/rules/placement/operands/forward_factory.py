@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 
 from devlint.device import Role
-from devlint.finding import Applicability, Edit, Fix, Severity
+from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, code, parsed, with_keyword
-from devlint.rules.placement.operands.creation import advice, can_be_told, placeable
+from devlint.rules.code.edits import as_written, fix_of, with_device
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, meetings, shown
+from devlint.rules.placement.operands.mismatch_fix import advice, can_be_told, placeable
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 
@@ -43,7 +42,7 @@ _WORDS = {
 """What happens to the new tensor, by the kind of operation or hint: said of it, of the place, and what comes of it."""
 
 
-class ForwardFactory(Rule):
+class ForwardFactoryWithoutDevice(Rule):
     """A tensor created on the default device meets a tensor that is wherever the caller keeps it.
 
     ## What it does
@@ -94,7 +93,6 @@ class ForwardFactory(Rule):
     """
 
     code = "DVL103"
-    name = "forward-factory-without-device"
     hints = False
     severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
@@ -129,21 +127,12 @@ class ForwardFactory(Rule):
         if meeting.creation is None or not target or not placeable(meeting):
             return None
         here = function_at(self.source, meeting.creation)
-        edits = [self._told(meeting.creation, target)]
+        edits = [with_device(self.source, meeting.creation, target)]
         for factory, node in meeting.stray.blended:
             told = can_be_told(factory, node) and function_at(self.source, node) is here
             told = told and stands_at(self.source, target, node)
-            edits.append(self._told(node, target) if told else None)
-        complete = tuple(edit for edit in edits if edit is not None)
-        if len(complete) < len(edits):
-            return None
-        return Fix(f"Add `device={target}`", complete, Applicability.UNSAFE)
-
-    def _told(self, node: ast.AST, target: str) -> Edit | None:
-        import libcst as cst
-
-        call = parsed(self.source, node)
-        return self.replace(node, code(with_keyword(call, "device", target))) if isinstance(call, cst.Call) else None
+            edits.append(with_device(self.source, node, target) if told else None)
+        return fix_of(f"Add `device={target}`", *edits)
 
 
 def _party(operand: Operand) -> str:

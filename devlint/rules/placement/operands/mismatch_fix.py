@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from devlint.device import Kind
-from devlint.finding import Applicability, Edit, Fix
+from devlint.device import Kind, Role
+from devlint.finding import Edit, Fix
 from devlint.rules.base import Rule
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import code, parsed, with_keyword
-from devlint.rules.placement.operands.creation import takes_device
-from devlint.rules.placement.operands.meetings import MODULE, Meeting
+from devlint.rules.code.edits import fix_of, with_device
+from devlint.rules.placement.operands.meetings import MODULE, Meeting, shown
 from devlint.sites.base import Operand
 from devlint.sites.placement import Forward, Operation, OperationKind
 
@@ -25,19 +24,14 @@ def fix(rule: Rule, site: Forward | Operation, strays: Sequence[Meeting], target
     """Move all operands that strayed at once, or none of them."""
     operands = site.inputs if isinstance(site, Forward) else site.operands
     nodes = [operand.node for operand in operands]
-    edits: list[Edit] = []
+    edits: list[Edit | None] = []
     for meeting in strays:
         stray = meeting.stray
         apart = nodes.count(stray.node) == 1 and stray.role != MODULE
         if not apart or not _movable(site, stray) or not _surely_there(rule, site, stray, target):
             return None
-        edit = _moved(rule, stray, target)
-        if edit is None:
-            return None
-        edits.append(edit)
-    if not edits:
-        return None
-    return Fix(f"Move it to `{target}`", tuple(dict.fromkeys(edits)), Applicability.UNSAFE)
+        edits.append(_moved(rule, stray, target))
+    return fix_of(f"Move it to `{target}`", *dict.fromkeys(edits))
 
 
 def _movable(site: Forward | Operation, stray: Operand) -> bool:
@@ -80,14 +74,7 @@ def _moved(rule: Rule, stray: Operand, target: str) -> Edit | None:
 
 def _created(rule: Rule, born: ast.Call, factory: str, target: str) -> Edit | None:
     tied = any(keyword.arg in _SAYS_WHERE for keyword in born.keywords)
-    if tied or not takes_device(factory):
-        return None
-    import libcst as cst
-
-    call = parsed(rule.source, born)
-    if not isinstance(call, cst.Call):
-        return None
-    return rule.replace(born, code(with_keyword(call, "device", target)))
+    return None if tied or not takes_device(factory) else with_device(rule.source, born, target)
 
 
 def _only_use(rule: Rule, born: ast.Call, node: ast.AST) -> bool:
@@ -112,3 +99,39 @@ def _chained(node: ast.expr, born: ast.Call) -> bool:
         function = isinstance(node.func.value, ast.Name) and bool(node.args)
         node = node.args[0] if function else node.func.value
     return True
+
+
+_WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
+
+_DRAWN = "torch.distributions."
+"""How the names begin of what draws where its parameters are."""
+
+
+def takes_device(factory: str) -> bool:
+    """Whether the torch function has a ``device=``, as constructors by type and readers of host memory have not."""
+    name = factory.rpartition(".")[2]
+    return name.islower() and name not in _WITHOUT_DEVICE and not factory.startswith(_DRAWN)
+
+
+def placeable(meeting: Meeting) -> bool:
+    """Whether ``device=`` can be added to the creation: nothing else in the call says where it creates."""
+    return meeting.stray.role != MODULE and can_be_told(meeting.stray.factory, meeting.creation)
+
+
+def can_be_told(factory: str, node: ast.AST | None) -> bool:
+    """Whether ``device=`` can be added to a call of a torch function."""
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    tied = any(keyword.arg in (None, "device", "generator", "out") for keyword in keywords)
+    return not tied and takes_device(factory)
+
+
+def advice(meeting: Meeting, target: str) -> str:
+    """What to do about the creation; ``target`` is the device expression to use, empty where none is at hand."""
+    if not target and meeting.other.device.role is Role.PLACE:
+        # what is there may have a name in another function only, and the module has one everywhere
+        return "create it on the module's device, such as `next(self.parameters()).device`"
+    if not target:
+        return f"create it on the device of {shown(meeting.other.text)}, handed over as an argument if need be"
+    if placeable(meeting):
+        return f"create it there: `{meeting.stray.factory}(..., device={target})`"
+    return f"move it there: `.to({target})`"
