@@ -6,7 +6,7 @@ import ast
 import functools
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
@@ -49,9 +49,7 @@ class _Landmarks:
                 self.blocks[statement] = block
 
 
-@functools.lru_cache(maxsize=2)
-def _landmarks(tree: ast.Module) -> _Landmarks:
-    return _Landmarks(tree)
+_landmarks = functools.lru_cache(maxsize=2)(_Landmarks)
 
 
 def function_at(source: SourceText, node: ast.AST) -> ast.AST | None:
@@ -153,44 +151,49 @@ def in_format(source: SourceText, span: Span) -> bool:
 
     Before Python 3.12 its parts may be said to stand anywhere, so that a place is no more than a name for them.
     """
-    return any(span in places for places in _formats(source).get(span.row, ()))  # type: ignore[arg-type]  # sources are told apart by identity
+    start, end = (span.row, span.column), (span.end_row, span.end_column)
+    for whole, parts in _formats(source).get(span.row, ()):  # type: ignore[arg-type]  # sources are told apart by identity
+        inside = (whole.row, whole.column) < start and end < (whole.end_row, whole.end_column)
+        if span != whole and (inside or span in parts):
+            return True
+    return False
 
 
 @functools.lru_cache(maxsize=2)
-def _formats(source: SourceText) -> dict[int, list[_Places]]:
-    """The f-strings that concern each row."""
-    rows: dict[int, list[_Places]] = {}
+def _formats(source: SourceText) -> dict[int, list[tuple[Span, set[Span]]]]:
+    """The f-strings that concern each row, each with where its parts are said to stand."""
+    rows: dict[int, list[tuple[Span, set[Span]]]] = {}
     for node in walk(source.tree):
         if not isinstance(node, _FORMATS):
             continue
         whole = source.span(node)
         parts = {source.span(inner) for inner in ast.walk(node) if hasattr(inner, "lineno")}
         for row in {*range(whole.row, whole.end_row + 1), *(part.row for part in parts)}:
-            rows.setdefault(row, []).append(_Places(whole, parts))
+            rows.setdefault(row, []).append((whole, parts))
     return rows
 
 
-class _Places(NamedTuple):
-    """Where an f-string stands, and where its parts are said to."""
+def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
+    """What a call gives for an argument, by its name."""
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
-    whole: Span
-    parts: set[Span]
 
-    def __contains__(self, span: object) -> bool:
-        if not isinstance(span, Span) or span == self.whole:
-            return False
-        start, end = (span.row, span.column), (span.end_row, span.end_column)
-        inside = (self.whole.row, self.whole.column) < start and end < (self.whole.end_row, self.whole.end_column)
-        return inside or span in self.parts
+def method_of(node: ast.AST | None) -> str:
+    """The method that an expression calls, or the function of a module; empty for anything else."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+def beside(source: SourceText, span: Span) -> tuple[str, str]:
+    """What stands before a place on its first line, and behind it on its last."""
+    return source.lines[span.row - 1][: span.column - 1], source.lines[span.end_row - 1][span.end_column - 1 :]
 
 
 def removal(source: SourceText, statement: ast.stmt, block: list[ast.stmt]) -> Edit | None:
     """The edit that deletes ``statement``; ``None`` where its block or its line would be left broken."""
-    lines, span = source.lines, source.span(statement)
-    before = lines[span.row - 1][: span.column - 1]
-    after = lines[span.end_row - 1][span.end_column - 1 :]
+    span = source.span(statement)
+    before, after = beside(source, span)
     if len(block) < 2 or before.strip() or after.strip().partition("#")[0]:
         return None
-    last = span.end_row == len(lines)
+    last = span.end_row == len(source.lines)
     end = (span.end_row, span.end_column) if last else (span.end_row + 1, 1)
     return Edit(Span(span.row, 1, *end), "")

@@ -107,18 +107,12 @@ def _said(test: ast.expr, holds: bool, parts: set[str]) -> bool | None:
         said = [_said(value, holds, parts) for value in test.values]
         together = isinstance(test.op, ast.And) == holds
         return False if False in said else (True if together and True in said else None)
-    if _asks_for_none(test, parts):
-        return isinstance(test.ops[0], (ast.Is, ast.Eq)) != holds  # type: ignore[attr-defined]  # a comparison
+    if isinstance(test, ast.Compare) and says_none(test.comparators[0]) and ast.unparse(test.left) in parts:
+        return isinstance(test.ops[0], (ast.Is, ast.Eq)) != holds
     if isinstance(test, ast.Call):
         asked = ast.unparse(test.func).rpartition(".")[2] in _TELLING and bool(test.args)
         return holds if asked and ast.unparse(test.args[0]) in parts else None
     return holds if ast.unparse(test) in parts else None
-
-
-def _asks_for_none(node: ast.AST, parts: set[str]) -> bool:
-    if not isinstance(node, ast.Compare) or not says_none(node.comparators[0]):
-        return False
-    return ast.unparse(node.left) in parts
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""Which of the devices at hand would do in the place of a written one."""
+"""Which of the devices at hand would do in the place of a written one, and of what a value is made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
 # A word more, as in `origin_device` and `gather_device`, says that it is the device of something else.
 _OF_ANYTHING = re.compile(r"(?:.*\.)?_*(?:(?:cuda|gpu|torch|target|model)_)?dev(?:ice)?\d*", re.IGNORECASE)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_NOWHERE = re.compile(r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z")
+"""A default with which a function takes no accelerator."""
+_VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
+"""Attributes of a tensor that are the same memory."""
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_TENSOR = re.compile(r"(?:^|\.)(?:Tensor|Parameter)$")
 
 
 def device_at_hand(source: SourceText, node: ast.AST, scope: Scope) -> str:
@@ -78,13 +83,11 @@ def _may_be_else(source: SourceText, node: ast.AST, name: str) -> bool:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":
             kinds = call.args[1] if len(call.args) > 1 else None
             named = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
-            if ast.unparse(call.args[0]) == name and not all(kind and _is_tensor(kind) for kind in named):
+            if ast.unparse(call.args[0]) == name and not all(
+                kind and _TENSOR.search(ast.unparse(kind)) for kind in named
+            ):
                 return True
     return False
-
-
-def _is_tensor(kind: ast.expr) -> bool:
-    return ast.unparse(kind).rpartition(".")[2] in ("Tensor", "Parameter")
 
 
 def _surely_bound(source: SourceText, node: ast.AST, name: str) -> bool:
@@ -148,12 +151,6 @@ def _heads(node: ast.AST) -> list[ast.expr]:
 
 def _names(targets: Iterable[ast.expr], name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for target in targets for part in walk(target))
-
-
-_NOWHERE = re.compile(r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z")
-"""A default with which a function takes no accelerator."""
-_VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
-"""Attributes of a tensor that are the same memory."""
 
 
 @lru_cache(maxsize=4)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from devlint.finding import Applicability, Edit, Fix, Span
-from devlint.rules.code.blocks import function_at, statement_of
+from devlint.rules.code.blocks import beside, function_at, statement_of
 from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:
@@ -52,12 +52,6 @@ def put_after(source: SourceText, node: ast.AST, text: str) -> Edit:
     """The edit that puts a text right behind a node."""
     span = source.span(node)
     return Edit(Span(span.end_row, span.end_column, span.end_row, span.end_column), text)
-
-
-def around_on_its_lines(source: SourceText, node: ast.AST) -> tuple[str, str]:
-    """What stands before a node on its first line, and behind it on its last."""
-    span = source.span(node)
-    return source.lines[span.row - 1][: span.column - 1], source.lines[span.end_row - 1][span.end_column - 1 :]
 
 
 def text_between(source: SourceText, first: tuple[int, int], last: tuple[int, int]) -> str:
@@ -207,7 +201,7 @@ def receiver(text: str) -> str:
 
 def bracketed(source: SourceText, node: ast.AST, text: str) -> str:
     """``text`` as it may take the place of an expression: in brackets, unless it is all of a value or an argument."""
-    before, after = around_on_its_lines(source, node)
+    before, after = beside(source, source.span(node))
     argument = re.search(r"\w[(=]$", before) is not None and after.startswith((")", ","))
     return text if argument or statement_of(source, node) is not None else f"({text})"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
+from devlint.rules.code.blocks import beside
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)  # a comprehension's names count for what is around it
@@ -24,7 +25,7 @@ def importing(source: SourceText, module: str, node: ast.AST) -> tuple[Edit, ...
     """
     row = int(getattr(node, "lineno", 0))
     names = _names(source.tree, module)
-    around = [scope for scope in names if scope is None or _holds(scope, row)]
+    around = [scope for scope in names if scope is None or row in _rows(scope)]
     for scope in sorted(around, key=lambda scope: -int(getattr(scope, "lineno", 0))):
         found = [statement for statement in names[scope].imports if scope is None or statement.lineno <= row]
         if names[scope].bound:
@@ -104,20 +105,18 @@ def _binds(node: ast.AST) -> tuple[str, ...]:
     return (name,) if isinstance(name, str) and not isinstance(node, ast.alias) else ()
 
 
-def _holds(scope: ast.AST, row: int) -> bool:
-    return int(getattr(scope, "lineno", 0)) <= row <= int(getattr(scope, "end_lineno", 0) or 0)
+def _rows(scope: ast.AST) -> range:
+    return range(getattr(scope, "lineno", 0), (getattr(scope, "end_lineno", 0) or 0) + 1)
 
 
 def _beside(source: SourceText, statement: ast.stmt, module: str) -> Edit:
     """The import right before a statement or, where a comment speaks of that, right after it."""
     span = source.span(statement)
-    indent = source.lines[span.row - 1][: span.column - 1]
+    indent, _ = beside(source, span)
     above = source.lines[span.row - 2].strip() if span.row > 1 else ""
-    if indent.strip():
-        return Edit(_point(span.row, span.column), f"import {module}; ")
-    if above.startswith("#"):
+    if above.startswith("#") and not indent.strip():
         return _after(source, statement, module)
-    return Edit(_point(span.row, span.column), f"import {module}\n{indent}")
+    return Edit(_point(span.row, span.column), f"import {module}; " if indent.strip() else f"import {module}\n{indent}")
 
 
 def _after(source: SourceText, statement: ast.stmt, module: str, gap: str = "") -> Edit:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
-from devlint.rules.legacy import deprecation
-from devlint.sites.devices import Mention
+from devlint.finding import Applicability
+from devlint.rules.legacy.deprecation import DeprecatedName
 from devlint.torch_api.rows import Topic
 
 
-class DeprecatedCudaAmp(Rule):
+class DeprecatedCudaAmp(DeprecatedName):
     """`torch.cuda.amp` and `torch.cpu.amp` are deprecated: `torch.amp` does the same for every device.
 
     ## What it does
@@ -58,11 +54,5 @@ class DeprecatedCudaAmp(Rule):
     """
 
     code = "DVL701"
-    severity = Severity.WARNING
     fixes = (Applicability.SAFE,)
-    sites = (Mention,)
-
-    def judge(self, site: Mention) -> Iterable[Report]:
-        """A report for each use of an old name."""
-        if (found := deprecation.report(self, site, Topic.AMP)) is not None:
-            yield found
+    topic = Topic.AMP

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
-from devlint.rules.legacy import deprecation
-from devlint.sites.devices import Mention
+from devlint.finding import Applicability
+from devlint.rules.legacy.deprecation import DeprecatedName
 from devlint.torch_api.rows import Topic
 
 
-class DeprecatedDeviceApi(Rule):
+class DeprecatedDeviceApi(DeprecatedName):
     """A function or an argument about devices that torch has renamed, or does not heed any more.
 
     ## What it does
@@ -59,11 +55,5 @@ class DeprecatedDeviceApi(Rule):
     """
 
     code = "DVL703"
-    severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
-    sites = (Mention,)
-
-    def judge(self, site: Mention) -> Iterable[Report]:
-        """A report for each use of an old name or argument."""
-        if (found := deprecation.report(self, site, Topic.DEVICE_API)) is not None:
-            yield found
+    topic = Topic.DEVICE_API

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
 
 from devlint import torch_api
-from devlint.finding import Fix
+from devlint.finding import Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import statement_of
+from devlint.rules.code.blocks import keyword_of, statement_of
 from devlint.rules.code.imports import importing
 from devlint.sites.devices import Mention
 from devlint.source.syntax import says_none
@@ -25,30 +27,39 @@ _YOUNG = (2, 0)
 _SPOKEN_OF = frozenset({"import", "test", "switch", "comparison"})
 
 
-def report(rule: Rule, site: Mention, topic: Topic) -> Report | None:
-    """The report on a mention of a deprecated name, or on a deprecated argument of its call; ``None`` for all else."""
-    row = met(rule, site, topic)
-    if row is None:
-        return None
-    fix = replaced(rule, site, row)
-    argument = _argument(site, row)
-    what = _spelled(rule, site) if argument is None else f"`{row.argument}` of `{site.path.rpartition('.')[2]}`"
+class DeprecatedName(Rule):
+    """A rule about the deprecated names, and arguments, of one topic."""
+
+    topic: ClassVar[Topic]
+    severity = Severity.WARNING
+    sites = (Mention,)
+
+    def judge(self, site: Mention) -> Iterable[Report]:
+        """A report for each use of an old name or argument."""
+        # a name that is only imported or asked for says nothing yet
+        if not site.shim and site.use not in _SPOKEN_OF:
+            offered = (row for row in torch_api.deprecations(site.path) if row.offered(self.target_torch))
+            about = (row for row in offered if row.topic is self.topic and not _renamed(self, site, row))
+            met = (row for row in about if not row.argument or _holds(row, _argument(site, row)))
+            yield from (_report(self, site, row) for row in itertools.islice(met, 1))
+
+
+def _report(rule: Rule, site: Mention, row: Api) -> Report:
+    fix = _replaced(rule, site, row)
+    given = _argument(site, row)
+    what = _spelled(rule, site) if given is None else f"`{row.argument}` of `{site.path.rpartition('.')[2]}`"
     since = f" since torch {row.deprecated[0]}.{row.deprecated[1]}" if row.deprecated else ""
     advice = fix.message[:1].lower() + fix.message[1:] if fix is not None else row.note or _named_only(site, row)
+    # an argument that is gone needs no newer torch; what is as old as any, or for a known one, needs no word
+    told = rule.target_torch is None and row.since >= _YOUNG and (not row.argument or row.kind is Kind.ARGUMENT)
+    needs = f" (there since torch {row.since[0]}.{row.since[1]})" if told else ""
     return Report(
-        argument or site.node,
+        given or site.node,
         f"{what} is deprecated{since}: {row.note or advice}",
         label="deprecated",
-        help=advice + _needs(rule, row),
+        help=advice + needs,
         fix=fix,
     )
-
-
-def _needs(rule: Rule, row: Api) -> str:
-    """The first torch that has the new name or argument, where somebody's may be older: nobody has said which."""
-    gone = bool(row.argument) and row.kind is not Kind.ARGUMENT
-    old = rule.target_torch is not None or gone or row.since < _YOUNG
-    return "" if old else f" (there since torch {row.since[0]}.{row.since[1]})"
 
 
 def _named_only(site: Mention, row: Api) -> str:
@@ -58,16 +69,7 @@ def _named_only(site: Mention, row: Api) -> str:
     return f"{told}, and give it `{more}`, too" if more and site.call is None else told
 
 
-def met(rule: Rule, site: Mention, topic: Topic) -> Api | None:
-    """The row that a mention meets and that has something to say of it."""
-    if site.shim or site.use in _SPOKEN_OF:
-        return None
-    offered = (row for row in torch_api.deprecations(site.path) if row.offered(rule.target_torch))
-    about = (row for row in offered if row.topic is topic and not _renamed(rule, site, row))
-    return next((row for row in about if not row.argument or _holds(row, _argument(site, row))), None)
-
-
-def replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:
+def _replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:
     """The edits that bring a mention up to date; ``None`` where a person has to."""
     node: ast.AST = site.call or site.node
     if row.kind is Kind.ATTRIBUTE and isinstance(node, ast.Attribute):
@@ -86,16 +88,12 @@ def replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:
 def _title(row: Api, text: str) -> str:
     if row.kind is Kind.DROPPED:
         return f"Leave `{row.argument}` out"
-    if row.kind is Kind.ARGUMENT:
-        return f"Use `{row.replacement}`"
-    return f"Use `{text if len(text) <= _LONG and text.isprintable() else _outline(row)}`"
-
-
-def _outline(row: Api) -> str:
-    """A call of the new name with what has to be said besides what was said before."""
-    if row.prepend:
-        return f"{row.replacement}({row.prepend}, ...)"
-    return f"{row.replacement}(..., {'='.join(row.keyword)})" if row.keyword is not None else row.replacement
+    if row.kind is not Kind.ARGUMENT and len(text) <= _LONG and text.isprintable():
+        return f"Use `{text}`"
+    if row.kind is not Kind.ARGUMENT and (row.prepend or row.keyword is not None):
+        added = f"{row.prepend}, ..." if row.prepend else f"..., {'='.join(row.keyword or ())}"
+        return f"Use `{row.replacement}({added})`"
+    return f"Use `{row.replacement}`"
 
 
 def _changed(expression: cst.BaseExpression, site: Mention, row: Api) -> cst.BaseExpression | None:
@@ -103,7 +101,11 @@ def _changed(expression: cst.BaseExpression, site: Mention, row: Api) -> cst.Bas
     import libcst as cst
 
     if site.call is None:
-        return _reference(site, row)
+        # only where another name, or a call, takes the place of a name as it stands
+        if row.kind in (Kind.RENAMED, Kind.EXPRESSION):
+            return cst.parse_expression(row.replacement)
+        decorates = row.keyword is not None and site.use == "decorator"
+        return cst.parse_expression(f"{row.replacement}({'='.join(row.keyword or ())})") if decorates else None
     if not isinstance(expression, cst.Call) or any(argument.star == "*" for argument in expression.args):
         return None
     if row.argument:
@@ -111,17 +113,6 @@ def _changed(expression: cst.BaseExpression, site: Mention, row: Api) -> cst.Bas
     if row.kind not in (Kind.RENAMED, Kind.BOUND):
         return None
     return _bound(expression.with_changes(func=cst.parse_expression(row.replacement)), row)
-
-
-def _reference(site: Mention, row: Api) -> cst.BaseExpression | None:
-    """A name that is not called: only where another name, or a call, takes its place as it stands."""
-    import libcst as cst
-
-    if row.kind in (Kind.RENAMED, Kind.EXPRESSION):
-        return cst.parse_expression(row.replacement)
-    if row.keyword is not None and site.use == "decorator":
-        return cst.parse_expression(f"{row.replacement}({row.keyword[0]}={row.keyword[1]})")
-    return None
 
 
 def _bound(call: cst.Call, row: Api) -> cst.Call | None:
@@ -165,9 +156,8 @@ def _argument(site: Mention, row: Api) -> ast.expr | None:
     """The deprecated argument of the call, where it is given."""
     if site.call is None or not row.argument:
         return None
-    for keyword in site.call.keywords:
-        if keyword.arg == row.argument:
-            return keyword.value
+    if (named := keyword_of(site.call, row.argument)) is not None:
+        return named
     if row.position is not None and len(site.call.args) > row.position:
         given = site.call.args[row.position]
         return None if isinstance(given, ast.Starred) else given

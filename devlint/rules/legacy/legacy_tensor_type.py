@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import idle_statement, removal
+from devlint.rules.code.blocks import idle_statement, keyword_of, method_of, removal
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.code.imports import importing
-from devlint.rules.legacy import deprecation
+from devlint.rules.legacy.deprecation import DeprecatedName
 from devlint.sites.devices import Mention
 from devlint.torch_api.rows import Topic
 
@@ -31,7 +31,7 @@ _NEW_TENSORS = frozenset(
 _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
-class LegacyCudaTensorType(Rule):
+class LegacyCudaTensorType(DeprecatedName):
     """A tensor type such as `torch.cuda.FloatTensor` ties code to CUDA; `Variable` detaches, `volatile` does nothing.
 
     ## What it does
@@ -76,9 +76,8 @@ class LegacyCudaTensorType(Rule):
     """
 
     code = "DVL702"
-    severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
-    sites = (Mention,)
+    topic = Topic.TENSOR_TYPE
 
     def judge(self, site: Mention) -> Iterable[Report]:
         """A report for each use of a type of CUDA's tensors, of a variable, or of the default type."""
@@ -89,13 +88,13 @@ class LegacyCudaTensorType(Rule):
             yield from self._type(site, match[1])
         elif site.path == _VARIABLE and site.call is not None:
             yield self._variable(site, site.call)
-        elif (found := deprecation.report(self, site, Topic.TENSOR_TYPE)) is not None and site.path != _VARIABLE:
-            yield found
+        elif site.path != _VARIABLE:
+            yield from super().judge(site)
 
     def _type(self, site: Mention, kind: str) -> Iterable[Report]:
         node = site.node
         spelled = str(node.value) if isinstance(node, ast.Constant) else self.source.segment(node)
-        default = site.use == "conversion" and site.call is not None and not _is_method(site.call)
+        default = site.use == "conversion" and site.call is not None and method_of(site.call) != "type"
         if default or spelled.rpartition(".")[2] != site.path.rpartition(".")[2]:
             # under another name: told where it was given that; or a part of what is told of set_default_tensor_type
             return
@@ -117,8 +116,7 @@ class LegacyCudaTensorType(Rule):
         if call.keywords or "sparse" in site.path or "#" in self.source.segment(call):
             return None
         if site.use == "conversion" and isinstance(call.func, ast.Attribute):
-            receiver = self.source.segment(call.func.value)
-            text = f"{receiver}.to({device}, torch.{dtype})"
+            text = f"{self.source.segment(call.func.value)}.to({device}, torch.{dtype})"
         else:
             function = _constructor(call)
             if not function:
@@ -126,37 +124,34 @@ class LegacyCudaTensorType(Rule):
             given = ", ".join(self.source.segment(argument) for argument in call.args)
             text = f"torch.{function}({given}, dtype=torch.{dtype}, device={device})"
         needed = importing(self.source, "torch", call)
-        edit = self.replace(call, text)
-        return None if needed is None else Fix("Name a dtype and a device", (*needed, edit), Applicability.UNSAFE)
+        return edits.fix_of("Name a dtype and a device", needed, self.replace(call, text))
 
     def _variable(self, site: Mention, call: ast.Call) -> Report:
-        volatile = next((keyword for keyword in call.keywords if keyword.arg == "volatile"), None)
+        volatile = keyword_of(call, "volatile")
         spelled = edits.short(self.source.segment(site.node), "Variable")
         if volatile is not None:
             return Report(
-                volatile.value,
+                volatile,
                 f"`volatile` of `{spelled}` does nothing since torch 0.4: the graph is built all the same",
                 label="without effect",
                 help="compute under `with torch.no_grad():`",
             )
-        fix = self._tensor(call)
         return Report(
             site.node,
             f"`{spelled}` makes a plain tensor since torch 0.4, detached from the graph of what it is given",
             label="a legacy variable",
             severity=Severity.INFO,
             help="use the tensor itself, `.detach()` it, or call its `.requires_grad_()`",
-            fix=fix,
+            fix=self._tensor(call),
         )
 
     def _tensor(self, call: ast.Call) -> Fix | None:
         """The tensor that a variable is made of, in its place."""
         given = call.args[0] if len(call.args) == 1 else None
-        wanted = [keyword.value for keyword in call.keywords if keyword.arg == "requires_grad"]
-        others = len(call.keywords) - len(wanted)
-        if given is None or others or isinstance(given, ast.Starred):
+        wanted = keyword_of(call, "requires_grad")
+        if given is None or isinstance(given, ast.Starred) or len(call.keywords) > (wanted is not None):
             return None
-        grad = wanted[0].value if wanted and isinstance(wanted[0], ast.Constant) else None if wanted else False
+        grad = False if wanted is None else wanted.value if isinstance(wanted, ast.Constant) else None
         if not isinstance(grad, bool):
             return None
         text = self.source.segment(given)
@@ -165,17 +160,11 @@ class LegacyCudaTensorType(Rule):
         fresh = _is_new(given)
         if grad:
             text += ".requires_grad_()" if fresh else ".detach().requires_grad_()"
-        applicability = Applicability.SAFE if fresh or grad else Applicability.UNSAFE
         found = idle_statement(self.source, call, given) if isinstance(given, ast.Name) and not grad else None
         # `x = Variable(x)` would leave `x = x`
         removed = None if found is None else removal(self.source, *found)
-        edit = removed or self.replace(call, text)
-        shown = edits.short(text, "")
-        return Fix(f"Use `{shown}`" if shown else "Use the tensor itself", (edit,), applicability)
-
-
-def _is_method(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == "type"
+        used = f"Use {edits.quoted(text, 'the tensor itself')}"
+        return edits.fix_of(used, removed or self.replace(call, text), safe=fresh or grad)
 
 
 def _constructor(call: ast.Call) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.edits import short
+from devlint.rules.code.edits import quoted
 from devlint.sites.base import Step
 from devlint.sites.loaders import SampleWork, Worker
 
@@ -79,21 +79,19 @@ class AcceleratorWorkInDataset(Rule):
             return
         certain = site.place.accelerates() is True
         loader = max(site.loaders, key=_weight, default=None)
-        if site.role == "__iter__" and (loader is None or not loader.workers):
-            return
-        if loader is None and not certain:
-            return
-        yield self._report(site, loader)
+        unasked = site.role == "__iter__" and (loader is None or not loader.workers)
+        if not unasked and (loader is not None or certain):
+            yield self._report(site, loader)
 
     def _report(self, site: SampleWork, loader: Worker | None) -> Report:
-        spelled = short(self.source.segment(site.node), "")
-        what = f"`{spelled}` in `{site.role}`" if spelled else f"this call in `{site.role}`"
+        what = f"{quoted(self.source.segment(site.node), 'this call')} in `{site.role}`"
         asked = () if loader is None else (Step(loader.node, _workers(loader)),)
         help_ = "return tensors of the CPU, and move each batch in the training loop"
         if loader is not None and loader.workers and loader.context not in _FRESH:
-            forked = loader.context == "fork"
+            # on an accelerator it raises, unless the device is merely a parameter
+            grave = loader.context == "fork" and (site.place.accelerates() or site.place.switched)
             message = f"{what} runs in worker processes, which cannot use CUDA when they are forked"
-            return Report(site.node, message, "a worker does this", _grave(site, forked), asked, help_)
+            return Report(site.node, message, "a worker does this", Severity.ERROR if grave else None, asked, help_)
         if loader is not None and loader.workers:
             message = f"{what} gives every worker process a context on the accelerator"
             return Report(site.node, message, "each worker does this", Severity.INFO, asked, help_)
@@ -109,11 +107,6 @@ def _away(site: SampleWork) -> bool:
     if place.accelerates() is True or place.switched:
         return True
     return place.kind is Kind.SYMBOL and place.role is Role.DEVICE
-
-
-def _grave(site: SampleWork, forked: bool) -> Severity | None:
-    """An error where it raises on an accelerator: the workers are forked, and the device is not merely a parameter."""
-    return Severity.ERROR if forked and (site.place.accelerates() or site.place.switched) else None
 
 
 def _weight(loader: Worker) -> tuple[bool, bool, bool]:

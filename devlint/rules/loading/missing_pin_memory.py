@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code.blocks import way_to
 from devlint.rules.code.edits import around, fix_of, rewritten, with_keyword
-from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely
+from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites import proof
 from devlint.sites.base import Step
 from devlint.sites.loaders import Load
@@ -88,7 +88,7 @@ class MissingPinMemory(Rule):
 
     def judge(self, site: Load) -> Iterable[Report]:
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""
-        if not _pinnable(site):
+        if site.custom_batches or site.batches.kind not in (Kind.CPU, Kind.UNKNOWN):
             return
         repeated = (move for move in site.moves if move.repeated and not self._of_one_batch(move))
         moves = [move for move in repeated if reads_pinned(move.target)]
@@ -96,11 +96,12 @@ class MissingPinMemory(Rule):
             if moves and _turned_off(site):
                 yield _for_those_who_ask(site, moves)
             return
-        if not moves and (site.moves or not site.escapes or site.anywhere or site.scope.test or self._for_tpus):
+        if site.pinned or (not moves and (site.moves or not site.escapes or site.anywhere or site.scope.test)):
             return
-        if site.pinned:
+        # the loaders of torch_xla make no use of pinned memory
+        if not moves and any("torch_xla" in line for line in self.source.lines):
             return
-        target = f"{moves[0].target}" if moves else "an accelerator"
+        target = moves[0].target if moves else "an accelerator"
         verb = "are copied" if moves else "may be copied"
         yield Report(
             site.node,
@@ -123,11 +124,6 @@ class MissingPinMemory(Rule):
         loops = [outer for outer, _ in way_to(self.source, move.node) if isinstance(outer, _LOOPS)]
         return (move.invariant and len(loops) == 1) or _drawn_alone(self.source, move)
 
-    @cached_property
-    def _for_tpus(self) -> bool:
-        """Whether the file knows of torch_xla, whose loaders make no use of pinned memory."""
-        return any("torch_xla" in line for line in self.source.lines)
-
     def _fix(self, site: Load, moves: list[Transfer]) -> Fix | None:
         if site.via:
             return None
@@ -145,13 +141,8 @@ class MissingPinMemory(Rule):
 
 def _drawn_alone(source: SourceText, move: Transfer) -> bool:
     """Whether what is moved was last bound to a batch of an iterator that was made for it alone."""
-    node = move.value.node
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return False
-    bindings = _bindings(around(source, move.node)).get(node.id, ())
-    bound = (each for each in bindings if each[0] < node.lineno)
+    bindings = _bindings(around(source, move.node)).get(root(move.value.node), ())
+    bound = (each for each in bindings if each[0] < getattr(move.value.node, "lineno", 0))
     last = max(bound, key=operator.itemgetter(0), default=None)
     return last is not None and last[1] is not None and ast.unparse(last[1]).startswith("next(iter(")
 
@@ -188,28 +179,17 @@ def _decided(site: Load) -> bool:
     positional = len(site.node.args) if isinstance(site.node, ast.Call) else 0
     hidden = site.open and site.measured is None
     told = "pin_memory" in site.keywords or positional > _PIN_MEMORY_POSITION
-    return hidden or told or _streams(site) or _is_empty(site)
+    first = site.node.args[0] if isinstance(site.node, ast.Call) and positional else site.keywords.get("dataset")
+    # `DataLoader([])` stands in for one
+    empty = isinstance(first, ast.List | ast.Tuple) and not first.elts
+    return hidden or told or empty or says_none(site.keywords.get("batch_size"))
 
 
 def _turned_off(site: Load) -> bool:
     """Whether the code itself says that the memory is not to be pinned."""
     asked = site.keywords.get("pin_memory")
     literal = isinstance(asked, ast.Constant) and asked.value is False
-    return literal and site.measured is None and not _streams(site)
-
-
-def _is_empty(site: Load) -> bool:
-    """Whether the loader stands in for one, as `DataLoader([])` does."""
-    first = site.node.args[0] if isinstance(site.node, ast.Call) and site.node.args else site.keywords.get("dataset")
-    return isinstance(first, ast.List | ast.Tuple) and not first.elts
-
-
-def _streams(site: Load) -> bool:
-    return says_none(site.keywords.get("batch_size"))
-
-
-def _pinnable(site: Load) -> bool:
-    return not site.custom_batches and site.batches.kind in (Kind.CPU, Kind.UNKNOWN)
+    return literal and site.measured is None and not says_none(site.keywords.get("batch_size"))
 
 
 def _name(site: Load) -> str:
@@ -217,11 +197,9 @@ def _name(site: Load) -> str:
 
 
 def _copies(moves: list[Transfer]) -> tuple[Step, ...]:
-    return tuple(Step(move.node, f"copied to {move.target} {_where(move)}") for move in moves)
-
-
-def _where(move: Transfer) -> str:
-    return f"in `{move.via}`" if move.via else "here"
+    return tuple(
+        Step(move.node, f"copied to {move.target} " + (f"in `{move.via}`" if move.via else "here")) for move in moves
+    )
 
 
 def _overlap(moves: list[Transfer]) -> str:

@@ -70,7 +70,10 @@ class SamplerGeneratorDevice(Rule):
         """A report where the generator is surely not where the order is drawn."""
         if not site.place.differs(site.default):
             return
-        if not (_chosen(site.place) and _chosen(site.default)) or _left_to_the_user(site):
+        guards = site.place.guards()
+        # whoever made an object that asks for an accelerator may have made that the default device
+        theirs = bool(site.scope.owner and guards) and site.default_by is None and AVAILABLE not in guards
+        if not (_chosen(site.place) and _chosen(site.default)) or theirs:
             return
         drawer = site.drawer.rpartition(".")[2]
         away = site.place if site.default.kind is Kind.CPU else site.default
@@ -117,14 +120,7 @@ def _made_here(generator: ast.AST | None) -> ast.Call | None:
         if generator.func.attr == "Generator":
             return generator
         generator = generator.func.value
-    named = isinstance(generator, ast.Call) and isinstance(generator.func, ast.Name)
-    return generator if named and isinstance(generator, ast.Call) else None
-
-
-def _left_to_the_user(site: Draw) -> bool:
-    """Whether the object asks for an accelerator, and whoever made it may have made that the default device."""
-    guards = site.place.guards()
-    return bool(site.scope.owner and guards) and site.default_by is None and AVAILABLE not in guards
+    return generator if isinstance(generator, ast.Call) and isinstance(generator.func, ast.Name) else None
 
 
 def _chosen(place: Device) -> bool:

@@ -73,32 +73,23 @@ class DataParallel(Rule):
         if site.wrapper not in _WRAPPERS or _names_only(self.source, site.node):
             return
         name = self.source.segment(site.node.func) if isinstance(site.node, ast.Call) and not site.via else site.wrapper
-        if "\n" in name:
-            name = site.wrapper
+        name = site.wrapper if "\n" in name else name
         fallback = any(wrapper.endswith(_DISTRIBUTED) for wrapper in site.beside)
         message = f"`{name}` drives all GPUs from one process and copies the module to each in every forward pass"
         if site.ids == 1:
             message = f"`{name}` with one device id parallelizes nothing: it only adds work to every forward pass"
+        # a function that says in its signature that it returns one leaves the choice to its caller
+        returns = getattr(function_at(self.source, site.node), "returns", None)
+        offered = returns is not None and "DataParallel" in ast.unparse(returns)
+        text = "\n".join(self.source.lines)
+        infers = site.measured is None and _INFERS.search(text) is not None and _TRAINS.search(text) is None
         yield Report(
             site.node,
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",
-            severity=Severity.INFO
-            if fallback or self._offered(site) or edits.in_test(self.source, site.scope)
-            else None,
-            help=_help(site, fallback, site.measured is None and self._only_infers()),
+            severity=Severity.INFO if fallback or offered or edits.in_test(self.source, site.scope) else None,
+            help=_help(site, fallback, infers),
         )
-
-    def _only_infers(self) -> bool:
-        """Whether the file runs networks, and trains none."""
-        text = "\n".join(self.source.lines)
-        return _INFERS.search(text) is not None and _TRAINS.search(text) is None
-
-    def _offered(self, site: Wrap) -> bool:
-        """Whether the function says in its signature that a `DataParallel` is what it returns: its caller chose."""
-        function = function_at(self.source, site.node)
-        returns = getattr(function, "returns", None)
-        return returns is not None and "DataParallel" in ast.unparse(returns)
 
 
 def _names_only(source: SourceText, node: ast.AST) -> bool:
@@ -108,8 +99,8 @@ def _names_only(source: SourceText, node: ast.AST) -> bool:
     if not isinstance(target, ast.Name):
         return False
     inside = [part for part in walk(edits.around(source, node)) if getattr(part, "lineno", 0) > target.lineno]
-    uses = [part for part in inside if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)]
-    used = [part.attr for part in uses if isinstance(part.value, ast.Name) and part.value.id == target.id]
+    uses = [part for part in inside if isinstance(part, ast.Attribute)]
+    used = [part.attr for part in uses if ast.unparse(part.value) == target.id]
     read = [part for part in inside if isinstance(part, ast.Name) and part.id == target.id]
     return len(read) == len(used) and set(used) == {"load_state_dict", "module"}
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
-from devlint.sites.loaders import Load, Training
+from devlint.sites.loaders import Load
 
 
 class MissingDistributedSampler(Rule):
@@ -77,7 +76,14 @@ class MissingDistributedSampler(Rule):
             return
         training = site.training
         if training.whole and training.wrapped is not None:
-            yield _whole(site.node, site.loader.rpartition(".")[2], training)
+            loader = site.loader.rpartition(".")[2]
+            yield Report(
+                site.node,
+                f"every process trains on the whole data set: this `{loader}` has no `DistributedSampler`",
+                label="the same samples in every process",
+                steps=(training.wrapped,),
+                help="pass `sampler=DistributedSampler(dataset)` instead of `shuffle=True`, and call its `set_epoch`",
+            )
         elif training.sampler is not None and training.epochs is not None:
             yield Report(
                 training.sampler.node,
@@ -86,13 +92,3 @@ class MissingDistributedSampler(Rule):
                 steps=(training.epochs,),
                 help="call `sampler.set_epoch(epoch)` at the beginning of each epoch",
             )
-
-
-def _whole(node: ast.AST, loader: str, training: Training) -> Report:
-    return Report(
-        node,
-        f"every process trains on the whole data set: this `{loader}` has no `DistributedSampler`",
-        label="the same samples in every process",
-        steps=() if training.wrapped is None else (training.wrapped,),
-        help="pass `sampler=DistributedSampler(dataset)` instead of `shuffle=True`, and call its `set_epoch`",
-    )
