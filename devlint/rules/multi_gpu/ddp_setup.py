@@ -9,6 +9,7 @@ from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import function_at
+from devlint.rules.code.edits import around
 from devlint.sites import proof
 from devlint.sites.base import Step
 from devlint.sites.distributed import Group, Unforwarded, Wrap
@@ -135,12 +136,10 @@ class DdpSetup(Rule):
 
     def _told_apart(self, read: ast.Attribute) -> bool:
         """Whether the function asks what the wrapper is, or has, or puts the module in its place."""
-        around = function_at(self.source, read) or self.source.tree
+        inside, wrapper = walk(around(self.source, read)), ast.unparse(read.value)
         # what an object keeps, any of its methods may exchange
-        places = walk(around) if isinstance(read.value, ast.Name) else walk(self.source.tree)
-        return any(_unwraps(part, ast.unparse(read.value)) for part in places) or any(
-            _asks(part, ast.unparse(read.value)) for part in walk(around)
-        )
+        places = inside if isinstance(read.value, ast.Name) else walk(self.source.tree)
+        return any(_unwraps(part, wrapper) for part in places) or any(_asks(part, wrapper) for part in inside)
 
     def _extended(self, site: Wrap, attached: Step) -> Iterable[Report]:
         """A hint where an attribute is set on the wrapper, and not only for the function itself."""
@@ -157,35 +156,33 @@ class DdpSetup(Rule):
         """Whether something is done to an attribute that was set, or to its owner, further down in the function."""
         if not isinstance(target, ast.Attribute):
             return False
-        around = function_at(self.source, target) or self.source.tree
-        return any(does(part, target) for part in walk(around) if getattr(part, "lineno", 0) > target.lineno)
+        inside = walk(around(self.source, target))
+        return any(does(part, target) for part in inside if getattr(part, "lineno", 0) > target.lineno)
 
     def _ungrounded(self, site: Group) -> Iterable[Report]:
         """A hint where the processes of an NCCL group all keep the first GPU as their current device.
 
         A warning where they meet before they choose another.
         """
+        made = Step(site.node, "the process group is made here")
         if site.late is not None and site.waits is not None:
             yield Report(
                 site.waits.node,
                 "the processes meet before each has chosen its device: this uses GPU 0 in all of them",
                 label="the current device is still GPU 0",
                 severity=Severity.WARNING,
-                steps=(Step(site.node, "the process group is made here"), site.late),
+                steps=(made, site.late),
                 help="call `set_device` first, or pass `device_id=` to `init_process_group`",
             )
-            return
-        if "nccl" not in site.backend or not site.script:
-            return
-        made = (Step(site.node, "the process group is made here"),) if site.named is not None else ()
-        yield Report(
-            site.named or site.node,
-            "nothing makes the GPU of a process its current device: whatever names none uses GPU 0 in all of them",
-            label="the current device stays GPU 0",
-            severity=Severity.INFO if site.waits is None else Severity.WARNING,
-            steps=made if site.waits is None else (*made, site.waits),
-            help="call `torch.cuda.set_device(local_rank)` before the process group is used",
-        )
+        elif "nccl" in site.backend and site.script:
+            yield Report(
+                site.named or site.node,
+                "nothing makes the GPU of a process its current device: whatever names none uses GPU 0 in all of them",
+                label="the current device stays GPU 0",
+                severity=Severity.INFO if site.waits is None else Severity.WARNING,
+                steps=tuple(filter(None, (None if site.named is None else made, site.waits))),
+                help="call `torch.cuda.set_device(local_rank)` before the process group is used",
+            )
 
     def _shared(self, site: Wrap, fixed: Step) -> Report:
         """A verdict on processes that take the same device."""
@@ -216,20 +213,16 @@ def _unwraps(part: ast.AST, wrapper: str) -> bool:
 
 def _reads(part: ast.AST, target: ast.Attribute) -> bool:
     """Whether an attribute is read."""
-    if not isinstance(part, ast.Attribute) or part.attr != target.attr:
-        return False
-    return isinstance(part.ctx, ast.Load) and _same(part, target)
+    read = isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)
+    return read and ast.unparse(part) == ast.unparse(target)
 
 
 def _hands_on(part: ast.AST, target: ast.Attribute) -> bool:
     """Whether the object which has an attribute is given to a function, that may read it there."""
     if not isinstance(part, ast.Call) or (isinstance(part.func, ast.Name) and part.func.id in _LOOKS_ON):
         return False
-    return any(_same(given, target.value) for given in (*part.args, *(keyword.value for keyword in part.keywords)))
-
-
-def _same(part: ast.expr, other: ast.expr) -> bool:
-    return ast.unparse(part) == ast.unparse(other)
+    given = (*part.args, *(keyword.value for keyword in part.keywords))
+    return ast.unparse(target.value) in map(ast.unparse, given)
 
 
 def _report(

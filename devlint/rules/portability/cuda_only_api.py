@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint import torch_api
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
+from devlint.rules.code.edits import fix_of
 from devlint.rules.portability.rewriting import edits_for
 from devlint.sites.devices import Mention
 from devlint.torch_api.rows import Api
@@ -82,16 +83,12 @@ class CudaOnlyApi(Rule):
                 f"`{site.path}` serves CUDA only: `{row.replacement}` serves every accelerator",
                 label="CUDA only",
                 help=_help(site, row),
-                fix=self._fix(site, row),
+                fix=fix_of(
+                    f"Use `{row.replacement}`",
+                    edits_for(self.source, site, row),
+                    safe=row.safe and self.can_count_on(row.since),
+                ),
             )
-
-    def _fix(self, site: Mention, row: Api) -> Fix | None:
-        edits = edits_for(self.source, site, row)
-        if edits is None:
-            return None
-        safe = row.safe and self.can_count_on(row.since)
-        applicability = Applicability.SAFE if safe else Applicability.UNSAFE
-        return Fix(f"Use `{row.replacement}`", edits, applicability)
 
 
 def _help(site: Mention, row: Api) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Edit, Fix, Severity
+from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.imports import importing
@@ -68,9 +68,8 @@ class CudaOnlyDeviceSelection(Rule):
 
     def _fix(self, site: Alternative) -> Fix | None:
         replaced = site.whole or site.node
-        imports = importing(self.source, "torch", site.node)
-        if imports is None or (site.whole is not None and (len(site.whole.args) != 1 or site.whole.keywords)):
+        if site.whole is not None and (len(site.whole.args) != 1 or site.whole.keywords):
             return None
         text = edits.bracketed(self.source, replaced, _DEVICE) if site.whole is not None else f"({_DEVICE}).type"
-        changed: tuple[Edit, ...] = (self.replace(replaced, text), *imports)
-        return Fix("Use the current accelerator", changed, Applicability.UNSAFE)
+        imports = importing(self.source, "torch", site.node)
+        return edits.fix_of("Use the current accelerator", self.replace(replaced, text), imports)

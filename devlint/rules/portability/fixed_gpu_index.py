@@ -59,9 +59,8 @@ class FixedGpuIndex(Rule):
         """A report for every number of a GPU that a machine may lack."""
         if site.index < 1 or site.scope.counted or site.scope.handler:
             return
-        if edits.in_test(self.source, site.scope):
-            return
-        if site.others and not site.spelled.startswith("device_ids"):
+        spread = site.others and not site.spelled.startswith("device_ids")
+        if spread or edits.in_test(self.source, site.scope):
             return
         yield Report(
             site.node,

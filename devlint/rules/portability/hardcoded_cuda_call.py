@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import function_at, stores, way_to
@@ -85,57 +85,49 @@ class HardcodedCudaCall(Rule):
         if edits.moves_to_cuda_by_name(site.scope.function) or (_is_there(site) and self._for_cuda_alone(site)):
             return
         if site.empty:
-            yield _without_effect(site)
+            message = f"`{_call(site)}` moves nothing: the module has no parameters and no buffers"
+            yield Report(site.node, message, "does nothing", Severity.INFO, help="leave `.cuda()` out")
             return
+        there = Severity.INFO if _is_there(site) else None
         if _places_what_is_loaded(self.source, site.node):
-            yield _of_a_storage(site)
+            told = "give `map_location` the device itself, which it takes as it is: `map_location=device`"
+            yield Report(site.node, _bound_to_cuda(site), "CUDA only", there, help=told)
             return
-        number = _number_of(site)
+        # which of the GPUs it is, by what is a number by its name
+        number = "" if site.target_node is None else ast.unparse(site.target_node)
+        number = number if _NUMBER.search(number) else ""
         # which of the GPUs it is says more than a device that happens to be at hand
-        device = "" if number else self._device(site)
+        device = "" if number else _beside(self.source, site.node)
+        if not device and not number:
+            device = device_instead_of_cuda(self.source, site.node, site.scope)
         given, safe = _given_device(site)
         if given and _is_number(self.source, site.node, given):
             given = ""
-        call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda({given})"
+        call, instead = _call(site, given), given or device
+        replaces = instead and (given or site.target_node is None)
+        moved = edits.rewritten(self.source, site.node, lambda call: _to(call, instead)) if replaces else None
         if given and site.scope.guarded:
             message = f"`{call}` takes CUDA devices only, so that has to be asked first: `.to({given})` takes them all"
         elif given:
             message = f"`{call}` takes CUDA devices only and fails for every other: `.to({given})` takes them all"
-        elif _is_there(site):
-            message = f"`{call}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
         else:
-            message = f"`{call}` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
-        mild = _is_there(site) or edits.in_test(self.source, site.scope)
+            message = _bound_to_cuda(site)
         yield Report(
             site.node,
             message,
             label="CUDA only",
-            severity=Severity.INFO if mild else None,
-            help=_help(given or device, number),
-            fix=self._fix(site, given or device, safe) if given or site.target_node is None else None,
+            severity=Severity.INFO if edits.in_test(self.source, site.scope) else there,
+            help=_help(instead, number),
+            fix=edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None,
         )
-
-    def _device(self, site: Transfer) -> str:
-        """What to say instead: the device of a tensor that was asked whether it is on CUDA, or one at hand."""
-        return _beside(self.source, site.node) or device_instead_of_cuda(self.source, site.node, site.scope)
 
     def _for_cuda_alone(self, site: Transfer) -> bool:
         """Whether code that runs where CUDA is has no need of others: it is about CUDA, or serves them elsewhere."""
         if site.scope.bound or edits.is_about_cuda(self.source, site.scope):
             return True
-        return site.scope.guarded and self._serves_others(site)
-
-    def _serves_others(self, site: Transfer) -> bool:
-        """Whether the function has other accelerators in mind as well."""
-        around = function_at(self.source, site.node)
-        lines = [self.source.segment(around)] if around is not None else self.source.lines
-        return any(map(_OTHERS.search, lines))
-
-    def _fix(self, site: Transfer, device: str, safe: bool = False) -> Fix | None:
-        if not device:
-            return None
-        moved = edits.rewritten(self.source, site.node, lambda call: _to(call, device))
-        return edits.fix_of(f"Use `.to({device})`", moved, safe=safe)
+        function = function_at(self.source, site.node)
+        lines = [self.source.segment(function)] if function is not None else self.source.lines
+        return site.scope.guarded and any(map(_OTHERS.search, lines))
 
 
 def _is_there(site: Transfer) -> bool:
@@ -161,36 +153,15 @@ def _places_what_is_loaded(source: SourceText, node: ast.AST) -> bool:
     )
 
 
-def _of_a_storage(site: Transfer) -> Report:
-    """A hint, or a warning, at a storage that goes to CUDA."""
-    call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda()"
-    return Report(
-        site.node,
-        f"`{call}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
-        if _is_there(site)
-        else f"`{call}` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused",
-        label="CUDA only",
-        severity=Severity.INFO if _is_there(site) else None,
-        help="give `map_location` the device itself, which it takes as it is: `map_location=device`",
-    )
+def _call(site: Transfer, given: str = "") -> str:
+    """The call as messages quote it."""
+    return f"{edits.receiver(edits.short(site.value.text, ''))}.cuda({given})"
 
 
-def _without_effect(site: Transfer) -> Report:
-    """A hint at a call that does nothing, on any machine."""
-    call = f"{edits.receiver(edits.short(site.value.text, ''))}.cuda()"
-    return Report(
-        site.node,
-        f"`{call}` moves nothing: the module has no parameters and no buffers",
-        label="does nothing",
-        severity=Severity.INFO,
-        help="leave `.cuda()` out",
-    )
-
-
-def _number_of(site: Transfer) -> str:
-    """Which of the GPUs it is, where the code says so with what is a number by its name."""
-    told = "" if site.target_node is None else ast.unparse(site.target_node)
-    return told if _NUMBER.search(told) else ""
+def _bound_to_cuda(site: Transfer) -> str:
+    if _is_there(site):
+        return f"`{_call(site)}` uses CUDA only: other accelerators, such as MPS and XPU, are left unused"
+    return f"`{_call(site)}` fails where CUDA is not available, and leaves MPS, XPU and other accelerators unused"
 
 
 def _help(device: str, number: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way
@@ -108,24 +108,18 @@ class HardcodedCudaDevice(Rule):
             message = message.replace(_FAILS, _LEAVES)
         mild = site.revised or site.role in _MILD or site.scope.required or edits.in_test(self.source, site.scope)
         device = device_instead_of_cuda(self.source, site.node, site.scope)
+        replaced = device and site.role in _REPLACED and self.source.segment(site.node).strip("rRuU\"'") == site.text
+        # in a decorator, no device in use is known yet
+        steps = (way(self.source.tree, site.node) or ()) if site.role.startswith("autocast") else ()
+        decorates = any(child in getattr(parent, "decorator_list", ()) for parent, child in steps)
         yield Report(
             site.node,
             message,
             label="CUDA only",
             severity=Severity.INFO if mild else None,
-            help=_help(site.role, device) if not self._decorates(site) else _INSIDE,
-            fix=self._fix(site, device) if device and site.role in _REPLACED else None,
+            help=_INSIDE if decorates else _help(site.role, device),
+            fix=edits.fix_of(f"Use `{device}`", self.replace(site.node, device)) if replaced else None,
         )
-
-    def _decorates(self, site: Literal) -> bool:
-        """Whether it is an argument of a decorator, where no device in use is known yet."""
-        steps = (way(self.source.tree, site.node) or ()) if site.role.startswith("autocast") else ()
-        return any(child in getattr(parent, "decorator_list", ()) for parent, child in steps)
-
-    def _fix(self, site: Literal, device: str) -> Fix | None:
-        if self.source.segment(site.node).strip("rRuU\"'") != site.text:
-            return None
-        return Fix(f"Use `{device}`", (self.replace(site.node, device),), Applicability.UNSAFE)
 
 
 def _help(role: str, device: str) -> str:

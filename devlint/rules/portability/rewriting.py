@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from devlint.finding import Edit, Span
 from devlint.rules.base import SourceText
-from devlint.rules.code.blocks import blocks_of, function_at, removal, statement_of, way_to
+from devlint.rules.code.blocks import beside, blocks_of, function_at, removal, statement_of, way_to
 from devlint.rules.code.control_flow import conditions
+from devlint.rules.code.edits import put_before, text_between
 from devlint.rules.code.imports import importing
 from devlint.sites.devices import Mention
 from devlint.source.syntax import walk
@@ -35,13 +36,22 @@ def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] |
     call = site.call
     if call is None or not isinstance(site.node, ast.expr) or row.kind not in (Kind.RENAMED, Kind.BOUND):
         return None
-    if _tells_kinds_apart(source, site) or (site.path in _ASKED and _decides_about_cuda(source, site)):
+    # whether anything beside the question itself is bound to CUDA, in the function or, outside of any, in the file
+    decides = site.path in _ASKED and any(map(_BOUND_TO_CUDA.search, _lines_around(source, site)))
+    if decides or _tells_kinds_apart(source, site):
         return None
     arguments = _arguments(source, call, row)
-    name = _name(source, site, row)
-    if arguments is None or name is None or _is_told_from_others(source, row):
+    # by the name under which the code knows torch, or with the import that it needs
+    text, tail = source.segment(site.node), site.path.removeprefix("torch")
+    imports: tuple[Edit, ...] | None = ()
+    if text.endswith(tail) and text.removesuffix(tail).isidentifier():
+        text = text.removesuffix(tail) + row.replacement.removeprefix("torch")
+    else:
+        text, imports = row.replacement, importing(source, "torch", site.node)
+    # a file that goes on to use CUDA's own class of what the row makes
+    own = _CLASSES.get(row.replacement)
+    if arguments is None or imports is None or (own is not None and any(map(own.search, source.lines))):
         return None
-    text, imports = name
     if row.replacement == _SEED and is_seeded(source, call, text.removesuffix(".manual_seed")):
         return left_out(source, call)
     rewritten = (Edit(source.span(site.node), text), *arguments, *imports)
@@ -49,15 +59,6 @@ def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] |
         return rewritten
     guard = _guard(source, call)
     return None if guard is None else (*guard, *rewritten)
-
-
-def _name(source: SourceText, site: Mention, row: Api) -> tuple[str, tuple[Edit, ...]] | None:
-    """The new name, by the name under which the code knows torch, with the import that it needs."""
-    text, tail = source.segment(site.node), site.path.removeprefix("torch")
-    if text.endswith(tail) and text.removesuffix(tail).isidentifier():
-        return text.removesuffix(tail) + row.replacement.removeprefix("torch"), ()
-    imports = importing(source, "torch", site.node)
-    return None if imports is None else (row.replacement, imports)
 
 
 def _arguments(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
@@ -74,7 +75,8 @@ def _arguments(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...]
         return ()
     if [*row.parameters[: len(call.args)], *names] != [*row.parameters[: len(call.args) + len(names)]]:
         return None
-    return tuple(Edit(_between(source, keyword, keyword.value), "") for keyword in call.keywords)
+    spans = ((source.span(keyword), source.span(keyword.value)) for keyword in call.keywords)
+    return tuple(Edit(Span(name.row, name.column, value.row, value.column), "") for name, value in spans)
 
 
 def _named(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
@@ -84,26 +86,13 @@ def _named(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...] | N
     added: list[Edit] = []
     before: ast.AST = call.func
     for number, (argument, name) in enumerate(zip(call.args, row.parameters, strict=False)):
-        if _text(source, before, argument).strip() != ("," if number else "("):
+        left, right = source.span(before), source.span(argument)
+        between = text_between(source, (left.end_row, left.end_column), (right.row, right.column))
+        if between.strip() != ("," if number else "("):
             return None
-        span = source.span(argument)
-        added.append(Edit(Span(span.row, span.column, span.row, span.column), f"{name}="))
+        added.append(put_before(source, argument, f"{name}="))
         before = argument
     return tuple(added)
-
-
-def _between(source: SourceText, first: ast.AST, second: ast.AST) -> Span:
-    """From the beginning of one node to the beginning of another."""
-    start, end = source.span(first), source.span(second)
-    return Span(start.row, start.column, end.row, end.column)
-
-
-def _text(source: SourceText, first: ast.AST, second: ast.AST) -> str:
-    """What stands between two nodes."""
-    start, end = source.span(first), source.span(second)
-    lines = source.lines[start.end_row - 1 : end.row]
-    lines = [*lines[:-1], lines[-1][: end.column - 1]]
-    return "\n".join([lines[0][start.end_column - 1 :], *lines[1:]])
 
 
 def _guard(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
@@ -111,21 +100,12 @@ def _guard(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
     found = statement_of(source, call)
     if found is None or not isinstance(found[0], ast.Expr):
         return None
-    span = source.span(found[0])
-    indent = source.lines[span.row - 1][: span.column - 1]
-    after = source.lines[span.end_row - 1][span.end_column - 1 :].partition("#")[0]
+    indent, after = beside(source, source.span(found[0]))
     imports = importing(source, "torch", call)
-    if indent.strip() or after.strip() or imports is None:
+    if indent.strip() or after.partition("#")[0].strip() or imports is None:
         return None
     step = "\t" if "\t" in indent else "    "
-    point = Span(span.row, span.column, span.row, span.column)
-    return (Edit(point, f"{_GUARD}\n{indent}{step}"), *imports)
-
-
-def _is_told_from_others(source: SourceText, row: Api) -> bool:
-    """Whether the file goes on to use CUDA's own class of what the row makes."""
-    pattern = _CLASSES.get(row.replacement)
-    return pattern is not None and any(map(pattern.search, source.lines))
+    return (put_before(source, found[0], f"{_GUARD}\n{indent}{step}"), *imports)
 
 
 def _tells_kinds_apart(source: SourceText, site: Mention) -> bool:
@@ -140,11 +120,6 @@ def _is_about_type(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and node.value.startswith("cuda")
     return isinstance(node, ast.Attribute) and node.attr == "is_cuda"
-
-
-def _decides_about_cuda(source: SourceText, site: Mention) -> bool:
-    """Whether anything beside the question itself is bound to CUDA, in the function or, outside of any, in the file."""
-    return any(map(_BOUND_TO_CUDA.search, _lines_around(source, site)))
 
 
 def _lines_around(source: SourceText, site: Mention) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Edit, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.imports import importing
@@ -65,27 +65,18 @@ class UncheckedAccelerator(Rule):
         result = "is `None` without an accelerator"
         if not site.asked:
             result += ", or names one that may not work"
+        checked = f"{_CHECKED} or" if self.can_count_on(_SINCE) else f"{_BEFORE} else"
+        checked += ' torch.device("cpu")'
+        edit = self.replace(site.node, edits.bracketed(self.source, site.node, checked))
+        imports = importing(self.source, "torch", site.node)
         yield Report(
             site.node,
             f"`current_accelerator({'check_available=True' if site.asked else ''})` {result}",
             label="perhaps `None`",
             severity=Severity.INFO if edits.in_test(self.source, site.scope) else None,
             steps=(site.use,),
-            help=f"fall back to the CPU: `{self._checked()}`",
-            fix=self._fix(site),
+            help=f"fall back to the CPU: `{checked}`",
+            fix=edits.fix_of("Fall back to the CPU", edit, imports, safe=True)
+            if isinstance(site.node, ast.Call)
+            else None,
         )
-
-    def _checked(self) -> str:
-        if not self.can_count_on(_SINCE):
-            return f'{_BEFORE} else torch.device("cpu")'
-        return f'{_CHECKED} or torch.device("cpu")'
-
-    def _fix(self, site: Current) -> Fix | None:
-        imports = importing(self.source, "torch", site.node)
-        if imports is None or not isinstance(site.node, ast.Call):
-            return None
-        changed: tuple[Edit, ...] = (
-            self.replace(site.node, edits.bracketed(self.source, site.node, self._checked())),
-            *imports,
-        )
-        return Fix("Fall back to the CPU", changed, Applicability.SAFE)

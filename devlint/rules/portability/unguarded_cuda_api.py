@@ -9,6 +9,7 @@ from devlint import torch_api
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
+from devlint.rules.code.blocks import keyword_of
 from devlint.sites.devices import Mention
 from devlint.torch_api import rows
 
@@ -72,31 +73,22 @@ class UnguardedCudaApi(Rule):
         if site.call is None or site.shim:
             return
         scope = site.scope
-        if scope.guarded or scope.handler or scope.required or scope.function == _PINNING:
-            return
-        if edits.is_about_cuda(self.source, scope):
+        cared_for = scope.guarded or scope.handler or scope.required or scope.function == _PINNING
+        if cared_for or edits.is_about_cuda(self.source, scope):
             return
         row = next((row for row in torch_api.portable_forms(site.path) if row.raises), None)
-        if row is None or (row.argument and not _asks(site.call, row.argument)):
+        given = keyword_of(site.call, row.argument) if row is not None and row.argument else None
+        asked = isinstance(given, ast.Constant) and given.value is True
+        if row is None or (row.argument and not asked):
             return
         pinned = _PINNING in (row.argument, site.path.rpartition(".")[2])
-        called = f"`{row.argument}=True`" if row.argument else f"`{_spelled(site)}()`"
+        called = f"`{row.argument}=True`" if row.argument else f"`{site.path.removeprefix('torch.Tensor')}()`"
         yield Report(
             site.call,
             f"{called} raises where {'there is no accelerator' if pinned else 'CUDA is not available'}",
             label="pinned for an accelerator" if pinned else "needs CUDA",
             help=_help(row, pinned, self.target_torch),
         )
-
-
-def _asks(call: ast.Call, argument: str) -> bool:
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == argument), None)
-    return isinstance(given, ast.Constant) and given.value is True
-
-
-def _spelled(site: Mention) -> str:
-    method = site.path.startswith("torch.Tensor.")
-    return site.path.removeprefix("torch.Tensor") if method else site.path
 
 
 def _help(row: rows.Api, pinned: bool, target: rows.Version | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, removal
@@ -77,17 +77,15 @@ class CacheFlushInLoop(Rule):
         if not each_step or site.via or site.scope.handler or edits.in_test(self.source, site.scope):
             return
         collects = site.function == _COLLECTOR
+        found = idle_statement(self.source, site.node) if isinstance(site.node, ast.Call) else None
         what = "visits every object of the program" if collects else "gives back memory that the next step needs again"
         yield Report(
             site.node,
             f"`{site.function}()` in every step {what}",
             label="called in every step",
             help="drop the call, or make it once an epoch" if collects else "drop the call: freed memory is used again",
-            fix=self._fix(site),
+            fix=edits.fix_of(
+                f"Remove `{site.function.rpartition('.')[2]}()`",
+                None if found is None else removal(self.source, *found),
+            ),
         )
-
-    def _fix(self, site: ApiCall) -> Fix | None:
-        found = idle_statement(self.source, site.node) if isinstance(site.node, ast.Call) else None
-        edit = None if found is None else removal(self.source, *found)
-        name = site.function.rpartition(".")[2]
-        return None if edit is None else Fix(f"Remove `{name}()`", (edit,), Applicability.UNSAFE)

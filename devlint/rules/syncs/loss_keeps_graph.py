@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.edits import in_test
+from devlint.rules.code.edits import fix_of, in_test
 from devlint.sites.costs import Keep
 
 
@@ -82,9 +82,5 @@ class LossKeepsGraph(Rule):
             severity=None if site.emptied is None else Severity.INFO,
             steps=(site.backward,) if site.emptied is None else (site.backward, site.emptied),
             help=f"use `{site.value}.detach()`: it keeps the number alone, and does not wait for the device",
-            fix=Fix(
-                f"Detach `{site.value}`",
-                (self.replace(site.node, f"{site.value}.detach()"),),
-                Applicability.SAFE,
-            ),
+            fix=fix_of(f"Detach `{site.value}`", self.replace(site.node, f"{site.value}.detach()"), safe=True),
         )

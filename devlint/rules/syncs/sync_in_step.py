@@ -99,11 +99,11 @@ class SyncInStepLoop(Rule):
         """A report where each training step waits."""
         if site.region not in _OFTEN or site.via:
             return
-        if site.measured is None and (site.scope.sometimes or in_test(self.source, site.scope)):
-            return
-        if site.measured is not None and (site.region != "train" or not site.repeated):
-            return
-        if site.measured is not None and site.spelled in _OWN:
+        if site.measured is None:
+            told = not site.scope.sometimes and not in_test(self.source, site.scope)
+        else:
+            told = site.region == "train" and site.repeated and site.spelled not in _OWN
+        if not told:
             return
         text = short(self.source.segment(site.node), _SHORT.get(site.spelled, f".{site.spelled}()"))
         yield Report(

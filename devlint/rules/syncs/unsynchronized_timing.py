@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.blocks import simple_statement_at
+from devlint.rules.code.blocks import beside, simple_statement_at
+from devlint.rules.code.edits import fix_of, put_before
 from devlint.rules.code.imports import importing
 from devlint.sites.costs import Timing
 
@@ -90,14 +91,10 @@ class UnsynchronizedTiming(Rule):
 
     def _fix(self, site: Timing) -> Fix | None:
         statement = simple_statement_at(self.source, site.node)
-        imported = importing(self.source, "torch", site.node)
-        if statement is None or imported is None:
+        if statement is None:
             return None
-        span = self.source.span(statement)
-        indent = self.source.lines[span.row - 1][: span.column - 1]
-        if indent.strip():
-            return None
+        indent, _ = beside(self.source, self.source.span(statement))
         inner = f"{indent}\t" if indent.startswith("\t") else f"{indent}    "
         wait = f"if torch.cuda.is_available():\n{inner}{_SYNCHRONIZE}\n{indent}"
-        edit = Edit(Span(span.row, span.column, span.row, span.column), wait)
-        return Fix("Wait for the device", (*imported, edit), Applicability.UNSAFE)
+        imports, waiting = importing(self.source, "torch", site.node), put_before(self.source, statement, wait)
+        return None if indent.strip() else fix_of("Wait for the device", imports, waiting)

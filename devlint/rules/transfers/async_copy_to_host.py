@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from devlint.device import Kind, Role
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
+from devlint.rules.code.blocks import keyword_of
 from devlint.rules.code.edits import fix_of, quoted, rewritten, without_keyword
 from devlint.sites import proof
 from devlint.sites.transfers import Transfer
@@ -73,6 +74,8 @@ class AsyncCopyToHost(Rule):
         guessed = site.value.derived or any(leaf.role is Role.INPUT for leaf in source.leaves())
         text = quoted(site.value.text, "")
         what = f"the copy of {text}" if text else "this copy"
+        asked = not site.via and isinstance(site.node, ast.Call) and keyword_of(site.node, _FLAG) is not None
+        waiting = rewritten(self.source, site.node, lambda call: without_keyword(call, _FLAG))
         yield Report(
             site.node,
             f"{what} to the CPU may still be under way when it is read: nothing waits for it",
@@ -80,12 +83,5 @@ class AsyncCopyToHost(Rule):
             severity=Severity.WARNING if guessed else None,
             steps=(site.unwaited,),
             help="leave `non_blocking` out, or wait: `torch.cuda.synchronize()`",
-            fix=self._fix(site),
+            fix=fix_of("Remove `non_blocking`", waiting if asked else None, safe=True),
         )
-
-    def _fix(self, site: Transfer) -> Fix | None:
-        node = site.node
-        if site.via or not isinstance(node, ast.Call) or not any(keyword.arg == _FLAG for keyword in node.keywords):
-            return None
-        waiting = rewritten(self.source, node, lambda call: without_keyword(call, _FLAG))
-        return fix_of("Remove `non_blocking`", waiting, safe=True)

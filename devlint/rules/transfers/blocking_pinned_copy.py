@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule, SourceText
-from devlint.rules.code.edits import in_test, short
+from devlint.rules.code.edits import fix_of, in_test, quoted
 from devlint.rules.transfers.creating import reads_the_host
 from devlint.rules.transfers.pinned import (
     can_be_released,
@@ -127,22 +127,21 @@ class BlockingCopyFromPinned(Rule):
             waiting = parts.waiting.pop()
             if waiting.node not in self._told:
                 self._told.add(waiting.node)
-                yield self._inconsistent(waiting, parts.free)
-
-    def _inconsistent(self, site: Transfer, free: ast.AST) -> Report:
-        text = short(site.value.text, "")
-        what = f"`{text}`" if text else "this part of the batch"
-        return self._blocked(
-            site,
-            f"the host waits for each copy of {what} to {site.target}, and not for other parts of the batch",
-            f"let it go on, too: `.{site.spelled}(..., non_blocking=True)`",
-            (Step(free, "does not wait"),),
-        )
+                what = quoted(waiting.value.text, "this part of the batch")
+                yield self._blocked(
+                    waiting,
+                    f"the host waits for each copy of {what} to {waiting.target}, and not for other parts of the batch",
+                    f"let it go on, too: `.{waiting.spelled}(..., non_blocking=True)`",
+                    (Step(parts.free, "does not wait"),),
+                )
 
     def _judge(self, site: Transfer) -> Iterable[Report]:
         if site.node in self._told or site.non_blocking or not site.repeated:
             return
-        if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target) or not _can_change(site):
+        if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target):
+            return
+        # a library's copy has to be one that can be told not to wait
+        if site.via.partition("/")[0] not in _SETTABLE if site.via else not can_be_released(site):
             return
         if not site.pinned:
             if _assembled(site) and released_in_time(self, site) and not in_test(self.source, site.scope):
@@ -153,8 +152,9 @@ class BlockingCopyFromPinned(Rule):
             # DVL206 tells to leave the pinning out
             return
         self._told.add(site.node)
-        text = short(site.value.text, "")
-        if _misplaced(site):
+        # the flag where the device is expected
+        given = site.node.args[:1] if isinstance(site.node, ast.Call) and site.spelled != "to" else []
+        if any(isinstance(argument, ast.Constant) and argument.value is True for argument in given):
             yield Report(
                 site.node,
                 f"`.{site.spelled}(True)` takes `True` for a device, which raises a `TypeError`",
@@ -164,7 +164,7 @@ class BlockingCopyFromPinned(Rule):
                 help=f"name the argument: `.{site.spelled}(non_blocking=True)`",
             )
             return
-        what = "a batch" if site.via else f"`{text}`" if text else "the tensor"
+        what = "a batch" if site.via else quoted(site.value.text, "the tensor")
         place = f"in `{site.via}`, " if site.via else ""
         yield Report(
             site.node,
@@ -176,8 +176,7 @@ class BlockingCopyFromPinned(Rule):
         )
 
     def _from_pageable(self, site: Transfer) -> Report:
-        text = short(site.value.text, "")
-        what = f"`{text}`" if text else "the tensor"
+        what = quoted(site.value.text, "the tensor")
         return self._blocked(
             site,
             f"the host waits for the copy of {what} to {site.target} in every step, until the device has caught up",
@@ -200,11 +199,7 @@ class BlockingCopyFromPinned(Rule):
         )
 
     def _fix(self, site: Transfer) -> Fix | None:
-        edit = release(self, site)
-        if edit is None:
-            return None
-        applicability = Applicability.SAFE if released_safely(self, site) else Applicability.UNSAFE
-        return Fix("Add `non_blocking=True`", (edit,), applicability)
+        return fix_of("Add `non_blocking=True`", release(self, site), safe=released_safely(self, site))
 
 
 @dataclass
@@ -220,14 +215,3 @@ def _assembled(site: Transfer) -> bool:
     every = (site.scope.step and not site.scope.sometimes) or site.scope.called
     value = site.value
     return every and value.certain and value.many is True and reads_the_host(value.factory) and not site.invariant
-
-
-def _misplaced(site: Transfer) -> bool:
-    """Whether the flag is given where the device is expected."""
-    given = site.node.args[:1] if isinstance(site.node, ast.Call) and site.spelled != "to" else []
-    return any(isinstance(argument, ast.Constant) and argument.value is True for argument in given)
-
-
-def _can_change(site: Transfer) -> bool:
-    """Whether the copy is one that the code can ask not to wait for."""
-    return site.via.partition("/")[0] in _SETTABLE if site.via else can_be_released(site)

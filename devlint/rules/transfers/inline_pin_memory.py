@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.edits import short, without_last
+from devlint.rules.code.edits import fix_of, quoted, without_last
 from devlint.rules.transfers.pinned import pins_inline
 from devlint.sites import proof
 from devlint.sites.transfers import Transfer
@@ -63,13 +63,11 @@ class InlinePinMemory(Rule):
         away = site.target is not None and site.target.known and site.target.kind is not Kind.CPU
         if not isinstance(pinning, ast.Call) or not isinstance(pinning.func, ast.Attribute) or not away:
             return
-        text = short(self.source.segment(pinning.func.value), "")
-        what = f"`{text}`" if text else "the tensor"
-        leaving = without_last(self.source, pinning)
+        what = quoted(self.source.segment(pinning.func.value), "the tensor")
         yield Report(
             site.node,
             f"{what} is copied into pinned memory for a single copy to {site.target}, which costs more than it gains",
             label="two copies instead of one",
             help=f"copy it as it is: `.{site.spelled}(..., non_blocking=True)` lets the host go on, too",
-            fix=None if leaving is None else Fix("Remove `.pin_memory()`", (leaving,), Applicability.UNSAFE),
+            fix=fix_of("Remove `.pin_memory()`", without_last(self.source, pinning)),
         )

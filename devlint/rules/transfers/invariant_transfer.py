@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from devlint.device import Kind
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.edits import in_test, short
+from devlint.rules.code.edits import in_test, quoted, short
 from devlint.rules.transfers.creating import created_before, hoisting, out_of_the_loop
 from devlint.sites import proof
 from devlint.sites.base import Step
@@ -90,7 +90,7 @@ class InvariantTransferInLoop(Rule):
 
     def _in_the_loop(self, site: Transfer) -> Report:
         text = short(site.value.text, "")
-        what = f"`{text}`" if text else "the same tensor"
+        what = quoted(text, "the same tensor")
         unchanged = "had not changed" if site.measured is not None else "does not change"
         when = "step" if site.measured is not None or site.scope.step else "round of the loop"
         return Report(

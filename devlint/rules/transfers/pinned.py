@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import lru_cache
 
 from devlint.device import Device, Kind
 from devlint.finding import Edit
 from devlint.rules.base import Rule
+from devlint.rules.code.blocks import method_of
 from devlint.rules.code.edits import around, rewritten, with_keyword
 from devlint.sites.transfers import Transfer
 
@@ -18,10 +18,7 @@ _METHODS = frozenset({"to", "cuda", "copy_"})
 
 def pins_inline(site: Transfer) -> bool:
     """Whether what is copied is pinned in the same expression, for this copy alone."""
-    pinning = site.value.node
-    return (
-        isinstance(pinning, ast.Call) and isinstance(pinning.func, ast.Attribute) and pinning.func.attr == "pin_memory"
-    )
+    return method_of(site.value.node) == "pin_memory"
 
 
 def reads_pinned(target: Device | None) -> bool:
@@ -52,9 +49,9 @@ def released_safely(rule: Rule, site: Transfer) -> bool:
     On CUDA what follows on the device comes after the copy, on others it need not; and the host must not write to the
     tensor before that has been read.
     """
-    if site.target is None or any(leaf.kind is not Kind.CPU and leaf.type != "cuda" for leaf in site.target.leaves()):
-        return False
-    return released_in_time(rule, site)
+    leaves = () if site.target is None else site.target.leaves()
+    ordered = all(leaf.kind is Kind.CPU or leaf.type == "cuda" for leaf in leaves)
+    return site.target is not None and ordered and released_in_time(rule, site)
 
 
 def released_in_time(rule: Rule, site: Transfer) -> bool:
@@ -76,11 +73,9 @@ def is_whole(move: Transfer) -> bool:
     """Whether what is moved is all that the loader yields, by the name that the loop gives it."""
     loop = move.scope.loop
     target = loop.target if isinstance(loop, ast.For) else None
-    counted = (
-        isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "enumerate"
-    )
-    if counted and isinstance(target, ast.Tuple) and len(target.elts) == 2:
-        target = target.elts[1]
+    if isinstance(loop, ast.For) and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        counted = isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "enumerate"
+        target = target.elts[1] if counted else None
     return isinstance(target, ast.Name) and isinstance(move.value.node, ast.Name) and move.value.node.id == target.id
 
 
@@ -94,14 +89,13 @@ def root(node: ast.AST) -> str:
 @lru_cache(maxsize=8)
 def _written(scope: ast.AST) -> frozenset[str]:
     """The names that something is written into, or into what hangs on them."""
-    return frozenset(name for node in ast.walk(scope) for name in _written_by(node))
-
-
-def _written_by(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr.endswith("_") and not node.func.attr.endswith("__"):
-            yield root(node.func.value)
-    elif isinstance(node, ast.AugAssign):
-        yield root(node.target)
-    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-        yield root(node)
+    written: list[ast.AST] = []
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
+            written += (node.func.value,) if in_place else ()
+        elif isinstance(node, ast.AugAssign):
+            written.append(node.target)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            written.append(node)
+    return frozenset(map(root, written))

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.blocks import function_at, idle_statement, removal
-from devlint.rules.code.edits import short, without_last
+from devlint.rules.code.blocks import function_at, idle_statement, method_of, removal
+from devlint.rules.code.edits import fix_of, quoted, short, without_last
 from devlint.sites import proof
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
@@ -93,8 +93,7 @@ class RedundantMove(Rule):
         if (site.discarded and site.kind == "tensor") or (site.target.implied and not site.value.device.implied):
             # the default device is asked for, whatever whoever runs this has made it
             return
-        text = short(site.value.text, "")
-        what = f"`{text}`" if text else f"the {site.kind or 'value'}"
+        what = quoted(site.value.text, f"the {site.kind or 'value'}")
         yield Report(
             site.node,
             f"{what} is already on {site.target}: `.{site.spelled}()` returns its input and moves nothing",
@@ -102,7 +101,8 @@ class RedundantMove(Rule):
             severity=None if site.repeated and not _careful(site) else Severity.INFO,
             steps=site.value.story,
             help=f"drop the call, and use {what} as it is",
-            fix=self._fix(site),
+            # what was so in one run need not be so in the next
+            fix=self._fix(site, safe=site.measured is None),
         )
 
     def _moved_just_before(self, site: Transfer) -> bool:
@@ -128,17 +128,16 @@ class RedundantMove(Rule):
         return not any(part.id == node.id and part.lineno in rows for part in between)
 
     def _again(self, site: Transfer) -> Report:
-        text = short(site.value.text, "the value")
-        fix = self._fix(site)
         return Report(
             site.node,
-            f"`{text}` has just been moved to {site.target}: `.{site.spelled}()` moves nothing",
+            f"`{short(site.value.text, 'the value')}` has just been moved to {site.target}: "
+            f"`.{site.spelled}()` moves nothing",
             label="moved there before",
             severity=Severity.INFO,
             steps=site.value.story,
             help="drop the call",
             # a type of another library may do more
-            fix=None if fix is None else Fix(fix.message, fix.edits, Applicability.UNSAFE),
+            fix=self._fix(site, safe=False),
         )
 
     def _by_way_of_the_cpu(self, site: Transfer) -> Report:
@@ -151,18 +150,15 @@ class RedundantMove(Rule):
             label="a round trip through host memory",
             severity=None if site.repeated else Severity.INFO,
             help="drop the `.cpu()`: `.to()` copies straight from any device, or not at all",
-            fix=None if edit is None else Fix("Remove `.cpu()`", (edit,), Applicability.SAFE),
+            fix=fix_of("Remove `.cpu()`", edit, safe=True),
         )
 
-    def _fix(self, site: Transfer) -> Fix | None:
+    def _fix(self, site: Transfer, safe: bool) -> Fix | None:
         if not isinstance(site.node, ast.Call) or not isinstance(site.node.func, ast.Attribute):
             return None
         found = idle_statement(self.source, site.node)
         edit = without_last(self.source, site.node) if found is None else removal(self.source, *found)
-        message = f"Remove `.{site.node.func.attr}()`"
-        # what was so in one run need not be so in the next
-        applicability = Applicability.SAFE if site.measured is None else Applicability.UNSAFE
-        return None if edit is None else Fix(message, (edit,), applicability)
+        return fix_of(f"Remove `.{site.node.func.attr}()`", edit, safe=safe)
 
     def _settled_here(self, site: Transfer) -> bool:
         """Whether this function put the value there, rather than found it where others left it."""
@@ -195,7 +191,5 @@ def _careful(site: Transfer) -> bool:
 
 def _round_trip(site: Transfer) -> bool:
     """Whether the tensor is copied to the CPU only to be moved on."""
-    receiver = site.value.node
-    detour = isinstance(receiver, ast.Call) and isinstance(receiver.func, ast.Attribute) and receiver.func.attr == "cpu"
     onward = site.target is not None and site.target.known and site.target.accelerates() is not False
-    return detour and onward and site.kind == "tensor" and not site.discarded
+    return method_of(site.value.node) == "cpu" and onward and site.kind == "tensor" and not site.discarded
