@@ -63,8 +63,7 @@ class DeviceComparisonAlwaysFalse(Rule):
 
     def judge(self, site: DeviceTest) -> Iterable[Report]:
         """A report for each comparison whose outcome does not hang on the device."""
-        text = edits.short(self.source.segment(site.node), "the comparison")
-        quoted = text if text == "the comparison" else f"`{text}`"
+        quoted = edits.quoted(self.source.segment(site.node), "the comparison")
         subject = f"`{edits.short(self.source.segment(site.subject), 'the device')}`"
         other = f"`{edits.short(self.source.segment(site.other), 'the other')}`"
         if site.problem == "membership":
@@ -89,9 +88,7 @@ class DeviceComparisonAlwaysFalse(Rule):
             return None
         changes = {"text": self._of_text, "identity": self._of_identity, "index": self._of_index}
         found = changes[site.problem](site) if site.problem in changes else None
-        if found is None:
-            return None
-        return Fix("Compare what can be equal", found, Applicability.UNSAFE)
+        return edits.fix_of("Compare what can be equal", found)
 
     def _of_text(self, site: DeviceTest) -> tuple[Edit, ...] | None:
         options = site.other.elts if isinstance(site.other, ast.Tuple | ast.List | ast.Set) else [site.other]
@@ -109,9 +106,8 @@ class DeviceComparisonAlwaysFalse(Rule):
         made = site.other
         if isinstance(made, ast.Call) and len(made.args) == 1 and not made.keywords:
             return (self._type_of(site.subject), self.replace(made, self.source.segment(made.args[0])))
-        return (
-            (self._type_of(site.subject), self._type_of(made)) if isinstance(made, ast.Name | ast.Attribute) else None
-        )
+        named = isinstance(made, ast.Name | ast.Attribute)
+        return (self._type_of(site.subject), self._type_of(made)) if named else None
 
     def _of_identity(self, site: DeviceTest) -> tuple[Edit, ...] | None:
         if not isinstance(site.node, ast.Compare):
@@ -126,5 +122,4 @@ class DeviceComparisonAlwaysFalse(Rule):
         return (Edit(between, " != " if "not" in operator else " == "),)
 
     def _type_of(self, node: ast.AST) -> Edit:
-        span = self.source.span(node)
-        return Edit(Span(span.end_row, span.end_column, span.end_row, span.end_column), ".type")
+        return edits.put_after(self.source, node, ".type")

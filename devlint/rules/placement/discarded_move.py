@@ -80,14 +80,15 @@ class DiscardedMove(Rule):
         if not lasting or (there and not kept) or _MEASURING.search(site.scope.function):
             return
         name = edits.short(self.source.segment(site.value.node), "the tensor")
-        quoted = name if name == "the tensor" else f"`{name}`"
+        quoted = edits.quoted(self.source.segment(site.value.node), "the tensor")
         call = edits.short(self.source.segment(site.node), f"{name}.{site.spelled}(…)")
         made, stays = ("moved", "where it is") if site.target is not None else ("converted", "as it is")
         yield Report(
             site.node,
             f"`{call}` returns the {made} tensor and leaves {quoted} {stays}: the result is dropped",
             label="nobody takes the result",
-            severity=_severity(site, there),
+            # a tensor that happens to be there loses nothing, and with a conversion devices still agree
+            severity=Severity.INFO if there else None if site.target is not None else Severity.WARNING,
             steps=site.value.story,
             help=self._help(site, name, call),
             fix=self._fix(site, name),
@@ -108,25 +109,12 @@ class DiscardedMove(Rule):
         return f"assign the result: `{name} = {call}`"
 
     def _fix(self, site: Transfer, name: str) -> Fix | None:
-        if (
-            not _assignable(site)
-            or site.value.grad in _LEAVES
-            or _parameters_of(site)
-            or not edits.stands_alone(self.source, site.node)
-        ):
-            return None
+        kept = site.value.grad in _LEAVES or _parameters_of(site) or not _assignable(site)
         call = self.source.cst(site.node)
-        if call is None:
+        if kept or call is None or not edits.stands_alone(self.source, site.node):
             return None
         edit = self.replace(site.node, f"{self.source.segment(site.value.node)} = {edits.code(call)}")
         return edits.fix_of(f"Assign the result to `{name}`", edit)
-
-
-def _severity(site: Transfer, there: bool) -> Severity | None:
-    """How much is lost: a tensor that happens to be there loses nothing, and with a conversion devices still agree."""
-    if there:
-        return Severity.INFO
-    return None if site.target is not None else Severity.WARNING
 
 
 def _assignable(site: Transfer) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.sites.devices import DeviceArgument
@@ -103,7 +103,12 @@ class InvalidDeviceValue(Rule):
         if site.problem == "index" and site.scope.guarded:
             return
         function = edits.short(self.source.segment(site.call.func), "the constructor")
-        given = f"`{edits.short(self._written(site), 'what is given')}`"
+        # under another name, what that holds
+        written = site.text if site.problem in ("name", "range") else self.source.segment(site.node)
+        if site.problem == "unknown":
+            names = (keyword.arg for keyword in site.call.keywords if keyword.value is site.node and keyword.arg)
+            written = next((f"{name}=" for name in names), written)
+        given = f"`{edits.short(written, 'what is given')}`"
         yield Report(
             site.node,
             _MESSAGES[site.problem].format(given=given, role=site.role, function=function),
@@ -113,32 +118,19 @@ class InvalidDeviceValue(Rule):
             fix=self._fix(site),
         )
 
-    def _written(self, site: DeviceArgument) -> str:
-        """The argument, as it is written; under another name, what that holds."""
-        if site.problem == "unknown":
-            keyword = next((keyword.arg for keyword in site.call.keywords if keyword.value is site.node), None)
-            return f"{keyword}=" if keyword else self.source.segment(site.node)
-        return site.text if site.problem in ("name", "range") else self.source.segment(site.node)
-
     def _fix(self, site: DeviceArgument) -> Fix | None:
         title, edit = "", None
         if site.problem == "index" and isinstance(site.node, ast.Call) and isinstance(site.node.func, ast.Attribute):
-            title, edit = (
-                "Use `.device`",
-                self.replace(site.node, f"{self.source.segment(site.node.func.value)}.device"),
-            )
+            title = "Use `.device`"
+            edit = self.replace(site.node, f"{self.source.segment(site.node.func.value)}.device")
         elif site.problem == "object" and isinstance(site.node, ast.Name | ast.Attribute | ast.Call):
-            title, edit = "Use `.type`", self._after(site.node, ".type")
+            title, edit = "Use `.type`", edits.put_after(self.source, site.node, ".type")
         elif name := _lacking(site):
             title = f"Say what it is: `{name}=`"
             edit = self.replace(site.node, f"{name}={self.source.segment(site.node)}")
         elif site.problem == "unknown" and len(site.call.args) + len(site.call.keywords) == 1:
             title, edit = "Leave the argument out", self.replace(site.call, f"{self.source.segment(site.call.func)}()")
-        return None if edit is None else Fix(title, (edit,), Applicability.SAFE)
-
-    def _after(self, node: ast.AST, text: str) -> Edit:
-        span = self.source.span(node)
-        return Edit(Span(span.end_row, span.end_column, span.end_row, span.end_column), text)
+        return edits.fix_of(title, edit, safe=True)
 
 
 def _lacking(site: DeviceArgument) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.device_candidates import device_at_hand
@@ -82,6 +82,8 @@ class MoveBreaksLeaf(Rule):
             message = "a copy of the parameter {} takes its place, and {} no parameter: no module registers it"
         else:
             message = "a copy of {} takes its place, and {} no leaf: its `.grad` stays `None`"
+        made_here, device = isinstance(site.value.node, ast.Call), device_at_hand(self.source, site.node, site.scope)
+        edit = edits.rewritten(self.source, site.node, lambda call: _made_last(call, device))
         yield Report(
             site.node,
             message.format(subject, "is" if site.target is None else "on an accelerator is"),
@@ -91,15 +93,8 @@ class MoveBreaksLeaf(Rule):
             help="move the data first, and make it a parameter then"
             if parameter
             else "move the tensor first, and ask for gradients then: `.requires_grad_()`",
-            fix=self._fix(site),
+            fix=edits.fix_of("Move first, and make a leaf of the result", edit if made_here else None),
         )
-
-    def _fix(self, site: LeafMove) -> Fix | None:
-        if not isinstance(site.value.node, ast.Call):
-            return None
-        device = device_at_hand(self.source, site.node, site.scope)
-        edit = edits.rewritten(self.source, site.node, lambda call: _made_last(call, device))
-        return edits.fix_of("Move first, and make a leaf of the result", edit)
 
 
 def _severity(site: LeafMove, parameter: bool) -> Severity:

@@ -8,7 +8,6 @@ from devlint.device import Kind
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.sites import proof
-from devlint.sites.base import Step
 from devlint.sites.distributed import Optimize
 
 
@@ -69,32 +68,27 @@ class OptimizerBeforeMove(Rule):
         if site.moved is None:
             return
         if not site.made.known and site.loaded is not None:
-            yield _loaded_early(site, site.loaded, site.moved)
+            # only the order of the two is known: the module may have been there before
+            yield Report(
+                site.node,
+                f"the state of `{site.optimizer}` is loaded before the module is moved: it goes where the parameters "
+                "are by then, and stays there, so that its step raises",
+                label="its state is loaded before the move",
+                steps=(site.loaded, site.moved),
+                help="move the module first, then load the optimizer's state",
+            )
         lost = site.orphans > 0
         if site.made.kind is not Kind.CPU or (not lost and site.stepped.differs(site.made) is not True):
             return
         harmless = site.measured is not None and not site.eager and not lost
-        steps = (site.moved,) if site.loaded is None else (site.loaded, site.moved)
         yield Report(
             site.node,
             f"`{site.optimizer}` is made of parameters on the CPU, and the module is moved afterwards: {_effect(site)}",
             label="made before the move",
             severity=Severity.ERROR if site.eager or lost else Severity.INFO if harmless else None,
-            steps=tuple(Step(step.node, step.label) for step in steps),
+            steps=(site.moved,) if site.loaded is None else (site.loaded, site.moved),
             help="move the module first, then make the optimizer",
         )
-
-
-def _loaded_early(site: Optimize, loaded: Step, moved: Step) -> Report:
-    """A warning where only the order of the two is known: the module may have been there before."""
-    return Report(
-        site.node,
-        f"the state of `{site.optimizer}` is loaded before the module is moved: it goes where the parameters are by "
-        "then, and stays there, so that its step raises",
-        label="its state is loaded before the move",
-        steps=(loaded, moved),
-        help="move the module first, then load the optimizer's state",
-    )
 
 
 def _effect(site: Optimize) -> str:

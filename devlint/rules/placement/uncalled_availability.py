@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.sites.devices import Mention
@@ -64,10 +63,5 @@ class UncalledAvailabilityCheck(Rule):
             f"{what} is a function, and {_WRONG[site.use]}: it is not called",
             label="never asked",
             help=f"call it: `{spelled}()`",
-            fix=self._fix(site.node),
+            fix=edits.fix_of("Call it", edits.put_after(self.source, site.node, "()"), safe=True),
         )
-
-    def _fix(self, node: ast.AST) -> Fix:
-        span = self.source.span(node)
-        end = Span(span.end_row, span.end_column, span.end_row, span.end_column)
-        return Fix("Call it", (Edit(end, "()"),), Applicability.SAFE)

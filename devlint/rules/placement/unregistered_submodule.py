@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from devlint.finding import Applicability, Fix, Severity
 from devlint.flow.syntax.names import imported
 from devlint.rules.base import Report, Rule
+from devlint.rules.code.edits import fix_of
 from devlint.sites.placement import Attribute
 
 _CONTAINERS = {"container": "nn.ModuleList", "list": "nn.ModuleList", "tuple": "nn.ModuleList", "dict": "nn.ModuleDict"}
@@ -86,50 +87,36 @@ class UnregisteredSubmodule(Rule):
         if site.registered:
             lost = "`.to()` does not move them, `state_dict()` leaves them out"
         wrapper = _CONTAINERS.get(site.container, "")
+        # a class that moves what it keeps there, item by item, knows that nobody else does
+        moved = re.compile(rf"self\.{site.name}\[[^\]]*\]\.(?:to|cuda)\(")
+        by_hand = bool(site.container) and any(map(moved.search, self.source.lines))
         yield Report(
             site.value.node,
             f"`{name}` is {holder}, whose modules `{site.owner}` does not know: {lost}",
             label="modules, but no submodules",
-            severity=Severity.INFO if self._moved_by_hand(site) else None,
+            severity=Severity.INFO if by_hand else None,
             steps=site.uses,
             help=f"keep them in an `{wrapper}`" if wrapper else "assign the module as an attribute",
             fix=self._fix(site, wrapper),
         )
 
-    def _moved_by_hand(self, site: Attribute) -> bool:
-        """Whether the class moves what it keeps there, item by item: then it knows that nobody else does."""
-        moved = re.compile(rf"self\.{site.name}\[[^\]]*\]\.(?:to|cuda)\(")
-        return bool(site.container) and any(map(moved.search, self.source.lines))
-
     def _fix(self, site: Attribute, wrapper: str) -> Fix | None:
         node = site.value.node
         text = self.source.segment(node)
         listed = isinstance(node, ast.List | ast.ListComp) or (isinstance(node, ast.Tuple) and text.startswith("("))
-        named = isinstance(node, ast.Dict) and all(_is_text(key) for key in node.keys)
+        keys = [key.value for key in node.keys if isinstance(key, ast.Constant)] if isinstance(node, ast.Dict) else []
+        named = isinstance(node, ast.Dict) and [type(key) for key in keys] == [str] * len(node.keys)
         prefix = self._prefix()
         if prefix is None or not (listed or named):
             return None
-        edit = self.replace(node, f"{prefix}{wrapper.removeprefix('nn.')}({text})")
-        return Fix(f"Wrap in `{wrapper}`", (edit,), Applicability.UNSAFE)
+        return fix_of(f"Wrap in `{wrapper}`", self.replace(node, f"{prefix}{wrapper.removeprefix('nn.')}({text})"))
 
     def _prefix(self) -> str | None:
         """How the top level of the file reaches ``torch.nn``, ``None`` where it does not."""
-        found: str | None = None
-        for name, path in self._imports():
-            if path == "torch.nn" and name != "torch":
-                return f"{name}."
-            if name == "torch":
-                found = "torch.nn."
-        return found
-
-    def _imports(self) -> Iterable[tuple[str, str]]:
-        for node in self.source.tree.body:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                yield from imported(node).items()
-
-
-def _is_text(key: ast.expr | None) -> bool:
-    return isinstance(key, ast.Constant) and isinstance(key.value, str)
+        imports = [node for node in self.source.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = [item for node in imports for item in imported(node).items()]
+        of_nn = (f"{name}." for name, path in names if path == "torch.nn" and name != "torch")
+        return next(of_nn, "torch.nn." if any(name == "torch" for name, _ in names) else None)
 
 
 def _harmless(site: Attribute) -> bool:

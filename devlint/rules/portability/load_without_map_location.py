@@ -12,7 +12,7 @@ from devlint.finding import Applicability, Severity
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import Way, statement_of, way_to
+from devlint.rules.code.blocks import Way, method_of, statement_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
 from devlint.rules.code.edits import around
 from devlint.sites.devices import ApiCall
@@ -23,6 +23,15 @@ _LOADERS = {"torch.load": 2, "torch.hub.load_state_dict_from_url": 3, "torch.uti
 
 _USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "numpy", "parameters"})
 """What is done with a network or a tensor, and not with what else a file may hold."""
+
+
+_NUMBER = re.compile(
+    r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
+)
+"""Items of a checkpoint that hold no tensors."""
+_ASKING = frozenset({"len", "print", "isinstance", "type"})
+_DATA = re.compile(r"(?:Dataset|DataLoader)$")
+_LOGGING = frozenset({"debug", "info", "warning", "error"})
 
 
 class LoadWithoutMapLocation(Rule):
@@ -83,14 +92,13 @@ class LoadWithoutMapLocation(Rule):
         if site.function not in _LOADERS or site.open or site.scope.guarded:
             return
         given = site.arguments.get("map_location")
-        nothing = says_none(given)
-        if site.positional >= _LOADERS[site.function] or (given is not None and not nothing):
+        if site.positional >= _LOADERS[site.function] or (given is not None and not says_none(given)):
             return
         state = site.purpose == "state dict"
         used = _uses(self.source, site.node)
         saved = bool(used) and all(name.rpartition(".")[2] == "save" for name in used)
         # what is only written to a file again had better not depend on the machine
-        stays = saved or (state and not replaces_moved(self.source, site.node)) or sampled(self.source, site.node)
+        stays = saved or (state and not _replaces_moved(self.source, site.node)) or _sampled(self.source, site.node)
         device = "" if stays else device_at_hand(self.source, site.node, site.scope)
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
@@ -99,7 +107,7 @@ class LoadWithoutMapLocation(Rule):
             if "torch.from_numpy" in used:
                 return
             mild = not used & _USES
-        safe = state and only_restored(self.source, site.node)
+        safe = state and _only_restored(self.source, site.node)
         placed = edits.rewritten(self.source, site.node, lambda call: edits.with_keyword(call, "map_location", place))
         yield Report(
             site.node,
@@ -108,16 +116,16 @@ class LoadWithoutMapLocation(Rule):
             severity=Severity.INFO if mild or edits.in_test(self.source, site.scope) else None,
             help=f"add `map_location={place}`"
             + (": `load_state_dict` copies the values to the parameters' device" if state and not device else ""),
-            fix=None if nothing else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
+            fix=None if given is not None else edits.fix_of(f"Add `map_location={place}`", placed, safe=safe),
         )
 
 
 def _uses(source: SourceText, node: ast.AST) -> set[str]:
     """What the function does with the result of a call: the methods that it calls, and what it hands it to."""
-    names = names_of(source, node)
+    names = _names_of(source, node)
 
     def is_it(part: ast.AST) -> bool:
-        return part is node or (isinstance(part, ast.Name) and part.id in names)
+        return part is node or getattr(part, "id", None) in names
 
     used: set[str] = set()
     for call in ast.walk(edits.around(source, node)):
@@ -143,15 +151,11 @@ def _from_here(source: SourceText, node: ast.AST) -> bool:
     path = ast.dump(file)
     if ast.unparse(file).startswith("self."):
         # what an object keeps is one file, whichever of its methods saves it
-        around = (found for found in _classes(source.tree) if found.lineno <= node.lineno <= (found.end_lineno or 0))
+        classes = (found for found in walk(source.tree) if isinstance(found, ast.ClassDef))
+        around = (found for found in classes if found.lineno <= node.lineno <= (found.end_lineno or 0))
         return path in _saved(next(around, None) or edits.around(source, node))
     first = _saved(edits.around(source, node)).get(path)
     return first is not None and first < node.lineno
-
-
-@lru_cache(maxsize=1)
-def _classes(tree: ast.Module) -> list[ast.ClassDef]:
-    return [found for found in ast.walk(tree) if isinstance(found, ast.ClassDef)]
 
 
 @lru_cache(maxsize=8)
@@ -165,15 +169,6 @@ def _saved(body: ast.AST) -> dict[str, int]:
     return rows
 
 
-_NUMBER = re.compile(
-    r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
-)
-"""Items of a checkpoint that hold no tensors."""
-_ASKING = frozenset({"len", "print", "isinstance", "type"})
-_DATA = re.compile(r"(?:Dataset|DataLoader)$")
-_LOGGING = frozenset({"debug", "info", "warning", "error"})
-
-
 class _End(Enum):
     """What becomes of a value where it is read."""
 
@@ -182,7 +177,7 @@ class _End(Enum):
     LOST = "anything else"
 
 
-def only_restored(source: SourceText, call: ast.AST) -> bool:
+def _only_restored(source: SourceText, call: ast.AST) -> bool:
     """Whether each use of what ``call`` returns, under all names, copies its values or only looks at them."""
     names: set[str] = set()
     rest: list[ast.AST] = [call]
@@ -201,24 +196,24 @@ def only_restored(source: SourceText, call: ast.AST) -> bool:
     return True
 
 
-def replaces_moved(source: SourceText, call: ast.AST) -> bool:
+def _replaces_moved(source: SourceText, call: ast.AST) -> bool:
     """Whether something in what ``call`` returns takes the place of a tensor that the function has moved before."""
-    names, function, row = names_of(source, call), around(source, call), int(getattr(call, "lineno", 0))
+    names, function, row = _names_of(source, call), around(source, call), int(getattr(call, "lineno", 0))
     moved: dict[str, list[int]] = {}
     taken: set[str] = set()
     for node in walk(function) if names else ():
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             value, target = node.value, node.targets[0].id
-            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in TO_DEVICE:
+            if method_of(value) in TO_DEVICE:
                 moved.setdefault(target, []).append(node.lineno)
-            elif isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name) and value.value.id in names:
+            elif isinstance(value, ast.Subscript) and getattr(value.value, "id", None) in names:
                 taken.add(target)
     return any(name in taken and max(rows) < row for name, rows in moved.items())
 
 
-def sampled(source: SourceText, call: ast.AST) -> bool:
+def _sampled(source: SourceText, call: ast.AST) -> bool:
     """Whether what ``call`` returns, or something in it, goes into a data set or its loader."""
-    names, function = names_of(source, call), around(source, call)
+    names, function = _names_of(source, call), around(source, call)
     return any(
         isinstance(node, ast.Call)
         and _DATA.search(ast.unparse(node.func))
@@ -227,7 +222,7 @@ def sampled(source: SourceText, call: ast.AST) -> bool:
     )
 
 
-def names_of(source: SourceText, call: ast.AST) -> set[str]:
+def _names_of(source: SourceText, call: ast.AST) -> set[str]:
     """The names that are given what a call returns."""
     found = statement_of(source, call)
     targets = found[0].targets if found is not None and isinstance(found[0], ast.Assign) else []
@@ -264,8 +259,8 @@ def _copies(call: ast.Call, part: ast.AST) -> bool:
     """Whether a call copies the values of what stands in a part of it, or only looks at that."""
     if isinstance(call.func, ast.Name):
         return call.func.id in _ASKING
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    return method in ("load_state_dict", *_LOGGING) if part is not call.func else method == "keys"
+    copying = ("load_state_dict", *_LOGGING) if part is not call.func else ("keys",)
+    return method_of(call) in copying
 
 
 def _looks_up(outer: ast.AST, inner: ast.AST) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
+from devlint.rules.code.edits import fix_of
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.placement import HostRead
@@ -78,9 +79,5 @@ class LengthsNotOnCpu(Rule):
             severity=found.severity,
             steps=operand.story,
             help="copy the lengths to the host: `.cpu()`",
-            fix=Fix(
-                "Copy the lengths to the host",
-                tuple(edits),
-                Applicability.SAFE if proven else Applicability.UNSAFE,
-            ),
+            fix=fix_of("Copy the lengths to the host", edits, safe=proven),
         )

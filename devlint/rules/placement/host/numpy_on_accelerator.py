@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from devlint.device import Role
 from devlint.finding import Applicability, Fix, Severity
 from devlint.rules.base import Report, Rule
+from devlint.rules.code.edits import fix_of
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.base import Operand
@@ -71,7 +72,16 @@ class NumpyOnAccelerator(Rule):
     def judge(self, site: HostRead) -> Iterable[Report]:
         """A report for the first tensor of the call that is away from the host, and one fix for all of them."""
         if site.kind == "one kind" and not site.scope.handler:
-            yield _left_on_others(site)
+            # a tensor that is brought to the host from one kind of accelerator alone
+            (operand,) = site.values
+            yield Report(
+                site.node,
+                f"{shown(operand.text)} is copied to the host from one kind of accelerator only; this raises on others",
+                label="needs a tensor on the CPU",
+                severity=Severity.INFO,
+                steps=operand.story,
+                help="call `.cpu()` in any case: it returns a tensor of the CPU as it is",
+            )
         if site.kind != "array":
             return
         away = [(operand, found) for operand in site.values if (found := absence(site, operand)) is not None]
@@ -79,7 +89,9 @@ class NumpyOnAccelerator(Rule):
             return
         operand, first = max(away, key=lambda pair: pair[1].severity)
         subject = f"a tensor in {shown(operand.text)}" if site.several else shown(operand.text)
-        reader, consequence = _reader(site.reader), _consequence(operand)
+        method = site.reader.removeprefix(_METHOD)
+        reader = f"`.{method}()`" if method != site.reader else f"`{site.reader}`"
+        consequence = "this raises" if operand.device.accelerates() else "this raises on an accelerator"
         yield Report(
             site.node,
             f"{subject} {first.place}, and {reader} reads the host's memory alone; {consequence}",
@@ -98,30 +110,4 @@ class NumpyOnAccelerator(Rule):
         proven = all(operand.certain and operand.device.known for operand in operands)
         # a tensor by what is done with it may still be one of another library
         given = any(leaf.role is Role.INPUT for operand in operands for leaf in operand.device.leaves())
-        applicability = Applicability.SAFE if proven and not given else Applicability.UNSAFE
-        return Fix("Copy the tensor to the host", tuple(edit for group in edits for edit in group), applicability)
-
-
-def _left_on_others(site: HostRead) -> Report:
-    """A hint at a tensor that is brought to the host from one kind of accelerator alone."""
-    (operand,) = site.values
-    return Report(
-        site.node,
-        f"{shown(operand.text)} is copied to the host from one kind of accelerator only; this raises on others",
-        label="needs a tensor on the CPU",
-        severity=Severity.INFO,
-        steps=operand.story,
-        help="call `.cpu()` in any case: it returns a tensor of the CPU as it is",
-    )
-
-
-def _reader(path: str) -> str:
-    if path.startswith(_METHOD):
-        return f"`.{path.removeprefix(_METHOD)}()`"
-    return f"`{path}`"
-
-
-def _consequence(operand: Operand) -> str:
-    if operand.device.accelerates():
-        return "this raises"
-    return "this raises on an accelerator"
+        return fix_of("Copy the tensor to the host", *edits, safe=proven and not given)

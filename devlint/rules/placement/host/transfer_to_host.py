@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
 from devlint.rules.base import SourceText
-from devlint.rules.code.blocks import function_at, way_to
+from devlint.rules.code.blocks import beside, function_at, way_to
+from devlint.rules.code.edits import put_after, put_before
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
 from devlint.source.syntax import walk
@@ -59,17 +60,15 @@ def absence(site: HostRead, operand: Operand) -> Absence | None:
 
 def fetched(source: SourceText, operand: Operand, receiver: bool) -> list[Edit]:
     """The edits that put ``.cpu()`` behind a tensor; none where its brackets cannot be told from others."""
-    node, span = operand.node, source.span(operand.node)
+    node = operand.node
     graph = operand.grad in ("graph", "") and is_without_graph(source, node)
     fetch = ".detach().cpu()" if (operand.grad or operand.near.known) and not graph else ".cpu()"
-    end = Span(span.end_row, span.end_column, span.end_row, span.end_column)
     if isinstance(node, _ATOMS):
-        return [Edit(end, fetch)]
+        return [put_after(source, node, fetch)]
     if not receiver:
-        start = Span(span.row, span.column, span.row, span.column)
-        return [Edit(start, "("), Edit(end, f"){fetch}")]
-    before = source.lines[span.row - 1][: span.column - 1]
-    after = source.lines[span.end_row - 1][span.end_column - 1 :]
+        return [put_before(source, node, "("), put_after(source, node, f"){fetch}")]
+    span = source.span(node)
+    before, after = beside(source, span)
     if not before.endswith("(") or not after.startswith(")"):
         return []
     behind = span.end_column + 1
@@ -87,12 +86,8 @@ def is_without_graph(source: SourceText, node: ast.AST) -> bool:
         stored = [part for part in around if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
         places = [part for part in stored if part.id == node.id]
     ways = [[parent for parent, _ in way_to(source, place)] for place in places]
-    return bool(ways) and all(
-        any(
-            isinstance(parent, ast.With) and any(_lets_go(item.context_expr) for item in parent.items) for parent in way
-        )
-        for way in ways
-    )
+    withs = [[item for parent in way if isinstance(parent, ast.With) for item in parent.items] for way in ways]
+    return bool(ways) and all(any(_lets_go(item.context_expr) for item in items) for items in withs)
 
 
 def _lets_go(node: ast.expr) -> bool:
