@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterable
 
 from devlint.device import Kind, Role
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.blocks import earlier_in_block, way_to
-from devlint.rules.code.edits import around, in_test, short
-from devlint.rules.transfers.creating import LEGACY, creating, creating_at, made_beside, reads_the_host
+from devlint.rules.code.blocks import earlier_in_block, keyword_of, way_to
+from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.edits import around, fix_of, in_test, short, with_device
+from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
 from devlint.sites import proof
 from devlint.sites.base import Creation, Step
 from devlint.sites.transfers import IndexCopy, Transfer
@@ -20,6 +21,7 @@ from devlint.source.syntax import walk
 _STAGED = frozenset({"pin_memory", "requires_grad", "out"})
 """Arguments for which a creation on the CPU is meant, or with which another rule is concerned."""
 
+_DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _DRAWS = re.compile(r"rand\w*|normal|bernoulli|multinomial|poisson")
 """Functions that draw random numbers."""
 _NAMED = re.compile(r"[A-Za-z_][\w.]*")
@@ -106,11 +108,10 @@ class CreateThenMove(Rule):
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
-        if (
-            any(_needed(way) or self._seeded(way) or self._of_a_list(way) for way in ways)
-            or _traced(site)
-            or not _goes_away(site)
-        ):
+        # `.type_as(x)` follows `x` at run time even in a trace of the module
+        traced = site.spelled == "type_as" and site.scope.module
+        meant = traced or any(_needed(way) or self._seeded(way) or self._of_a_list(way) for way in ways)
+        if meant or not _goes_away(site):
             return
         yield Report(
             site.node,
@@ -127,8 +128,8 @@ class CreateThenMove(Rule):
         made = site.creation
         together = _within(made.node, site.node)
         goal = f"{site.value.text}.device" if _NAMED.fullmatch(site.value.text) else ""
-        text = creating_at(self.source, made.node, goal)
-        fix = Fix(f"Create with `device={goal}`", (self.replace(made.node, text),), Applicability.UNSAFE)
+        told = goal and stands_at(self.source, goal, made.node)
+        edit = with_device(self.source, made.node, goal) if told else None
         return Report(
             site.node,
             f"`{made.function}` creates an index on the CPU, which each use copies to "
@@ -136,14 +137,18 @@ class CreateThenMove(Rule):
             label="made on the CPU, and copied" if together else "copied to what it indexes",
             severity=Severity.INFO,
             steps=() if together else (Step(made.node, "created on the CPU here"),),
-            help=f"create it there: `{made.function}(..., device={goal if text else '...'})`",
-            fix=fix if text else None,
+            help=f"create it there: `{made.function}(..., device={goal if edit is not None else '...'})`",
+            fix=fix_of(f"Create with `device={goal}`", edit),
         )
+
+    def _target(self, site: Transfer) -> str:
+        """The name of what the move goes to; empty where it has none, or a long one."""
+        node = site.target_node
+        return short(self.source.segment(node), "") if isinstance(node, (ast.Name, ast.Attribute)) else ""
 
     def _goal(self, site: Transfer) -> str:
         """Where the move goes, in the words of the code."""
-        node = site.target_node
-        text = short(self.source.segment(node), "") if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        text = self._target(site)
         if not text:
             return str(site.target)
         if _is_like_another(site):
@@ -154,8 +159,7 @@ class CreateThenMove(Rule):
 
     def _spelled(self, site: Transfer) -> str:
         """The device that the move names, as it may be named where the tensor is created."""
-        node = site.target_node
-        text = short(self.source.segment(node), "") if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        text = self._target(site)
         if text and _is_like_another(site):
             return f"{text}.device, dtype={text}.dtype"
         return text if site.plain and text else "..."
@@ -164,12 +168,8 @@ class CreateThenMove(Rule):
         """Whether torch is seeded for what is drawn: on the CPU, the numbers are the same on every machine."""
         if not _DRAWS.fullmatch(made.function.rpartition(".")[2]):
             return False
-        return any(
-            isinstance(before, ast.Expr)
-            and isinstance(before.value, ast.Call)
-            and _SEED.search(ast.unparse(before.value.func))
-            for before in earlier_in_block(self.source, made.node)
-        )
+        before = [node.value for node in earlier_in_block(self.source, made.node) if isinstance(node, ast.Expr)]
+        return any(isinstance(call, ast.Call) and _SEED.search(ast.unparse(call.func)) for call in before)
 
     def _of_a_list(self, made: Creation) -> bool:
         """Whether a constructor by type gets what the function takes for a list: values of the host, and no size."""
@@ -177,7 +177,8 @@ class CreateThenMove(Rule):
         if not isinstance(given, (ast.Name, ast.Attribute)):
             return False
         text, inside = ast.unparse(given), walk(around(self.source, made.node))
-        asked = (part.args[0] for part in inside if isinstance(part, ast.Call) and part.args and _is_len(part.func))
+        calls = (part for part in inside if isinstance(part, ast.Call) and part.args)
+        asked = (call.args[0] for call in calls if ast.unparse(call.func) == "len")
         items = (part.value for part in inside if isinstance(part, ast.Subscript))
         loops = (part.iter for part in inside if isinstance(part, (ast.For, ast.comprehension)))
         return any(ast.unparse(node) == text for nodes in (asked, items, loops) for node in nodes)
@@ -196,15 +197,11 @@ class CreateThenMove(Rule):
         for outer, inner in way_to(self.source, site.node):
             if isinstance(outer, ast.If):
                 missing = inner in outer.body
-                names = _asked(_LACKED if missing else _HAD, outer.test)
+                asked = (_LACKED if missing else _HAD).finditer(ast.unparse(outer.test))
+                names = [name for match in asked for name in match.groups() if name]
                 if any(_keeps(outer.body if missing else outer.orelse, name) for name in names):
                     return True
         return False
-
-
-def _asked(pattern: re.Pattern[str], test: ast.expr) -> list[str]:
-    """The attributes of `self` that a condition asks for."""
-    return [name for match in pattern.finditer(ast.unparse(test)) for name in match.groups() if name]
 
 
 def _keeps(block: list[ast.stmt], name: str) -> bool:
@@ -242,16 +239,13 @@ def _advice(made: Creation, device: str, beside: bool) -> str:
     if made.helper:
         return f"hand the device over to `{made.helper}`, for `{name}(..., device=...)`"
     if not name.rpartition(".")[2].islower():
-        return _typed_advice(name)
+        # what makes the same as a constructor by type, and takes a device
+        dtype = LEGACY.get(name.rpartition(".")[2], "")
+        told = f"dtype={dtype}, device=..." if dtype not in ("", "torch.float32") else "device=..."
+        other = f"`torch.empty(..., {told})` does, or `torch.tensor(..., {told})` for values"
+        return f"`{name}` takes no accelerator: {other}"
     too = ", and what is made beside it too" if beside else ""
     return f"create it there: `{name}(..., device={device})`{too}"
-
-
-def _typed_advice(name: str) -> str:
-    """What to say in the place of a constructor by type: what makes the same, and takes a device."""
-    dtype = LEGACY.get(name.rpartition(".")[2], "")
-    told = f"dtype={dtype}, device=..." if dtype not in ("", "torch.float32") else "device=..."
-    return f"`{name}` takes no accelerator: `torch.empty(..., {told})` does, or `torch.tensor(..., {told})` for values"
 
 
 def _goes_away(site: Transfer) -> bool:
@@ -266,42 +260,22 @@ def _goes_away(site: Transfer) -> bool:
 def _is_like_another(site: Transfer) -> bool:
     """Whether a move takes a tensor, and goes to its device and its dtype."""
     call = site.node
-    alone = (
-        isinstance(call, ast.Call) and len(call.args) == 1 and not any(word.arg == "dtype" for word in call.keywords)
-    )
+    alone = isinstance(call, ast.Call) and len(call.args) == 1 and keyword_of(call, "dtype") is None
     return alone and not site.plain
 
 
 def _needed(made: Creation) -> bool:
     """Whether a creation reads values of the host, is drawn where its parameters are, or on the CPU for a purpose."""
-    return (
-        reads_the_host(made.function)
-        or made.function.startswith("torch.distributions.")
-        or (_by_type(made) and isinstance(made.node.args[0], _DISPLAYS))
-        or _staged(made.node)
-    )
+    values = _by_type(made) and isinstance(made.node.args[0], _DISPLAYS)
+    given = [keyword.value for keyword in made.node.keywords if keyword.arg in _STAGED]
+    staged = any(not isinstance(value, ast.Constant) or bool(value.value) for value in given)
+    drawn = made.function.startswith("torch.distributions.")
+    return values or staged or drawn or reads_the_host(made.function)
 
 
 def _by_type(made: Creation) -> bool:
     """Whether a constructor by type may be given values, as `torch.Tensor(values)`; several numbers are sizes."""
     return not made.function.rpartition(".")[2].islower() and len(made.node.args) == 1
-
-
-def _is_len(function: ast.expr) -> bool:
-    return isinstance(function, ast.Name) and function.id == "len"
-
-
-def _traced(site: Transfer) -> bool:
-    """Whether a move follows another tensor at run time even in a trace of the module."""
-    return site.spelled == "type_as" and site.scope.module
-
-
-_DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
-
-
-def _staged(call: ast.Call) -> bool:
-    given = (keyword for keyword in call.keywords if keyword.arg in _STAGED)
-    return any(not isinstance(keyword.value, ast.Constant) or bool(keyword.value.value) for keyword in given)
 
 
 def _within(inner: ast.AST, outer: ast.AST) -> bool:

@@ -1,18 +1,16 @@
-"""The fix of DVL203: tell the creation where, and leave the move out."""
+"""The fixes of DVL203 and DVL202: tell the creation where, and leave the moves out, or make it before the loop."""
 
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from devlint.finding import Applicability, Edit, Fix, Span
+from devlint.finding import Edit, Fix, Span
 from devlint.rules.base import SourceText
-from devlint.rules.code.blocks import function_at, idle_statement, removal, stores, way_to
-from devlint.rules.code.control_flow import stands_at
+from devlint.rules.code.blocks import beside, function_at, idle_statement, removal, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.edits import fix_of, rewritten, with_device, with_keyword, without_last
+from devlint.rules.code.edits import around, fix_of, rewritten, with_keyword, without_last
 from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer
 
@@ -55,6 +53,11 @@ _MADE = _EXACT | _INEXACT | _FROM_DATA
 """What makes tensors, by the last part of its name."""
 
 
+_BOUNDS = frozenset({"start", "end", "step", "data"})
+_LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
+_SLICES = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
+
+
 @dataclass(frozen=True)
 class _Asked:
     """What the move asks for, as the arguments of a creation."""
@@ -87,23 +90,17 @@ def made_beside(site: Transfer, made: Creation) -> bool:
 def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
     """The creation with ``device=``, and no move; ``None`` where something else would have to come along."""
     node = site.node
-    creation = told(source, site, made)
-    leaving = leave_out(source, node) if isinstance(node, ast.Call) else None
+    creation = _told(source, site, made)
+    leaving = _leave_out(source, node) if isinstance(node, ast.Call) else None
     if creation is None and isinstance(node, ast.Call):
-        creation, leaving = told(source, site, made, converted=True), _convert(source, site, node)
+        creation, leaving = _told(source, site, made, converted=True), _convert(source, site, node)
     if creation is None:
         return None
     edit, device, exact = creation
     return fix_of(f"Create with `device={device}`", edit, leaving, safe=exact)
 
 
-def creating_at(source: SourceText, made: ast.Call, device: str) -> str:
-    """The text of a creation that is told a device; empty where that has no value yet when it is made."""
-    edit = with_device(source, made, device) if device and stands_at(source, device, made) else None
-    return "" if edit is None else edit.content
-
-
-def told(
+def _told(
     source: SourceText, site: Transfer, made: Creation, last: ast.AST | None = None, converted: bool = False
 ) -> tuple[Edit, str, bool] | None:
     """The edit that tells a creation where a move goes, that device, and whether the values stay the same.
@@ -153,7 +150,7 @@ def _asked(source: SourceText, site: Transfer, node: ast.Call) -> _Asked | None:
     beside = site.spelled == "type_as" or (not site.plain and len(node.args) + len(keywords) == 1)
     if "\n" in text or (beside and not isinstance(target, (ast.Name, ast.Attribute))):
         return None
-    if beside and not (len(node.args) == 1 and _names_a_device(target)):
+    if beside and not (len(node.args) == 1 and isinstance(target, ast.Attribute) and target.attr == "device"):
         return _Asked(f"{text}.device", f"{text}.dtype", True, alike=True)
     dtype = keywords.get("dtype") or (node.args[1] if len(node.args) > 1 else None)
     kind = source.segment(dtype) if dtype is not None else ""
@@ -168,10 +165,6 @@ def _convert(source: SourceText, site: Transfer, node: ast.Call) -> Edit | None:
     return Edit(leaving.span, f".to({asked.dtype})")
 
 
-def _names_a_device(target: ast.expr) -> bool:
-    return isinstance(target, ast.Attribute) and target.attr == "device"
-
-
 def _steps(node: ast.expr, made: ast.Call) -> frozenset[str] | None:
     """The methods through which a creation goes; ``None`` where there is more than methods and numbers on the way."""
     passed: set[str] = set()
@@ -179,25 +172,19 @@ def _steps(node: ast.expr, made: ast.Call) -> frozenset[str] | None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.keywords:
             passed.add(node.func.attr)
             node = node.func.value
-        elif isinstance(node, ast.BinOp) and (
-            isinstance(node.left, ast.Constant) or isinstance(node.right, ast.Constant)
-        ):
+        elif isinstance(node, ast.BinOp) and ast.Constant in (type(node.left), type(node.right)):
             passed.add("pow")
             node = node.right if isinstance(node.left, ast.Constant) else node.left
         elif isinstance(node, ast.UnaryOp):
             passed.add("neg")
             node = node.operand
-        elif isinstance(node, ast.Subscript) and all(_is_slicing(part) for part in ast.walk(node.slice)):
+        elif isinstance(node, ast.Subscript) and all(isinstance(part, _SLICES) for part in ast.walk(node.slice)):
             if any(isinstance(part, ast.Tuple) or getattr(part, "step", None) for part in ast.walk(node.slice)):
                 passed.add("[]")
             node = node.value
         else:
             return None
     return frozenset(passed)
-
-
-def _is_slicing(node: ast.AST) -> bool:
-    return isinstance(node, (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load))
 
 
 def _held(source: SourceText, node: ast.expr, made: ast.Call) -> frozenset[str] | None:
@@ -214,13 +201,9 @@ def _held(source: SourceText, node: ast.expr, made: ast.Call) -> frozenset[str] 
 def _stands(source: SourceText, asked: _Asked, made: ast.AST, move: ast.AST) -> bool:
     """Whether the names by which the device is called mean the same at the creation as at the move."""
     wanted = {node.id for node in ast.walk(ast.parse(asked.device, mode="eval")) if isinstance(node, ast.Name)}
-    rows = stores(function_at(source, made) or source.tree)
-    first, last = source.span(made).row, source.span(move).row
-    return not any(
-        at < len(rows[name]) and rows[name][at] <= last
-        for name in wanted & rows.keys()
-        for at in (bisect_left(rows[name], first),)
-    )
+    rows = stores(around(source, made))
+    between = range(source.span(made).row, source.span(move).row + 1)
+    return not any(row in between for name in wanted & rows.keys() for row in rows[name])
 
 
 def _takes_dtype(made: Creation, steps: frozenset[str], alike: bool) -> bool:
@@ -263,7 +246,7 @@ def _typed(source: SourceText, call: ast.Call, name: str, asked: _Asked) -> str:
     return ""
 
 
-def leave_out(source: SourceText, node: ast.Call) -> Edit | None:
+def _leave_out(source: SourceText, node: ast.Call) -> Edit | None:
     """The edit that takes the move out: its statement, where nothing else is in it, or the call after its receiver."""
     found = idle_statement(source, node)
     if found is not None and isinstance(found[0], ast.Assign):
@@ -283,10 +266,6 @@ def _is_exact(made: Creation) -> bool:
     return name in _FROM_DATA | LEGACY.keys() and literal and (name != "Tensor" or len(arguments) == 1)
 
 
-_BOUNDS = frozenset({"start", "end", "step", "data"})
-_LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
-
-
 def _is_whole(node: ast.expr) -> bool:
     """Whether an expression is surely a whole number: a literal, a length, or a size."""
     if isinstance(node, ast.Constant):
@@ -304,47 +283,31 @@ def _is_whole(node: ast.expr) -> bool:
 def hoisting(source: SourceText, site: Transfer) -> Fix | None:
     """The tensor made on the device, and its moves left out; ``None`` where anything else reads it on the CPU."""
     node, made = site.node, site.value.factory_node
-    named = (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name)
-    )
-    if not named or not isinstance(node, ast.Call) or not isinstance(made, ast.Call) or site.measured is not None:
+    receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if not isinstance(receiver, ast.Name) or not isinstance(made, ast.Call) or site.measured is not None:
         return None
     body = function_at(source, node)
     if body is None or function_at(source, made) is not body:
         return None
-    moves = _all_moves(body, node)
-    if not moves:
-        return None
-    last = max(moves, key=lambda move: source.span(move))
-    creation = told(source, site, Creation(made, site.value.factory), last)
-    if creation is None:
-        return None
-    edits = [leave_out(source, move) for move in moves]
-    if any(edit is None for edit in edits):
-        return None
-    edit, device, _ = creation
-    return Fix(
-        f"Create it with `device={device}`", (edit, *(edit for edit in edits if edit is not None)), Applicability.UNSAFE
-    )
-
-
-def _all_moves(body: ast.AST, node: ast.Call) -> list[ast.Call] | None:
-    """The moves like ``node`` in a function; ``None`` where the tensor is read, or bound, in any other way."""
-    receiver = node.func.value if isinstance(node.func, ast.Attribute) else node
-    name = receiver.id if isinstance(receiver, ast.Name) else ""
     wanted = ast.unparse(node)
     moves = [move for move in ast.walk(body) if isinstance(move, ast.Call) and ast.unparse(move) == wanted]
     moved = {id(move.func.value) for move in moves if isinstance(move.func, ast.Attribute)}
-    mentions = [inner for inner in ast.walk(body) if isinstance(inner, ast.Name) and inner.id == name]
+    mentions = [inner for inner in ast.walk(body) if isinstance(inner, ast.Name) and inner.id == receiver.id]
     stored = [inner for inner in mentions if not isinstance(inner.ctx, ast.Load)]
-    read = [inner for inner in mentions if isinstance(inner.ctx, ast.Load) and id(inner) not in moved]
-    return moves if len(stored) == 1 and not read else None
+    if len(stored) != 1 or any(isinstance(inner.ctx, ast.Load) and id(inner) not in moved for inner in mentions):
+        return None
+    last = max(moves, key=lambda move: source.span(move))
+    creation = _told(source, site, Creation(made, site.value.factory), last)
+    if creation is None:
+        return None
+    edit, device, _ = creation
+    return fix_of(f"Create it with `device={device}`", edit, *(_leave_out(source, move) for move in moves))
 
 
 def created_before(source: SourceText, site: Transfer) -> Fix | None:
     """The creation of what is moved at once, told the device and put in front of the loop."""
     made = site.creation
-    creation = None if made is None else told(source, site, made)
+    creation = None if made is None else _told(source, site, made)
     function = site.node.func if isinstance(site.node, ast.Call) else None
     if made is None or creation is None or not isinstance(function, ast.Attribute) or function.value is not made.node:
         return None
@@ -359,12 +322,10 @@ def out_of_the_loop(source: SourceText, loop: ast.AST | None, call: ast.AST, ins
     if statement is None:
         return None
     whole, start, value = source.span(statement), source.span(loop), source.span(call)
-    line, indent = source.lines[whole.row - 1], source.lines[start.row - 1][: start.column - 1]
-    before, after = line[: whole.column - 1].strip(), line[whole.end_column - 1 :].strip()
-    alone = not before and (not after or after.startswith("#")) and not indent.strip()
-    if whole.row != whole.end_row or not alone:
+    line, (indent, _), (before, after) = source.lines[whole.row - 1], beside(source, start), beside(source, whole)
+    if whole.row != whole.end_row or before.strip() or after.partition("#")[0].strip() or indent.strip():
         return None
     text = line[whole.column - 1 : value.column - 1] + (instead or source.segment(call)) + line[value.end_column - 1 :]
     moved = Edit(Span(start.row, 1, start.row, 1), f"{indent}{text.rstrip()}\n")
     gone = Edit(Span(whole.row, 1, whole.row + 1, 1), "")
-    return Fix("Move it in front of the loop", (moved, gone), Applicability.UNSAFE)
+    return fix_of("Move it in front of the loop", moved, gone)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from devlint.device import Device, EachItem, Kind, LoopRound, Returned, Role
 from devlint.finding import Severity
 from devlint.immutable import replace
+from devlint.rules.code.blocks import keyword_of
 from devlint.sites.base import Operand, Scope
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.syntax import makes_nothing
@@ -55,17 +56,17 @@ def meetings(site: Operation | Hint | Forward) -> list[Meeting]:
         # the function moves what comes of it, not what goes in: that may well be on the CPU
         scope = replace(scope, device_aware=False)
     best: dict[int, Meeting] = {}
+    kind = site.kind if isinstance(site, Operation) else None
     for first, second in _pairs(site):
-        if isinstance(site, Operation) and site.kind is OperationKind.ACCUMULATOR:
+        if isinstance(site, Operation) and kind is OperationKind.ACCUMULATOR:
             meeting = _written(first, second, site)
         else:
             meeting = _meeting(first, second, scope)
-        draws = isinstance(site, Operation) and site.kind is OperationKind.GENERATOR
-        if meeting is not None and meeting.creation and draws:
-            # the creation itself fails: its generator, at least, was put somewhere
-            meeting = Meeting(meeting.stray, meeting.other)
         if meeting is None:
             continue
+        if meeting.creation and kind is OperationKind.GENERATOR:
+            # the creation itself fails: its generator, at least, was put somewhere
+            meeting = Meeting(meeting.stray, meeting.other)
         # a device that the code chose explains more than one that came with an argument
         known = best.get(id(meeting.stray))
         if known is None or (known.creation is not None and meeting.creation is None):
@@ -144,7 +145,9 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     if stray.derived and _cpu(stray.device) == 1 and makes_nothing(stray.factory_node):
         # on one path it stands for what a call of others makes on the other, and nobody reads it there
         return None
-    crossed = _crossed(stray.device, other.device)
+    # both are taken one by one from lists of several kinds: each of the one meets all of the other
+    crossed = isinstance(stray.device.guard, EachItem) and isinstance(other.device.guard, EachItem)
+    crossed = crossed and stray.device.guard is not other.device.guard
     if _cpu(stray.device) == _cpu(other.device) == 1 and not crossed:
         # on some paths the one, on some the other: nothing says that they meet
         return None
@@ -186,10 +189,7 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
     computed = value.certain or (value.derived and site.scope.module and site.operator.startswith("[]"))
     if target.factory_node is None or not computed or not mere(value.device) or not _cpu(target.device):
         return None
-    staged = isinstance(target.factory_node, ast.Call) and any(
-        k.arg == "pin_memory" for k in target.factory_node.keywords
-    )
-    if staged:
+    if isinstance(target.factory_node, ast.Call) and keyword_of(target.factory_node, "pin_memory") is not None:
         return None
     # copy_ as a whole is how one copies between devices
     costly = site.scope.module and not value.derived and site.operator.startswith("[]")
@@ -197,12 +197,6 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
         return None
     severity = Severity.WARNING if costly else Severity.INFO
     return Meeting(target, value, severity, creation=target.factory_node)
-
-
-def _crossed(first: Device, second: Device) -> bool:
-    """Whether both are taken one by one from lists of several kinds, so that each of the one meets all of the other."""
-    taken = isinstance(first.guard, EachItem) and isinstance(second.guard, EachItem)
-    return taken and first.guard is not second.guard
 
 
 def _rank(device: Device) -> tuple[int, bool]:
@@ -223,12 +217,9 @@ def _cpu(device: Device) -> int:
 def _attribute_of_self(node: ast.AST) -> str:
     """``self.weight`` for ``self.weight`` and ``self.weight.t()[0]``, nothing for the result of ``self.layer(x)``."""
     while True:
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Attribute)
-        ):
-            node = node.func.value
+        called = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+        if isinstance(called, ast.Attribute):
+            node = called
         elif isinstance(node, ast.Subscript):
             node = node.value
         elif isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""The fix of a mismatch: what strayed is moved where it is used, or created where it is needed."""
+"""What mends a mismatch: what strayed is moved where it is used, or created where it is needed; the advice to do so."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from devlint.sites.placement import Forward, Operation, OperationKind
 
 _PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _LISTS = frozenset({"tensors"})
+_WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
+_DRAWN = "torch.distributions."
+"""How the names begin of what draws where its parameters are."""
 _SAYS_WHERE = frozenset({"device", "generator", "out", "pin_memory", None})
 
 
@@ -57,7 +60,7 @@ def _surely_there(rule: Rule, site: Forward | Operation, stray: Operand, target:
         return False
     born = stray.story[0].node
     loop = site.scope.loop
-    again = loop is None or loop.lineno <= getattr(born, "lineno", 0) <= (loop.end_lineno or 0)  # type: ignore[attr-defined]  # a statement
+    again = not isinstance(loop, ast.stmt) or loop.lineno <= getattr(born, "lineno", 0) <= (loop.end_lineno or 0)
     return again and stands_at(rule.source, target, site.node) and function_at(rule.source, born) is function
 
 
@@ -66,15 +69,12 @@ def _moved(rule: Rule, stray: Operand, target: str) -> Edit | None:
     node = stray.node
     born = stray.factory_node
     if isinstance(born, ast.Call) and (born is node or _only_use(rule, born, node)):
-        return _created(rule, born, stray.factory, target) if stands_at(rule.source, target, born) else None
+        tied = any(keyword.arg in _SAYS_WHERE for keyword in born.keywords) or not takes_device(stray.factory)
+        stands = not tied and stands_at(rule.source, target, born)
+        return with_device(rule.source, born, target) if stands else None
     text = rule.source.segment(node)
     moved = text if isinstance(node, _PRIMARY) else f"({text})"
     return rule.replace(node, f"{moved}.to({target})")
-
-
-def _created(rule: Rule, born: ast.Call, factory: str, target: str) -> Edit | None:
-    tied = any(keyword.arg in _SAYS_WHERE for keyword in born.keywords)
-    return None if tied or not takes_device(factory) else with_device(rule.source, born, target)
 
 
 def _only_use(rule: Rule, born: ast.Call, node: ast.AST) -> bool:
@@ -101,12 +101,6 @@ def _chained(node: ast.expr, born: ast.Call) -> bool:
     return True
 
 
-_WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
-
-_DRAWN = "torch.distributions."
-"""How the names begin of what draws where its parameters are."""
-
-
 def takes_device(factory: str) -> bool:
     """Whether the torch function has a ``device=``, as constructors by type and readers of host memory have not."""
     name = factory.rpartition(".")[2]
@@ -121,7 +115,7 @@ def placeable(meeting: Meeting) -> bool:
 def can_be_told(factory: str, node: ast.AST | None) -> bool:
     """Whether ``device=`` can be added to a call of a torch function."""
     keywords = node.keywords if isinstance(node, ast.Call) else []
-    tied = any(keyword.arg in (None, "device", "generator", "out") for keyword in keywords)
+    tied = any(keyword.arg in _SAYS_WHERE - {"pin_memory"} for keyword in keywords)
     return not tied and takes_device(factory)
 
 
