@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from devlint import device
-from devlint.device import Kind, Role
+from devlint.device import Role
 from devlint.flow.domain.values import Const, Opaque
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import defaults_of, hints, is_device_name, is_numbers
@@ -24,8 +24,6 @@ class Slot:
     """The default, where that is a constant."""
     computed: ast.expr | None
     """The default, where it has to be evaluated."""
-    accelerator: str
-    """The accelerator that the default names, empty where it names none."""
     number: bool
     """Whether the function's own text says that it is a number."""
     unknown: Opaque
@@ -44,14 +42,7 @@ def _slot(info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> S
     computed = default if isinstance(default, (ast.Call, ast.Attribute, ast.Name)) else None
     number = hints(info).get(parameter.arg) == "number"
     unknown = _unknown(info, parameter, default)
-    return Slot(parameter.arg, default, constant, computed, _accelerator(default), number, unknown)
-
-
-def _accelerator(default: ast.expr | None) -> str:
-    """The accelerator that a default names, empty where it names none."""
-    literal = default.value if isinstance(default, ast.Constant) else None
-    place = device.parse(literal) if isinstance(literal, str) else None
-    return literal if isinstance(literal, str) and place is not None and place.kind is Kind.ACCELERATOR else ""
+    return Slot(parameter.arg, default, constant, computed, number, unknown)
 
 
 def _unknown(info: FunctionInfo, parameter: ast.arg, default: ast.expr | None) -> Opaque:

@@ -74,10 +74,11 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     group = False if grouped(frame.interpreter.text_of_file) is False else None
     site = Wrap(call.node, scope_of(frame), path, count, beside, place, group, fixed)
     frame.emit(site)
-    if count is not None and count > 1 and path != DISTRIBUTED and isinstance(ids, Sequence) and ids.items:
+    last = ids.items[-1] if isinstance(ids, Sequence) and ids.items else None
+    if count is not None and count > 1 and path != DISTRIBUTED and isinstance(last, Const):
         spelled = f"device_ids={frame.interpreter.text(call.argument_node(1, 'device_ids') or call.node)}"
         for observer in events.heard(frame, "on_device_index"):
-            observer.on_device_index(frame, call.node, ids.items[-1], spelled)
+            observer.on_device_index(frame, call.node, last, spelled)
     if path == DISTRIBUTED:
         frame.component(Loaders).sharing.wrap(frame, call.node)
     given = ids is not None and not (isinstance(ids, Const) and ids.value is None)

@@ -22,7 +22,6 @@ from devlint.sites.devices import Literal
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import says_none
 
-_MOVERS = frozenset({"to", "to_empty"})
 _PLACES = frozenset({"device", "map_location"})
 _CHOSEN = frozenset({DEVICE, "variable"})
 """The roles of literals that say what a name stands for."""
@@ -33,10 +32,10 @@ class DeviceLiterals(Observer):
 
     def on_device(self, frame: Frame, node: ast.AST, role: str, value: Value | None, call: Call | None) -> None:
         """A device is named, perhaps by a string."""
-        text = node.value if isinstance(node, ast.Constant) else None
-        place = device.parse(text) if isinstance(text, str) else None
-        known = place is not None and place.kind is Kind.ACCELERATOR
-        if not isinstance(node, ast.Constant) or not isinstance(text, str) or place is None or not known:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            return
+        text, place = node.value, device.parse(node.value)
+        if place is None or place.kind is not Kind.ACCELERATOR:
             return
         if role == "parameter":
             if frame.info is not None and _decides(frame, frame.info, node):
@@ -96,11 +95,6 @@ def _spoken(made: ast.expr) -> ast.expr | None:
     return made.args[0] if isinstance(made, ast.Call) and made.args else None
 
 
-def _said(made: ast.expr) -> ast.expr | None:
-    """A device as it is written, or what one is made of."""
-    return made if isinstance(made, ast.Constant) else _spoken(made)
-
-
 def _is_cpu(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value == "cpu"
 
@@ -125,20 +119,16 @@ def _places(frame: Frame, node: ast.AST, name: str) -> bool:
     """Whether something is placed by a parameter here, or the parameter is kept, or handed on as a device."""
     if isinstance(node, ast.Assign):
         # what is only kept may be the choice of a backend, `cuda` or `naive`
-        return is_device_name(name) and _is(node.value, name) and isinstance(node.targets[0], ast.Attribute)
+        return is_device_name(name) and names.is_name(node.value, name) and isinstance(node.targets[0], ast.Attribute)
     if not isinstance(node, ast.Call):
         return False
     path = frame.interpreter.index.resolve(names.dotted(node.func))
     if path in PLACES_NOTHING:
         return False
-    mover = isinstance(node.func, ast.Attribute) and node.func.attr in _MOVERS
-    if (mover or path == DEVICE) and any(_is(argument, name) for argument in node.args):
+    mover = isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "to_empty")
+    if (mover or path == DEVICE) and any(names.is_name(argument, name) for argument in node.args):
         return True
-    return any(keyword.arg in _PLACES and _is(keyword.value, name) for keyword in node.keywords)
-
-
-def _is(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+    return any(keyword.arg in _PLACES and names.is_name(keyword.value, name) for keyword in node.keywords)
 
 
 def _revised(frame: Frame, node: ast.Constant) -> bool:
@@ -154,7 +144,9 @@ def _beside_cpu(frame: Frame, node: ast.Constant) -> bool:
     for branch in frame.inside:
         if isinstance(branch, ast.IfExp):
             sides = branch.body, branch.orelse
-            if any(_makes(node, side) for side in sides) and any(map(_is_cpu, map(_said, sides))):
+            if any(_makes(node, side) for side in sides) and any(
+                _is_cpu(side) or _is_cpu(_spoken(side)) for side in sides
+            ):
                 return True
         if not isinstance(branch, ast.If) or not branch.lineno <= node.lineno <= (branch.end_lineno or 0):
             continue
@@ -226,5 +218,5 @@ def _asks(test: ast.expr) -> bool:
 
 def _says_cuda(test: ast.expr) -> bool:
     """Whether a test compares something with CUDA."""
-    named = (node for node in ast.walk(test) if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    return any("cuda" in str(node.value) for node in named)
+    texts = (node.value for node in ast.walk(test) if isinstance(node, ast.Constant))
+    return any(isinstance(text, str) and "cuda" in text for text in texts)

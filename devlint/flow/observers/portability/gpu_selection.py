@@ -17,6 +17,7 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Const, DeviceValue, Flag, Named, Value, named_place
 from devlint.flow.program.symbols import FunctionInfo
+from devlint.flow.syntax import names
 from devlint.flow.transfer.api_use import Initialization
 from devlint.immutable import replace
 from devlint.sites.base import Site, Step
@@ -76,18 +77,20 @@ class GpuSelection(Observer):
 
     def on_choice(self, frame: Frame, node: ast.IfExp, flag: Flag, then: Value, other: Value) -> None:
         """One of two values is taken."""
-        for arm in (node.body, node.orelse):
-            place = parse(arm.value) if isinstance(arm, ast.Constant) and isinstance(arm.value, str) else None
-            if place is not None and isinstance(arm, ast.Constant) and not frame.comparing:
-                self.number(frame, arm, place.index, str(arm.value))
+        if frame.interpreter.muted or frame.inlined:
+            return
+        texts = [_text(arm) for arm in (node.body, node.orelse)]
+        for arm, text in zip((node.body, node.orelse), texts, strict=True):
+            place = None if text is None or frame.comparing else parse(text)
+            if text is not None and place is not None:
+                self.number(frame, arm, place.index, text)
         # a switch beside the question is known to be on, and made to be turned off
-        switched = isinstance(node.test, ast.BoolOp)
-        if flag.condition is not AVAILABLE or switched or frame.interpreter.muted or frame.inlined:
+        if flag.condition is not AVAILABLE or isinstance(node.test, ast.BoolOp) or None in texts:
             return
         there, otherwise = map(named_place, (then, other) if flag.positive else (other, then))
         if there is None or otherwise is None or otherwise.kind is not Kind.CPU:
             return
-        if there.kind is Kind.ACCELERATOR and there.type == "cuda" and all(map(_is_string, (node.body, node.orelse))):
+        if there.kind is Kind.ACCELERATOR and there.type == "cuda":
             self._selected[node] = Alternative(node, scope_of(frame))
 
     def on_device(self, frame: Frame, node: ast.AST, role: str, value: Value | None, call: Call | None) -> None:
@@ -110,7 +113,8 @@ class GpuSelection(Observer):
         made = value.node if isinstance(value, DeviceValue) else None
         if not isinstance(made, ast.Call) or made not in self._current or _is_there(frame) or frame.interpreter.muted:
             return
-        asked = any(_is_true(given) for given in (*made.args, *(keyword.value for keyword in made.keywords)))
+        given = [*made.args, *(keyword.value for keyword in made.keywords)]
+        asked = any(isinstance(part, ast.Constant) and part.value is True for part in given)
         if asked and not read:
             # nothing happens to `x.to(None)`, and nothing is there that should
             return
@@ -156,9 +160,9 @@ class GpuSelection(Observer):
         if name not in VARIABLES or _puts_back(frame.inside, str(name)):
             return
         first = frame.component(Initialization).first if frame.info is not None else None
-        loads = (statement for statement in frame.interpreter.tree.body if _loads_torch(statement))
-        imported = next((known for known in loads if frame.info is not None or known.lineno < node.lineno), None)
-        step = None if imported is None else Step(imported, "torch is imported here")
+        above = (known for known in frame.interpreter.tree.body if frame.info is not None or known.lineno < node.lineno)
+        loads = (known for known in above if any(path.partition(".")[0] == "torch" for path in names.modules(known)))
+        step = next((Step(known, "torch is imported here") for known in loads), None)
         frame.emit(Visible(node, scope_of(frame), str(name), frame.state.touched or first, step, self._spawns))
 
 
@@ -169,17 +173,9 @@ def _is_there(frame: Frame) -> bool:
 
 def _puts_back(inside: list[ast.AST], name: str) -> bool:
     """Whether the function sets a variable to what it found there: in between, it is meant for others to read."""
-    assigned = [node for node in inside if isinstance(node, ast.Assign)]
-    found = {
-        target.id
-        for node in assigned
-        for target in node.targets
-        if isinstance(target, ast.Name) and _reads(node.value, name)
-    }
-    return any(
-        isinstance(node.value, ast.Name) and node.value.id in found and any(_reads(to, name) for to in node.targets)
-        for node in assigned
-    )
+    pairs = [(to, node.value) for node in inside if isinstance(node, ast.Assign) for to in node.targets]
+    found = {to.id for to, value in pairs if isinstance(to, ast.Name) and _reads(value, name)}
+    return any(isinstance(value, ast.Name) and value.id in found and _reads(to, name) for to, value in pairs)
 
 
 def _reads(node: ast.expr, name: str) -> bool:
@@ -190,15 +186,6 @@ def _reads(node: ast.expr, name: str) -> bool:
     return isinstance(key, ast.Constant) and key.value == name
 
 
-def _loads_torch(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Import):
-        return any(alias.name.partition(".")[0] == "torch" for alias in statement.names)
-    return isinstance(statement, ast.ImportFrom) and (statement.module or "").partition(".")[0] == "torch"
-
-
-def _is_string(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
+def _text(node: ast.expr) -> str | None:
+    """What a literal string says."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

@@ -68,7 +68,11 @@ class UnusedDevices(Observer):
             works = self._works(chosen.info)
             if works is None or _escapes(inside, chosen.name):
                 continue
-            reads = [node for node in inside if _reads(node, chosen.name)]
+            reads = [
+                node
+                for node in inside
+                if isinstance(node, ast.Name) and node.id == chosen.name and isinstance(node.ctx, ast.Load)
+            ]
             shown = {id(inner) for node in inside if _shows(node) for inner in nodes.walk(node)}
             if all(id(node) in shown for node in reads):
                 step = Step(reads[0], "only shown here") if reads else None
@@ -101,17 +105,13 @@ def _escapes(inside: list[ast.AST], name: str) -> bool:
     for node in inside:
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
             return True
-        if isinstance(node, ast.Call) and names.dotted(node.func) in _DYNAMIC:
+        if names.called(node) in _DYNAMIC:
             return True
         if isinstance(node, ast.Assign) and any(names.dotted(target) == "__all__" for target in node.targets):
             return True
     return False
 
 
-def _reads(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-
-
 def _shows(node: ast.AST) -> bool:
     """Whether a call only shows what it is given."""
-    return isinstance(node, ast.Call) and names.dotted(node.func).rpartition(".")[2] in _SHOWS
+    return names.called(node).rpartition(".")[2] in _SHOWS
