@@ -106,7 +106,7 @@ def _failed(error: object) -> int:
 def _apart() -> Iterator[None]:
     """Code of the project is imported from here, runs in an empty folder, and prints to standard error."""
     here, environment = os.getcwd(), dict(os.environ)
-    sys.path.insert(0, here)
+    sys.path[:0] = [here, os.path.join(here, "src")]
     with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(sys.stderr):
         os.chdir(empty)
         try:

@@ -56,7 +56,7 @@ def drafts(name: str) -> list[Draft]:
             continue
         named[id(value)] = key
         found.append(_draft(key, found))
-        if isinstance(value, type):
+        if isinstance(value, type) and "result" not in found[-1].words:
             moved = str(found[-1].words.get("moves"))
             methods = [_draft(f"{key}.{method}", found) for method in _methods(value) if repr(method) not in moved]
             # without an object, the class has said why
@@ -135,7 +135,7 @@ def _row(key: str, text: str, known: dict[str, Words]) -> tuple[Words, str]:
     try:
         words = _Observed(key, text, _catalog(known)).words()
     except CannotCallError as error:
-        return {}, f"cannot be called: {error}"
+        return {}, str(error)
     except ERRORS as error:
         return {}, f"what it returns cannot be looked at: {said(error)}"
     reason = "" if words else "rows have nothing to say of what it returns"
@@ -179,7 +179,7 @@ class _Observed:
         self._runs = list(self._tried(text))
         self._went = [run for run in self._runs if run.trial.failure is None]
         if not self._went:
-            raise CannotCallError("it was called once, and not again")
+            raise CannotCallError("it can be called once, and not again")
         on_cuda = [run.trial.failure for run in self._runs if run.trial.given.place == "cuda"]
         self._refused = [failure for failure in on_cuda if failure is not None]
         if len(self._refused) < len(on_cuda):
@@ -207,7 +207,7 @@ class _Observed:
         words = self._made()
         must = self._must_be_cpu() if self._refused else []
         if self._refused and not must:
-            raise CannotCallError(f"with tensors on `cuda`: {said(self._refused[0])}")
+            raise CannotCallError(f"cannot be called with tensors on `cuda`: {said(self._refused[0])}")
         if must:
             words["must-be-cpu"] = must
         elif words:
@@ -228,11 +228,14 @@ class _Observed:
         kinds = {observation.kind(run.trial.result) for run in self._went}
         if len(kinds) > 1:
             return {}
+        if kinds == {"module"} and observation.takes_all(result):
+            raise CannotCallError("what it makes takes tensors wherever they are, which a row cannot say")
         if self._is_method and all(run.trial.result is run.receiver for run in self._went):
             return {"result": "self"}
         returned = next((name for name in self._went[0].given() if self._returns(name)), "")
-        if returned:
-            place = self._place()
+        moves = self._moves() if self._is_class else []
+        place = self._place()
+        if returned and not moves:
             if place in ("", "inputs", "unknown", f"argument:{returned}"):
                 return {"result": f"argument:{returned}"}
             return {"result": f"argument:{returned}", "place": place, **self._device_argument()}
@@ -240,14 +243,12 @@ class _Observed:
         if kind not in OBJECTS:
             return {}
         words: Words = {"is" if self._is_class else "result": kind}
-        place = self._place()
-        if place in ("accelerator", f"argument:{self._asked}") or (place and kind in _PLACED):
+        if place in ("accelerator", f"argument:{self._asked}", f"argument:{returned}") or (place and kind in _PLACED):
             words["place"] = place
         if kind in ("module", *_PLACED):
             words.update(self._device_argument())
         if isinstance(result, nn.Module) and self._is_class and not [*result.parameters(), *result.buffers()]:
             words["stateless"] = True
-        moves = self._moves() if self._is_class else []
         return {**words, "moves": moves} if moves else words
 
     def _device_argument(self) -> Words:

@@ -22,6 +22,8 @@ def kind(value: Any) -> str:
     ):  # fmt: skip
         if isinstance(value, classes):
             return what
+    if callable(value) and not isinstance(value, type) and any(map(_is_module, _held(value))):
+        return "module"
     if isinstance(value, Number):
         return "number"
     if type(value).__module__.partition(".")[0] == "numpy":
@@ -40,9 +42,26 @@ def place(value: Any) -> str:
 
 def wraps(value: Any, module: nn.Module) -> bool:
     """Whether something is a module, has it as a part, or calls it."""
-    if isinstance(value, nn.Module):
-        return any(part is module for part in value.modules())
-    return callable(value) and any(held is module for held in getattr(value, "__dict__", {}).values())
+    parts = value.modules() if isinstance(value, nn.Module) else _held(value) if callable(value) else ()
+    return any(part is module for part in parts)
+
+
+def takes_all(value: Any) -> bool:
+    """Whether something with parameters can be called with a tensor that is elsewhere."""
+    elsewhere = {"cpu": "cuda", "cuda": "cpu"}.get(place(value))
+    try:
+        value(torch.ones(4, 4, device=elsewhere))
+    except Exception:
+        return False
+    return elsewhere is not None
+
+
+def _held(value: Any) -> list[Any]:
+    return [*getattr(value, "__dict__", {}).values()]
+
+
+def _is_module(value: Any) -> bool:
+    return isinstance(value, nn.Module)
 
 
 def _own(value: Any) -> bool:
@@ -62,8 +81,7 @@ def _devices(value: Any) -> Iterable[torch.device]:
         return _inside([value[key] for key in list(value.keys())])
     if isinstance(value, (list, tuple, set)):
         return _inside(value)
-    held = getattr(value, "__dict__", None)
-    return _inside(part for part in held.values() if isinstance(part, (torch.Tensor, nn.Module))) if held else []
+    return _inside(part for part in _held(value) if isinstance(part, (torch.Tensor, nn.Module)))
 
 
 def _inside(values: Iterable[Any]) -> list[torch.device]:

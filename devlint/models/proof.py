@@ -104,8 +104,6 @@ def _compare(verdict: Verdict, row: Row, given: Given, result: Any, receiver: An
     word = "is" if row.is_a else "result"
     if row.made.startswith(_ARGUMENT):
         stated = _argument(given, row.made)
-        if isinstance(stated, nn.Module) and observation.wraps(result, stated):
-            seen = "module"
         verdict.compare(word, observation.kind(stated) if stated is not None else "?", seen)
     elif row.made == "self":
         verdict.compare(word, type(receiver).__name__, type(result).__name__)
