@@ -19,7 +19,18 @@ else:
 
     def immutable(*, frozen: bool, slots: bool) -> Callable[[type], type]:
         """A dataclass that compares and hashes by its fields; it is written as one that is frozen and has slots."""
-        return dataclass(slots=slots, unsafe_hash=frozen)
+
+        def made(kind: type) -> type:
+            if "__repr__" not in vars(kind):
+                # a dataclass compiles one for each class, which takes a quarter of its time
+                kind.__repr__ = _written
+            return dataclass(slots=slots, unsafe_hash=frozen, repr=False)(kind)
+
+        return made
+
+    def _written(value: Any) -> str:
+        parts = ", ".join(f"{field.name}={getattr(value, field.name)!r}" for field in fields(value) if field.repr)
+        return f"{type(value).__qualname__}({parts})"
 
 
 __all__ = ["UNCHANGED", "immutable", "replace"]

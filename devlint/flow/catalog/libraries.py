@@ -188,9 +188,8 @@ BUILT_IN = Catalog()
 """What devlint knows of libraries by itself."""
 
 
-def canonical(path: str) -> str:
-    """The spelling under which the rest of devlint knows ``path``."""
-    return BUILT_IN.canonical(path)
+canonical = BUILT_IN.canonical
+"""The spelling under which the rest of devlint knows a dotted name."""
 
 
 def packages() -> tuple[str, ...]:

@@ -136,12 +136,13 @@ class Observer(Component):
 
 def heard(frame: Frame, event: str) -> list[Observer]:
     """Who hears of an event in a frame."""
-    interpreter = frame.interpreter
-    mode = (2 if frame.inlined else 0) + (1 if interpreter.muted else 0)
-    found: list[Observer] | None = interpreter.audience[mode].get(event)
-    if found is None:
+    audience = frame.interpreter.audience[frame.inlined]
+    try:
+        found: list[Observer] = audience[event]
+    except KeyError:
+        interpreter = frame.interpreter
         kinds = _hearing(interpreter.observers, event, bool(interpreter.muted), frame.inlined)
-        found = interpreter.audience[mode][event] = [interpreter.component(kind) for kind in kinds]
+        found = audience[event] = [interpreter.component(kind) for kind in kinds]
     return found
 
 

@@ -78,10 +78,10 @@ class Quiet:
         self._interpreter = interpreter
 
     def __enter__(self) -> None:
-        self._interpreter.muted += 1
+        self._interpreter.mute(1)
 
     def __exit__(self, *_: object) -> None:
-        self._interpreter.muted -= 1
+        self._interpreter.mute(-1)
 
 
 class Imports:
@@ -138,6 +138,7 @@ class Interpreter(ABC):
         self.imports = Imports(self)
         self.test = test
         self.muted = 0 if host is None else 1
+        """How many times it is to be quiet; :meth:`mute` changes that."""
         self.finished = host is not None
         """Whether the top level has been run."""
         self.default_device: object = None
@@ -147,8 +148,9 @@ class Interpreter(ABC):
         self.bound: set[str] = set()
         """The keys of what names were bound to; of any other, no heap can have anything yet."""
         self.observers = observers
-        self.audience: tuple[dict[str, Any], ...] = ({}, {}, {}, {})
-        """What :func:`events.heard` knows of who hears of an event."""
+        self._audiences: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (({}, {}), ({}, {}))
+        self.audience = self._audiences[min(self.muted, 1)]
+        """Who hears of an event now, as :func:`events.heard` knows: where a function runs alone, and for a caller."""
         self.components: dict[type[Component], Any] = {}
         self._loops: dict[ast.AST, LoopText] = {}
         self._spelled: dict[ast.AST, str] = {}
@@ -172,6 +174,11 @@ class Interpreter(ABC):
         """The top level has been run, and leaves this default device to the functions."""
         self.finished = True
         self.default_device = default_device
+
+    def mute(self, by: int) -> None:
+        """Be quiet once more, or once less."""
+        self.muted += by
+        self.audience = self._audiences[min(self.muted, 1)]
 
     def quiet(self) -> Quiet:
         """A context in which nothing that is found out is told."""

@@ -66,8 +66,8 @@ def condition(frame: Frame, node: ast.expr) -> Flag:
 def _condition(frame: Frame, node: ast.expr) -> Flag:
     for observer in events.heard(frame, "on_condition"):
         observer.on_condition(frame, node)
-    inner, holds = denied(node)
-    if inner is not node:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner, holds = denied(node)
         flag = condition(frame, inner)
         return flag if holds else flag.negated()
     if isinstance(node, ast.BoolOp):
@@ -326,8 +326,8 @@ def _held(frame: Frame, node: ast.Name | ast.Attribute) -> Value | None:
 def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
     """What a test says of the names in it, where it holds or not: after ``isinstance(x, torch.Tensor)``, a tensor."""
     device_conditions.refine(frame, test, holds)
-    if (denied_ := nodes.denied(test)) is not None:
-        refine(frame, denied_, not holds)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        refine(frame, test.operand, not holds)
     elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
         for part in test.values:
             refine(frame, part, holds)

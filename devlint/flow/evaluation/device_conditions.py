@@ -9,7 +9,7 @@ from devlint.flow.catalog.concepts import DEVICE
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.values import UNKNOWN, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor, placement
-from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax import names
 from devlint.immutable import replace
 
 
@@ -64,9 +64,8 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
 
 def _question(test: ast.expr) -> tuple[ast.Name | None, str, bool]:
     """The tensor whose device a test asks for, the type it asks for, and whether it is there where the test holds."""
-    denied = nodes.denied(test)
-    if denied is not None:
-        node, kind, positive = _question(denied)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        node, kind, positive = _question(test.operand)
         return node, kind, not positive
     asked: ast.expr | None = None
     kind, positive = "cuda", True

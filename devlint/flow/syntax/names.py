@@ -58,7 +58,9 @@ def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> t
 
 def of_self(node: ast.AST) -> str:
     """The name of an attribute of ``self``, empty for anything else."""
-    return node.attr if isinstance(node, ast.Attribute) and is_name(node.value, "self") else ""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return node.attr
+    return ""
 
 
 def is_name(node: ast.AST | None, name: str) -> bool:

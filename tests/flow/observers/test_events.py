@@ -60,7 +60,7 @@ def tell(scene: Scene, path: str = "numpy.mean", inlined: bool = False) -> None:
 @pytest.mark.parametrize(("inlined", "quiet", "who"), WHO.values(), ids=WHO)
 def test_an_observer_hears_of_what_it_wants(inlined: bool, quiet: bool, who: tuple[type[First], ...]) -> None:
     scene = Scene(CODE, *EVERYBODY)
-    scene.muted += quiet
+    scene.mute(quiet)
     for _ in range(2):
         tell(scene, inlined=inlined)
     assert [kind for kind in EVERYBODY if scene.component(kind).heard == ["numpy.mean"] * 2] == list(who)
