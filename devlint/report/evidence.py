@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from devlint.finding import Finding
+from devlint.finding import Evidence, Finding
 from devlint.report.wording import duration, number, plural, rank_list, size
-from devlint.sites.proof import CONFIRMED, UNDECIDED, Evidence
+from devlint.sites.proof import CONFIRMED, UNDECIDED
 
 
 def words(evidence: Evidence) -> str:

@@ -6,8 +6,8 @@ import ast
 from dataclasses import field
 
 from devlint.device import UNKNOWN, Device
+from devlint.finding import Measurement
 from devlint.immutable import immutable
-from devlint.sites.measurement import Measurement
 
 
 @immutable(frozen=True, slots=True)

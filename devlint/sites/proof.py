@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devlint.sites.measurement import Measurement
-
 COPY = "a copy between host and device"
 UPLOAD = "a copy to the device"
 ALWAYS_NEW = "copies to the device, each of something new"
@@ -50,12 +48,3 @@ class Traces:
 CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED = "confirmed", "contradicted", "not reached", "undecided"
 VERDICTS = (CONFIRMED, UNDECIDED, NOT_REACHED, CONTRADICTED)
 """In the order in which findings are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a run says of a finding: confirmed, contradicted, not reached or undecided; why, and what it cost."""
-
-    verdict: str
-    note: str = ""
-    measured: Measurement | None = None

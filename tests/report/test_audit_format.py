@@ -62,7 +62,7 @@ def test_every_field_is_documented_and_nothing_else(name: str) -> None:
 
 def test_what_was_measured_is_documented() -> None:
     """The same words as a finding of an audit has."""
-    from devlint.sites.measurement import Measurement
+    from devlint.finding import Measurement
 
     paragraph = SECTIONS["Record"].partition("The `measured` of a finding")[2]
     assert set(re.findall(r"`(\w+)`", paragraph)) - {"null"} == {each.name for each in dataclasses.fields(Measurement)}

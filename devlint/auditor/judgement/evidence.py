@@ -14,14 +14,13 @@ from devlint.auditor.judgement.observations.measure import Seen, measure
 from devlint.auditor.running import storage
 from devlint.config.messages import leads_out
 from devlint.config.schema import Config, ConfigError, RuleLayer
-from devlint.finding import Finding, Span
+from devlint.finding import ENOUGH_STEPS, Evidence, Finding, Measurement, Span
 from devlint.record import Event, Frame, Loader, Record
 from devlint.report.audit.table import Cost
 from devlint.report.formats.exchange import has_file
 from devlint.rules.registry import registry
 from devlint.sites import proof
-from devlint.sites.measurement import ENOUGH_STEPS, Measurement
-from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Evidence, Traces
+from devlint.sites.proof import CONFIRMED, CONTRADICTED, NOT_REACHED, UNDECIDED, VERDICTS, Traces
 from devlint.source.text import decode, split_lines
 
 _CHANGED = "the file has changed since the run"

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from devlint.finding import Measurement
 from devlint.record import FORMAT, Record
-from devlint.sites.measurement import Measurement
 from devlint.source.files import content
 from devlint.source.output import write as replace
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
 from devlint.check.cache import place
-from devlint.check.cache.disk import Disk
 from devlint.check.cache.identity import identity
-from devlint.check.cache.plain import as_findings, as_plain
 from devlint.check.cache.store import Result, Store, encodes
 from devlint.check.discovery.target import Target
 from devlint.check.project import models
+from devlint.check.project.content import Fingerprint, Stamp, examine, stamp_of
+from devlint.check.project.modules import listing
 from devlint.check.project.trace import Dependencies
 from devlint.config.schema import Config
 from devlint.finding import Finding
@@ -29,7 +29,7 @@ class Cache:
         self._here = os.getcwd()
         name = blake2b(code + os.fsencode(root), digest_size=10).hexdigest()
         self._file = place.file_in(directory, name)
-        self._disk = Disk()
+        self._disk = _Disk()
         self._good: set[int] = set()
         self._bad: set[int] = set()
         self._kept: list[tuple[Target, tuple[Finding, ...], Dependencies]] = []
@@ -56,12 +56,9 @@ class Cache:
     def find(self, target: Target) -> tuple[Finding, ...] | None:
         """What is found in a file, if an earlier run knew it and nothing has changed that it hangs on."""
         setting = self._setting(target)
-        for result in self._store.results(self._name(target.path)):
+        for result in self._store.contents.results.get(self._name(target.path), ()):
             if result.shown == target.path and result.setting == setting and self._holds(result.facts):
-                try:
-                    return as_findings(result.findings, target.path)
-                except ValueError:  # there is no such severity: what is this?
-                    return None
+                return tuple(result.findings)
         return None
 
     def keep(self, target: Target, findings: tuple[Finding, ...], dependencies: Dependencies) -> None:
@@ -106,7 +103,7 @@ class Cache:
         return seen is not None
 
     def _put(self, store: Store, target: Target, findings: tuple[Finding, ...], dependencies: Dependencies) -> None:
-        result = Result(target.path, self._setting(target), [], as_plain(findings))
+        result = Result(target.path, self._setting(target), [], [*findings])
         if not encodes(result, (*dependencies.files, *(part for name in dependencies.names for part in name))):
             return
         for filename, seen in dependencies.files.items():
@@ -128,3 +125,31 @@ def _configured(config: Config) -> str:
     """What a configuration has to do with what is found."""
     root = config.root if config.per_file_ignores else ""
     return repr((config.rule_layers, config.per_file_ignores, root, config.severity, config.target_torch))
+
+
+class _Disk:
+    """The files and folders of this moment, each looked at once in a run."""
+
+    def __init__(self) -> None:
+        self._stamps: dict[str, Stamp | None] = {}
+        self._seen: dict[str, Fingerprint] = {}
+        self._listings: dict[str, dict[str, bool]] = {}
+
+    def kind(self, folder: str, name: str) -> bool | None:
+        """Whether what has that name in a folder is a folder itself, ``None`` if nothing has."""
+        known = self._listings.get(folder)
+        if known is None:
+            known = self._listings[folder] = listing(folder)
+        return known.get(name)
+
+    def holds(self, folder: str, name: str, digest: bytes, stamp: Stamp | None) -> Fingerprint | None:
+        """What a file holds, if its content has that digest; it is read unless it still has the stamp."""
+        filename = os.path.join(folder, name)
+        if filename not in self._stamps:
+            self._stamps[filename] = stamp_of(filename)
+        if stamp is not None and self._stamps[filename] == stamp:
+            return Fingerprint(digest, stamp)
+        seen = self._seen.get(filename)
+        if seen is None:
+            seen = self._seen[filename] = examine(filename)[1]
+        return seen if seen.digest == digest else None

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from devlint.check.cache.plain import PlainFinding
 from devlint.check.project.content import Stamp
+from devlint.finding import Finding
 
-FORMAT = 1
+FORMAT = 2
 _HEAD = b"devlint cache %d %08x\n"
 _MANY = 4
 """So many results of one file are kept: of runs with other rules, or from another directory."""
@@ -37,7 +37,7 @@ class Result(msgspec.Struct, array_like=True, gc=False):
     shown: str
     setting: str
     facts: list[int]
-    findings: list[PlainFinding]
+    findings: list[Finding]
 
 
 class Contents(msgspec.Struct, array_like=True):
@@ -64,10 +64,6 @@ class Store:
         """Whether somebody else has written the file since it was read."""
         return _identity_of(self.file) != self._read_from
 
-    def results(self, name: str) -> list[Result]:
-        """What was found in a file, in the runs that are remembered."""
-        return self.contents.results.get(name, [])
-
     def fact(self, folder: str, name: str, value: bytes | bool | None, stamp: Stamp | None = None) -> int:
         """The number of a fact, which is a new one if need be."""
         contents = self.contents
@@ -89,7 +85,9 @@ class Store:
     def put(self, name: str, result: Result) -> None:
         """Remember a result, in the place of one for the same run."""
         others = [
-            known for known in self.results(name) if (known.shown, known.setting) != (result.shown, result.setting)
+            known
+            for known in self.contents.results.get(name, [])
+            if (known.shown, known.setting) != (result.shown, result.setting)
         ]
         self.contents.results[name] = [result, *others][:_MANY]
 

@@ -109,7 +109,7 @@ def test_a_time_that_was_set_back_deceives_nobody(project, monkeypatch: pytest.M
 def test_a_file_that_has_just_been_written_is_read_again(project, monkeypatch: pytest.MonkeyPatch) -> None:
     # on a file system with a coarse clock, two changes in a row leave one time
     monkeypatch.setattr(content, "stamp_of", lambda _: content.Stamp(1, 1, 1))
-    monkeypatch.setattr("devlint.check.cache.disk.stamp_of", lambda _: content.Stamp(1, 1, 1))
+    monkeypatch.setattr("devlint.check.cache.results.stamp_of", lambda _: content.Stamp(1, 1, 1))
     monkeypatch.setattr("time.time_ns", lambda: 2)
     Path("alone.py").write_text("y = 2\n", encoding="utf-8")
     assert project() == ["alone.py"]
@@ -120,7 +120,7 @@ def test_a_file_that_has_just_been_written_is_read_again(project, monkeypatch: p
 def test_a_file_that_has_settled_is_not_read_again(project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content, "_SETTLED", 0)
     project()
-    monkeypatch.setattr("devlint.check.cache.disk.examine", lambda name: pytest.fail(name))
+    monkeypatch.setattr("devlint.check.cache.results.examine", lambda name: pytest.fail(name))
     assert project() == []
 
 

@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -18,7 +19,6 @@ from devlint.check.analysis import Analyzer
 from devlint.check.cache import identity as identities
 from devlint.check.cache import place, store
 from devlint.check.cache.identity import identity
-from devlint.check.cache.plain import as_findings, as_plain
 from devlint.cli import main
 from devlint.finding import Applicability, Context, Edit, Finding, Fix, Place, Severity, Span
 from tests.check.cache.conftest import Run
@@ -139,8 +139,6 @@ class TestSpoiled:
     def test_it_is_another_program_s(self, run: Run, report: str, contents: object) -> None:
         import zlib
 
-        import msgspec
-
         (file,) = results()
         body = msgspec.msgpack.encode(contents)
         file.write_bytes(store._HEAD % (store.FORMAT, zlib.crc32(body)) + body)
@@ -151,7 +149,7 @@ class TestSpoiled:
         kept = store.Store(str(file))
         for known in kept.contents.results.values():
             for result in known:
-                result.findings[:] = [(*one[:2], 77, *one[3:]) for one in result.findings]
+                result.findings[:] = [replace(one, severity=77) for one in result.findings]
         kept.write(os.getcwd())
         assert run(".", code=1).stdout == report
 
@@ -348,7 +346,7 @@ def test_a_finding_comes_back_as_it_was() -> None:
         Context("f", "x", (7, 8)),
         True,
     )
-    (again,) = as_findings(as_plain([finding]), "a.py")
+    (again,) = msgspec.msgpack.decode(msgspec.msgpack.encode([finding]), type=list[Finding])
     for part in (finding, span, places[0], fix, fix.edits[0], finding.context):
         for field in fields(part):
             # a field that is new has to be kept, too; evidence is only added to what a run has found

@@ -18,10 +18,10 @@ from devlint.auditor.judgement.observations.measure import (
     places,
     spot_of,
 )
+from devlint.finding import ENOUGH_STEPS, Measurement
 from devlint.record import Event, Frame, Loader, Process, Record
 from devlint.sites.base import Operand, Site, Step
 from devlint.sites.loaders import Load
-from devlint.sites.measurement import ENOUGH_STEPS, Measurement
 from devlint.sites.transfers import Transfer
 
 _LOADER = "DataLoader"

@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 
 from devlint import device
 from devlint.device import CPU, UNKNOWN, Device, Kind
+from devlint.finding import Measurement
 from devlint.immutable import replace
 from devlint.record import Event, Frame, Phase, Process, Record
-from devlint.sites.measurement import Measurement
 
 _STEPS: tuple[Phase, ...] = ("train", "eval")
 _T = TypeVar("_T", bound=Hashable)

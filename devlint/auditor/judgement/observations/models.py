@@ -11,11 +11,11 @@ from devlint.auditor.judgement.locator import Location, Locator
 from devlint.auditor.judgement.observations import syntax
 from devlint.auditor.judgement.observations.measure import Seen, common, grouped, measure, place, places, ranks
 from devlint.device import CPU, IMPLIED_CPU, Kind
+from devlint.finding import Measurement
 from devlint.record import Frame, Mismatch, Party, Process, Record, Stray, Wrapper
 from devlint.report.audit.processes import machine
 from devlint.sites.base import Operand, Site, Step
 from devlint.sites.distributed import Optimize, Wrap
-from devlint.sites.measurement import Measurement
 from devlint.sites.placement import Attribute, Forward, Operation, OperationKind
 
 _NOTHING = Measurement(0)
