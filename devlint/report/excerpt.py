@@ -54,65 +54,70 @@ def body(
 ) -> Iterator[str]:
     """Yield the lines of one finding below its message."""
     color = _COLORS[finding.severity]
-    lines = lines_of(finding.filename)
-    (_, _, marks), *others = excerpts(finding, lines_of)
-    rows = [mark.row for found in (marks, *(other for *_, other in others)) for mark in found]
-    gutter = len(str(max(rows, default=finding.span.row)))
+    files = list(excerpts(finding, lines_of))
+    gutter = len(str(max((mark.row for *_, marks in files for mark in marks), default=finding.span.row)))
     bar = paint(BLUE, " " * (gutter + 1) + "|")
-    arrow = paint(BLUE, " " * gutter + "-->")
-    where = f"{one_line(finding.filename)}:{finding.span.row}:{finding.span.column}"
-    yield f"{arrow} {paint.link(finding.filename, where)}"
-    if marks:
-        yield bar
-        yield from _frame(marks, lines, gutter, color, paint)
-        yield bar
-    for name, known, found in others:
-        if found:
-            where = f"{one_line(name)}:{found[0].row}:{found[0].start + 1}"
-            yield f"{paint(BLUE, ' ' * gutter + ':::')} {paint.link(name, where)}"
+    for index, (name, lines, marks) in enumerate(files):
+        if index and not marks:
+            continue
+        row, column = (marks[0].row, marks[0].start + 1) if index else (finding.span.row, finding.span.column)
+        arrow = paint(BLUE, " " * gutter + (":::" if index else "-->"))
+        yield f"{arrow} {paint.link(name, f'{one_line(name)}:{row}:{column}')}"
+        if marks:
             yield bar
-            yield from _frame(found, known, gutter, color, paint)
+            yield from _frame(marks, lines, gutter, color, paint)
             yield bar
     for name, text in notes:
-        indent = gutter + len(name) + 4
-        for number, line in enumerate(paint.wrap(text, indent + 1)):
-            lead = paint(BLUE, " " * (gutter + 1) + "=") + f" {name}:" if number == 0 else " " * indent
-            yield f"{lead} {one_line(line)}"
+        indent = gutter + len(name) + 5
+        yield from paint.hanging(text, f"{paint(BLUE, ' ' * (gutter + 1) + '=')} {name}: ", " " * indent, indent)
 
 
 def excerpts(
     finding: Finding, lines_of: Callable[[str], Sequence[str | None]]
 ) -> Iterator[tuple[str, Sequence[str | None], list[Mark]]]:
     """Yield each file that a finding speaks of, its own first: the name, the lines, and what is marked in them."""
-    lines = lines_of(finding.filename)
-    yield finding.filename, lines, _marks(finding, lines)
-    for name in _other_files(finding):
-        yield name, *_marks_elsewhere(finding, name, lines_of)
+    own = finding.filename
+    marks: dict[str, list[Mark]] = {own: list(_rows_of(finding.span, finding.label, lines_of(own), True))}
+    for place in finding.related:
+        found = marks.setdefault(place.filename or own, [])
+        # Where the finding itself stands its own label says it; twice the same line would only repeat it.
+        if place.filename not in ("", own) or (place.span, place.label) != (finding.span, finding.label):
+            found += _rows_of(place.span, place.label, lines_of(place.filename or own), False)
+    for name, found in marks.items():
+        yield name, lines_of(name), found
 
 
-def _frame(marks: list[Mark], lines: Sequence[str | None], gutter: int, color: str, paint: Paint) -> Iterator[str]:
-    marks.sort(key=lambda mark: (mark.row, not mark.primary, mark.start))
-    bar = paint(BLUE, " " * (gutter + 1) + "|")
+def rows_between(lines: Sequence[str | None], marks: Sequence[Mark]) -> Iterator[tuple[int | None, list[Mark]]]:
+    """Yield the rows that show marks, each with its own, the primary one first; ``None`` where rows are left out."""
     rows = sorted({mark.row for mark in marks})
     previous = rows[0]
-    room = paint.window(gutter + 3)
-    # Room for the dots at both ends of a line that is cut.
-    width = _WIDTH if room is None else min(_WIDTH, room - 6)
     for row in rows:
         if row - previous - 1 > _NEAR or None in lines[previous : row - 1]:
-            yield paint(BLUE, "...")
+            yield None, []
             previous = row - 1
         for number in range(min(previous + 1, row), row + 1):
             here = [mark for mark in marks if mark.row == number]
-            line = lines[number - 1] or ""
-            text, offset = _window(line, here, width)
-            yield f"{paint(BLUE, f'{number:>{gutter}} |')} {text}".rstrip()
-            for mark in here:
-                style, char = (color, "^") if mark.primary else (BLUE, "-")
-                lead, body = _underline(line, mark, offset, width)
-                for indent, words in _labelled(char * body, one_line(mark.label), len(lead), room):
-                    yield f"{bar} {' ' * indent}{paint(style, words)}"
+            yield number, sorted(here, key=lambda mark: (not mark.primary, mark.start))
         previous = row
+
+
+def _frame(marks: list[Mark], lines: Sequence[str | None], gutter: int, color: str, paint: Paint) -> Iterator[str]:
+    bar = paint(BLUE, " " * (gutter + 1) + "|")
+    room = paint.window(gutter + 3)
+    # Room for the dots at both ends of a line that is cut.
+    width = _WIDTH if room is None else min(_WIDTH, room - 6)
+    for number, here in rows_between(lines, marks):
+        if number is None:
+            yield paint(BLUE, "...")
+            continue
+        line = lines[number - 1] or ""
+        text, offset = _window(line, here, width)
+        yield f"{paint(BLUE, f'{number:>{gutter}} |')} {text}".rstrip()
+        for mark in here:
+            style, char = (color, "^") if mark.primary else (BLUE, "-")
+            lead, body = _underline(line, mark, offset, width)
+            for indent, words in _labelled(char * body, one_line(mark.label), len(lead), room):
+                yield f"{bar} {' ' * indent}{paint(style, words)}"
 
 
 def _labelled(underline: str, label: str, lead: int, room: int | None) -> Iterator[tuple[int, str]]:
@@ -124,30 +129,6 @@ def _labelled(underline: str, label: str, lead: int, room: int | None) -> Iterat
     lead = max(min(lead, room - NARROWEST), 0)
     for line in textwrap.wrap(label, room - lead, break_on_hyphens=False, break_long_words=False):
         yield lead, line
-
-
-def _marks(finding: Finding, lines: Sequence[str | None]) -> list[Mark]:
-    marks = list(_rows_of(finding.span, finding.label, lines, True))
-    for place in finding.related:
-        # Where the finding itself stands its own label says it; twice the same line would only repeat it.
-        here = place.filename in ("", finding.filename)
-        if here and (place.span, place.label) != (finding.span, finding.label):
-            marks += _rows_of(place.span, place.label, lines, False)
-    return marks
-
-
-def _other_files(finding: Finding) -> list[str]:
-    """The files besides its own in which a finding has places, in their order."""
-    names = dict.fromkeys(place.filename for place in finding.related)
-    return [name for name in names if name not in ("", finding.filename)]
-
-
-def _marks_elsewhere(
-    finding: Finding, name: str, lines_of: Callable[[str], Sequence[str | None]]
-) -> tuple[Sequence[str | None], list[Mark]]:
-    lines = lines_of(name)
-    places = [place for place in finding.related if place.filename == name]
-    return lines, [mark for place in places for mark in _rows_of(place.span, place.label, lines, False)]
 
 
 def _rows_of(span: Span, label: str, lines: Sequence[str | None], primary: bool) -> Iterator[Mark]:

@@ -6,6 +6,7 @@ import os
 import re
 import textwrap
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -45,7 +46,7 @@ class Paint:
 
     def __call__(self, style: str, text: str) -> str:
         """The text in a style, which is a list of numbers for the terminal."""
-        return f"\x1b[{style}m{text}\x1b[0m" if self._enabled and text else text
+        return f"\x1b[{style}m{text}\x1b[0m" if self._enabled and style and text else text
 
     def link(self, filename: str, text: str) -> str:
         """The text as a link to a file, where the terminal knows what that is."""
@@ -62,6 +63,11 @@ class Paint:
             textwrap.wrap(line, room, break_on_hyphens=False, break_long_words=False) for line in text.splitlines()
         ]
         return [piece for line in lines for piece in line] or [""]
+
+    def hanging(self, text: str, first: str, rest: str, taken: int, style: str = "") -> Iterator[str]:
+        """Text as lines, the first of them behind other words than the rest; ``taken`` columns are taken in each."""
+        for number, line in enumerate(self.wrap(text, taken)):
+            yield self(style, f"{rest if number else first}{one_line(line)}")
 
 
 def cells(text: str) -> int:

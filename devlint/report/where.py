@@ -16,9 +16,7 @@ from devlint.report.terminal import BOLD, Paint, one_line
 def text(answers: Sequence[Answer], lines_of: Callable[[str], Sequence[str]], paint: Paint) -> Iterator[str]:
     """Yield each answer with its story underlined in the code."""
     for answer in answers:
-        first, *more = paint.wrap(one_line(answer.message), 4)
-        yield paint(BOLD, first)
-        yield from (paint(BOLD, f"    {line}") for line in more)
+        yield from paint.hanging(one_line(answer.message), "", "    ", 4, BOLD)
         yield from body(in_cells(_as_finding(answer)), lines_of, paint)
         yield ""
 

@@ -77,7 +77,7 @@ def test_what_a_change_bought_is_told_in_figures() -> None:
 
 def test_lines_are_known_again_although_they_moved_and_changed() -> None:
     found = of(records.cnn(), improved())
-    rows = [(line.before and line.before.row, line.after and line.after.row, line.changed) for line in found.lines]
+    rows = [(line.before and line.before.line, line.after and line.after.line, line.changed) for line in found.lines]
     assert rows == [(12, 13, True), (18, None, True), (17, 18, False)]
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devlint.record import Phase, Process, Record
+from devlint.record import Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.findings import counted, explained, fatal, findings
 from devlint.report.audit.header import header
 from devlint.report.audit.layout import lay_out, legend
-from devlint.report.audit.processes import groups, title
-from devlint.report.audit.table import table
+from devlint.report.audit.processes import title
+from devlint.report.audit.table import tables
 from devlint.report.terminal import BOLD, Paint, one_line
 
 _WIDEST = 140
 """On a wider terminal the lines stay so long: numbers and code should be seen at one glance."""
 _NARROWEST = 72
-_PHASES: tuple[Phase, ...] = ("train", "eval", "setup", "between", "teardown")
 
 
 def render(record: Record, color: bool = False, width: int = 100, quiet: bool = False) -> Iterator[str]:
@@ -38,21 +37,11 @@ def render(record: Record, color: bool = False, width: int = 100, quiet: bool = 
     closing = counted(record, died_of)
     if closing:
         yield from _section([closing])
-    yield from _tables(record, code, paint, width)
-    yield from _section(_list("Advice", record.advice or (), paint))
-    yield from _section(_list("Notes", notes(record), paint))
-
-
-def _tables(record: Record, code: Code, paint: Paint, width: int) -> Iterator[str]:
-    shown = [
-        found
-        for who, processes in groups(record)
-        for phase in _PHASES
-        if (found := table(processes, phase, who)).groups
-    ]
-    if shown:
+    if shown := tables(record):
         yield from _section(lay_out(shown, code, paint, width))
         yield from _section(legend(shown, paint))
+    yield from _section(_list("Advice", record.advice or (), paint))
+    yield from _section(_list("Notes", notes(record), paint))
 
 
 def notes(record: Record) -> Iterator[str]:
@@ -73,8 +62,7 @@ def _list(heading: str, items: Iterator[str] | tuple[str, ...], paint: Paint) ->
     for index, item in enumerate(items):
         if index == 0:
             yield paint(BOLD, heading)
-        for number, line in enumerate(paint.wrap(one_line(item), 5)):
-            yield f"{'  - ' if number == 0 else '    '}{line}"
+        yield from paint.hanging(one_line(item), "  - ", "    ", 5)
 
 
 def _section(lines: Iterator[str] | list[str]) -> Iterator[str]:

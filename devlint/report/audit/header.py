@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from devlint.record import Device, Environment, Loader, Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.findings import fatal
-from devlint.report.audit.processes import ranks, shared, title, trainers
+from devlint.report.audit.processes import leaders, ranks, shared, title, trainers, waiting
 from devlint.report.terminal import BLUE, BOLD, Paint, one_line
-from devlint.report.wording import between, duration, listed, plural, rank_list, share, size
+from devlint.report.wording import between, duration, listed, number, plural, rank_list, share, size
 
 CONFIRMED: frozenset[str] = frozenset()
 """Backends on whose hardware the counts have been compared with a profiler's; see ``tests/gpu``."""
@@ -31,9 +31,8 @@ def header(record: Record, code: Code, paint: Paint) -> Iterator[str]:
     yield ""
     before = ""
     for label, text in facts(record, code):
-        for number, line in enumerate(paint.wrap(one_line(text), _LABEL + 4)):
-            shown = label if number == 0 and label != before else ""
-            yield f"  {paint(BLUE, f'{shown:<{_LABEL}}')}  {line}"
+        lead, blank = (f"  {paint(BLUE, f'{shown:<{_LABEL}}')}  " for shown in (label if label != before else "", ""))
+        yield from paint.hanging(one_line(text), lead, blank, _LABEL + 4)
         before = label
 
 
@@ -177,7 +176,7 @@ def _loader(loader: Loader, code: Code) -> str:
 
 def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     died_of = fatal(record)
-    main = [process for process in record.processes if process.role in ("main", "rank")] or list(record.processes)
+    main = leaders(record)
     groups: dict[str, list[Process]] = {}
     for process in main:
         known = died_of is not None and died_of in process.mismatches
@@ -188,11 +187,8 @@ def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
         after = f" after {duration(seconds)}" if seconds > 0 and not record.simulated else ""
         yield "run", who + text.replace(_AFTER, after)
     helpers = Counter(process.role for process in record.processes)
-    counts = (
-        [plural(helpers["child"], "subprocess", "subprocesses")]
-        if helpers["child"] and len(main) < len(record.processes)
-        else []
-    )
+    children = helpers["child"] if len(main) < len(record.processes) else 0
+    counts = [plural(children, "subprocess", "subprocesses")] if children else []
     counts += [plural(helpers["loader worker"], "loader worker")] if helpers["loader worker"] else []
     if counts:
         yield "run", f"with {listed(counts)}"
@@ -228,7 +224,7 @@ def _steps(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     processes = trainers(record)
     if not processes:
         return
-    trained = between([process.steps.train for process in processes], lambda count: f"{count:,.0f}")
+    trained = between([process.steps.train for process in processes], number)
     evaluated = max(process.steps.eval for process in record.processes)
     parts = []
     if trained != "0":
@@ -240,24 +236,18 @@ def _steps(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     yield "steps", ", ".join(parts) + (f"; {_BOUNDARIES[boundary]}" if boundary else "")
     timed = [process.steps.step_seconds for process in processes if process.steps.step_seconds]
     if timed and not record.simulated:
-        yield "step", f"{between(timed, duration)} in the median{_waiting(processes)}"
-
-
-def _waiting(processes: list[Process]) -> str:
-    both = [(process.steps.loader_seconds, process.steps.step_seconds) for process in processes]
-    known = [(waited, step) for waited, step in both if waited is not None and step]
-    if not known:
-        return ""
-    waited, step = max(known, key=lambda pair: pair[0] / pair[1])
-    worst = "at worst " if len(known) > 1 else ""
-    return f", {worst}{duration(waited)} of it ({share(waited, step)}) waiting for the loader"
+        text = f"{between(timed, duration)} in the median"
+        if found := waiting(processes):
+            part, waited, worst = found
+            text += f", {'at worst ' if worst else ''}{waited} of it ({part}) waiting for the loader"
+        yield "step", text
 
 
 def _sampled(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     left = [process for process in trainers(record) if process.sampled is not None]
     if not left:
         return
-    whole = between([each.steps.train - each.sampled.steps for each in left if each.sampled], lambda n: f"{n:,.0f}")
+    whole = between([each.steps.train - each.sampled.steps for each in left if each.sampled], number)
     cost = max(each.sampled.share for each in left if each.sampled)
     text = (
         f"{whole} training steps whole, as that takes {share(cost, 1)} of a step; in the forward and backward passes "

@@ -216,9 +216,8 @@ def _tail(rows: Sequence[Row], paint: Paint) -> Iterator[str]:
         part = f"{name} {number(cost.calls)}"
         part += f" ({size(cost.bytes)})" if cost.bytes else ""
         parts.append(part + (f" {duration(cost.seconds)}" if cost.seconds else ""))
-    lead = " " * (_GUTTER + 2)
-    for index, line in enumerate(paint.wrap(f"and {plural(len(rows), 'more row')}: {', '.join(parts)}", _GUTTER + 5)):
-        yield f"{lead}{'' if index == 0 else '  '}{line}"
+    text, lead = f"and {plural(len(rows), 'more row')}: {', '.join(parts)}", " " * (_GUTTER + 2)
+    yield from paint.hanging(text, lead, f"{lead}  ", _GUTTER + 5)
 
 
 def _by_file(groups: Sequence[Group]) -> Iterator[tuple[str, list[Group]]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from devlint.record import Process, Record
+from devlint.report.wording import duration, share
 
 
 def ranks(record: Record) -> list[Process]:
@@ -17,6 +19,21 @@ def trainers(record: Record) -> list[Process]:
     """The processes whose steps count: those that trained, else the ones that are no helpers."""
     trained = [process for process in record.processes if process.steps.train]
     return trained or [process for process in record.processes if process.role in ("main", "rank")]
+
+
+def leaders(record: Record) -> list[Process]:
+    """The processes of which the end of the run is told: all but helpers, if there are others."""
+    return [process for process in record.processes if process.role in ("main", "rank")] or list(record.processes)
+
+
+def waiting(processes: Sequence[Process]) -> tuple[str, str, bool] | None:
+    """Of a median step the share and the time of waiting for its loader, at worst, and whether others waited, too."""
+    both = [(process.steps.loader_seconds, process.steps.step_seconds) for process in processes]
+    known = [(waited, step) for waited, step in both if waited is not None and step]
+    if not known:
+        return None
+    waited, step = max(known, key=lambda pair: pair[0] / pair[1])
+    return share(waited, step), duration(waited), len(known) > 1
 
 
 def groups(record: Record) -> list[tuple[str, list[Process]]]:

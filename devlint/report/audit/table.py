@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import NamedTuple
 
-from devlint.record import Event, Frame, Phase, Process
+from devlint.record import Event, Frame, Phase, Process, Record
+from devlint.report.audit.processes import groups
 from devlint.report.terminal import one_line
 
 _BANDWIDTH = 10e9
@@ -14,6 +16,8 @@ _LATENCY = 10e-6
 """Where no time was measured, lines are sorted as if a copy took so long and moved so many bytes in a second: about
 what a PCIe 4.0 slot gives.  No such time is ever shown."""
 
+_PHASES: tuple[Phase, ...] = ("train", "eval", "setup", "between", "teardown")
+"""In the order in which they are shown."""
 _PLAIN = ("copy_", "_copy_from", "_to_copy", "_pin_memory", "pin_memory")
 """Operations whose name says nothing that the direction does not."""
 
@@ -74,6 +78,11 @@ class Row:
         return max(cost.weight() for cost in self.costs)
 
 
+def summed(rows: Sequence[Row]) -> list[Cost]:
+    """What rows cost together in each process."""
+    return [reduce(Cost.plus, costs) for costs in zip(*(row.costs for row in rows), strict=True)]
+
+
 @dataclass(slots=True)
 class Group:
     """All rows of one line."""
@@ -110,13 +119,27 @@ class Table:
         rows = [row for group in self.groups for row in group.rows if row.waits]
         return [sum(row.costs[index].calls for row in rows) for index in range(len(self.steps))]
 
+    def blocked(self) -> list[float]:
+        """How many seconds the host stood still in each process."""
+        return [sum(row.costs[index].seconds or 0.0 for row in self.totals) for index in range(len(self.steps))]
+
+
+def tables(record: Record) -> list[Table]:
+    """All tables of a run that have something to show, those of the processes that trained first."""
+    return [
+        found
+        for who, processes in groups(record)
+        for phase in _PHASES
+        if (found := table(processes, phase, who)).groups
+    ]
+
 
 def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
     """Sum up one phase of several processes; ``who`` they are, if that has to be said."""
     steps = [{"train": process.steps.train, "eval": process.steps.eval}.get(phase, 0) for process in processes]
     # Processes with a device each do the same, each with its own.
     several = any(len(set(_devices(process))) > 1 for process in processes)
-    groups: dict[Line, Group] = {}
+    lines: dict[Line, Group] = {}
     rows: dict[tuple[Line, Kind], Row] = {}
     totals: dict[str, Row] = {}
     together: dict[tuple[Line, Kind], list[int]] = {}
@@ -128,7 +151,7 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
             cost = cost_of(event, steps[index])
             start = event.frame.column if event.frame and event.frame.column is not None else -1
             line, kind = _line(event), Kind(direction(event), how(event, several), _via(event), start)
-            group = groups.setdefault(line, Group(line, event.frame or event.via))
+            group = lines.setdefault(line, Group(line, event.frame or event.via))
             row = rows.get((line, kind))
             if row is None:
                 row = rows[line, kind] = Row(
@@ -144,9 +167,9 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
                 each.costs[index] = each.costs[index].plus(cost)
         for key, numbers in together.items():
             rows[key].steps = max(rows[key].steps, _steps_of(process, phase, steps[index], numbers))
-    for group in groups.values():
+    for group in lines.values():
         group.rows.sort(key=lambda row: (-row.weight(), row.kind.direction, row.kind.how))
-    ordered = sorted(groups.values(), key=lambda group: (-group.weight(), group.line))
+    ordered = sorted(lines.values(), key=lambda group: (-group.weight(), group.line))
     return Table(phase, any(steps), steps, ordered, [totals[name] for name in _ORDER if name in totals], who)
 
 

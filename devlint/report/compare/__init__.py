@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from devlint.record import Phase, Process, Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.processes import trainers
-from devlint.report.audit.table import Cost, Table, table
+from devlint.report.audit.table import Cost, Row, Table, summed, table
 from devlint.report.compare.caveats import caveats
 from devlint.report.compare.matching import pairs
 from devlint.report.wording import duration, number, size
@@ -39,9 +39,9 @@ class Spot(NamedTuple):
     """A line of code in one of the runs."""
 
     file: str
-    row: int
+    line: int
     function: str
-    text: str
+    code: str
 
 
 class Flow(NamedTuple):
@@ -130,12 +130,11 @@ class _Side:
         return {row.kind.direction: self._most(row.costs) for row in self.table.totals}
 
     def lines(self) -> list[tuple[Spot, Costs]]:
-        found = []
+        costs = []
         for group in self.table.groups:
-            sums: dict[str, list[Cost]] = {}
+            rows: dict[str, list[Row]] = {}
             for row in group.rows:
-                known = sums.get(row.kind.direction, [Cost()] * len(row.costs))
-                sums[row.kind.direction] = [cost.plus(more) for cost, more in zip(known, row.costs, strict=True)]
+                rows.setdefault(row.kind.direction, []).append(row)
             frame = group.frame
             spot = Spot(
                 self._code.name(group.line.file) if group.line.file else "",
@@ -143,8 +142,8 @@ class _Side:
                 frame.function if frame else "",
                 self._code.line(frame) if frame else "",
             )
-            found.append((spot, {direction: self._most(costs) for direction, costs in sums.items()}))
-        return sorted(found, key=lambda line: (line[0].file, line[0].row))
+            costs.append((spot, {direction: self._most(summed(found)) for direction, found in rows.items()}))
+        return sorted(costs, key=lambda line: (line[0].file, line[0].line))
 
     def greatest(self, values: Iterable[float | None]) -> float | None:
         known = [value for value in values if value is not None]
@@ -160,14 +159,8 @@ def _figures(before: _Side, after: _Side) -> list[Figure]:
         return Both(of(before), of(after))
 
     found = [
-        Figure(
-            "step time", both(lambda side: side.greatest(each.steps.step_seconds for each in side.processes)), duration
-        ),
-        Figure(
-            "waiting for the loader",
-            both(lambda side: side.greatest(each.steps.loader_seconds for each in side.processes)),
-            duration,
-        ),
+        Figure("step time", both(_step), duration),
+        Figure("waiting for the loader", both(_waiting), duration),
         Figure("host blocked", both(_blocked), duration),
         Figure("host waits", both(lambda side: max(side.table.waits(), default=0)), number),
         Figure("peak memory", both(_peak), size),
@@ -175,11 +168,16 @@ def _figures(before: _Side, after: _Side) -> list[Figure]:
     return [figure for figure in found if any(figure.values)]
 
 
+def _step(side: _Side) -> float | None:
+    return side.greatest(each.steps.step_seconds for each in side.processes)
+
+
+def _waiting(side: _Side) -> float | None:
+    return side.greatest(each.steps.loader_seconds for each in side.processes)
+
+
 def _blocked(side: _Side) -> float | None:
-    return side.greatest(
-        sum(row.costs[index].seconds or 0.0 for row in side.table.totals) if side.table.timed else None
-        for index in range(len(side.processes))
-    )
+    return side.greatest(side.table.blocked() if side.table.timed else ())
 
 
 def _peak(side: _Side) -> float | None:
@@ -198,7 +196,7 @@ def _flow(direction: str, before: Cost | None, after: Cost | None) -> Flow:
 
 
 def _lines(before: _Side, after: _Side) -> list[Line]:
-    matched = pairs(before.lines(), after.lines(), *_KEYS, similar=lambda line: (line[0].text, line[0].file))
+    matched = pairs(before.lines(), after.lines(), *_KEYS, similar=lambda line: (line[0].code, line[0].file))
     weighed = []
     for old, new in matched:
         weights = [sum(cost.weight() for cost in side[1].values()) if side else 0.0 for side in (old, new)]
@@ -210,9 +208,9 @@ def _lines(before: _Side, after: _Side) -> list[Line]:
 
 
 _KEYS: tuple[Callable[[tuple[Spot, Costs]], object], ...] = (
-    lambda line: (line[0].file, line[0].function, line[0].text, "" if line[0].text else line[0].row),
-    lambda line: (line[0].file, line[0].text) if line[0].text else None,
-    lambda line: line[0].text or None,
+    lambda line: (line[0].file, line[0].function, line[0].code, "" if line[0].code else line[0].line),
+    lambda line: (line[0].file, line[0].code) if line[0].code else None,
+    lambda line: line[0].code or None,
 )
 """What makes two lines the same one, from the surest: as it was, in another function, in another file."""
 

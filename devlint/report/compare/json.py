@@ -7,7 +7,7 @@ from typing import Any
 
 from devlint.record import Record
 from devlint.report.audit.header import command
-from devlint.report.compare import Both, Comparison, Flow, Line, Spot
+from devlint.report.compare import Comparison, Flow, Line
 
 FORMAT = 1
 
@@ -23,7 +23,7 @@ def render(found: Comparison) -> str:
             "caveats": list(found.caveats),
             "phase": found.phase,
             "per_step": found.per_step,
-            "figures": {figure.name.replace(" ", "_"): _both(figure.values) for figure in found.figures},
+            "figures": {figure.name.replace(" ", "_"): figure.values._asdict() for figure in found.figures},
             "directions": {flow.direction: _flow(flow) for flow in found.totals},
             "lines": [_line(line) for line in found.lines],
             "findings": {"gone": list(found.gone), "new": list(found.new), "remaining": found.remaining},
@@ -36,21 +36,10 @@ def _run(record: Record) -> dict[str, Any]:
     return {"command": command(record), "started": record.started, "simulated": record.simulated}
 
 
-def _both(values: Both) -> dict[str, Any]:
-    return values._asdict()
-
-
 def _flow(flow: Flow) -> dict[str, Any]:
-    return {"calls": _both(flow.calls), "bytes": _both(flow.bytes), "seconds": _both(flow.seconds)}
+    return {"calls": flow.calls._asdict(), "bytes": flow.bytes._asdict(), "seconds": flow.seconds._asdict()}
 
 
 def _line(line: Line) -> dict[str, Any]:
-    return {
-        "before": _spot(line.before),
-        "after": _spot(line.after),
-        "directions": {flow.direction: _flow(flow) for flow in line.flows},
-    }
-
-
-def _spot(spot: Spot | None) -> dict[str, Any] | None:
-    return spot and {"file": spot.file, "line": spot.row, "function": spot.function, "code": spot.text}
+    sides = {name: spot and spot._asdict() for name, spot in (("before", line.before), ("after", line.after))}
+    return {**sides, "directions": {flow.direction: _flow(flow) for flow in line.flows}}

@@ -46,9 +46,7 @@ def _head(found: Comparison, paint: Paint) -> Iterator[str]:
     if found.caveats:
         yield paint(BOLD, "These runs are not fully comparable")
         for caveat in found.caveats:
-            first, *more = paint.wrap(one_line(caveat), 5)
-            yield f"  - {first}"
-            yield from (f"    {line}" for line in more)
+            yield from paint.hanging(one_line(caveat), "  - ", "    ", 5)
         yield ""
 
 
@@ -63,9 +61,7 @@ def _findings(found: Comparison, paint: Paint) -> Iterator[str]:
     yield f"{paint(BOLD, 'Findings')}: {', '.join(f'{count:,} {name}' for count, name in counts if count)}"
     for sign, color, findings in (("-", _GOOD, found.gone), ("+", _BAD, found.new)):
         for finding in findings:
-            first, *more = paint.wrap(_finding(finding), 6)
-            yield f"  {paint(color, sign)} {first}"
-            yield from (f"      {line}" for line in more)
+            yield from paint.hanging(_finding(finding), f"  {paint(color, sign)} ", "      ", 6)
     yield ""
 
 
@@ -149,7 +145,7 @@ def _line(line: Line, paint: Paint, width: int) -> Iterator[str]:
     spot = line.after or line.before
     if spot is None:
         return
-    text = _fitting(spot.text, width - 4 - cells(_place(line)))
+    text = _fitting(spot.code, width - 4 - cells(_place(line)))
     yield f"  {paint(BLUE, _place(line))}  {text}".rstrip()
     for flow in line.flows:
         parts = [_arrow(flow.calls, number, " calls")]
@@ -166,12 +162,12 @@ def _place(line: Line) -> str:
     old, new = _called(line.before), _called(line.after)
     if old == new:
         return new
-    moved = str(line.before.row) if line.before.file == line.after.file else old
+    moved = str(line.before.line) if line.before.file == line.after.file else old
     return f"{new} (was {moved})"
 
 
 def _called(spot: Spot) -> str:
-    return f"{spot.file}:{spot.row}" if spot.file else NOWHERE
+    return f"{spot.file}:{spot.line}" if spot.file else NOWHERE
 
 
 def _arrow(values: Both, show: Callable[[float], str], unit: str = "") -> str:

@@ -16,9 +16,8 @@ from devlint.record import Record
 from devlint.report.audit import notes
 from devlint.report.audit.code import Code
 from devlint.report.audit.header import command, facts
-from devlint.report.html.charts import timeline_chart
 from devlint.report.html.costs import Texts, costs
-from devlint.report.html.history import history
+from devlint.report.html.history import history, timeline_chart
 from devlint.report.html.library import plotting_library
 from devlint.report.html.problems import problems
 from devlint.report.html.ranks import side_by_side

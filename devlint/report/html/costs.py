@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from devlint.record import Phase, Record
+from devlint.record import Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.layout import heading, quality
-from devlint.report.audit.processes import groups
-from devlint.report.audit.table import Cost, Group, Row, Table, table
+from devlint.report.audit.table import Cost, Group, Row, Table, summed, tables
 from devlint.report.html.code import chunks
 
-_PHASES: tuple[Phase, ...] = ("train", "eval", "setup", "between", "teardown")
 _LONGEST = 80
 """More characters of an expression are cut off: its line is shown, too."""
 
@@ -51,19 +49,14 @@ def costs(record: Record, code: Code, texts: Texts, more: Iterable[str]) -> dict
     The costliest come first.  A file or a table is its index, a file -1 for what no code asked for; ``how`` and ``via``
     are numbers in ``texts``.
     """
-    tables = [
-        found
-        for who, processes in groups(record)
-        for phase in _PHASES
-        if (found := table(processes, phase, who)).groups
-    ]
+    shown = tables(record)
     builder = _Builder(code, texts)
-    for index, found in enumerate(tables):
+    for index, found in enumerate(shown):
         builder.add(index, found)
     for name in more:
         builder.file_called(name)
     return {
-        "tables": [[*heading(found), found.phase, found.timed] for found in tables],
+        "tables": [[*heading(found), found.phase, found.timed] for found in shown],
         "rows": builder.rows,
         "lines": builder.lines,
         "files": [[name, chunks(code.lines_by_name(name))] for name in builder.files],
@@ -83,16 +76,14 @@ class _Builder:
     def add(self, index: int, found: Table) -> None:
         """Take all rows of a table."""
         for group in found.groups:
-            place = [index, self._file(group.line.file), group.line.row]
-            self.lines.append([*place, *_figures(_summed(group))])
+            file = self.file_called(self._code.name(group.line.file)) if group.line.file else -1
+            place = [index, file, group.line.row]
+            self.lines.append([*place, *_figures(summed(group.rows))])
             self.rows += [[*place, *self._row(found, group, row)] for row in group.rows]
 
     def file_called(self, name: str) -> int:
         """The index of the file that people call so."""
         return self.files.setdefault(name, len(self.files))
-
-    def _file(self, path: str) -> int:
-        return self.file_called(self._code.name(path)) if path else -1
 
     def _row(self, found: Table, group: Group, row: Row) -> list[Any]:
         via = self._code.place(row.via) if row.via else ""
@@ -102,14 +93,6 @@ class _Builder:
             expression = self._code.line(row.via) or expression
         words = self._texts.of(quality(found, row), via)
         return [row.kind.direction, *words, _cut(expression), *_figures(row.costs)]
-
-
-def _summed(group: Group) -> list[Cost]:
-    """What all rows of a line cost in each process."""
-    sums = [Cost()] * len(group.rows[0].costs)
-    for row in group.rows:
-        sums = [total.plus(cost) for total, cost in zip(sums, row.costs, strict=True)]
-    return sums
 
 
 def _figures(found: Sequence[Cost]) -> Figures:

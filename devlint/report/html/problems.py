@@ -11,7 +11,7 @@ from devlint.finding import Finding
 from devlint.record import Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.findings import Notes, counted, explanation, fatal, others
-from devlint.report.excerpt import Mark, excerpts
+from devlint.report.excerpt import Mark, excerpts, rows_between
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -20,8 +20,6 @@ _IN_FULL = 100
 """So many findings are shown with their code at once; of the others, the page has one line each, on demand."""
 _FURTHEST = 100
 """So far in stands a label at most."""
-_NEAR = 2
-"""So many unmarked lines between two marked ones are shown rather than left out."""
 
 
 class Piece(NamedTuple):
@@ -122,19 +120,9 @@ def _excerpts(finding: Finding, code: Code) -> Iterator[Excerpt]:
 
 
 def _lines(lines: Sequence[str | None], marks: list[Mark]) -> Iterator[Line]:
-    rows = sorted({mark.row for mark in marks})
-    previous = rows[0]
-    for row in rows:
-        if row - previous - 1 > _NEAR or None in lines[previous : row - 1]:
-            yield Line(None)
-            previous = row - 1
-        for number in range(min(previous + 1, row), row + 1):
-            here = sorted(
-                (mark for mark in marks if mark.row == number), key=lambda mark: (not mark.primary, mark.start)
-            )
-            labels = [Label(mark.label, _kind(mark), min(mark.start, _FURTHEST)) for mark in here if mark.label]
-            yield Line(number, list(_pieces(lines[number - 1] or "", here)), labels)
-        previous = row
+    for number, here in rows_between(lines, marks):
+        labels = [Label(mark.label, _kind(mark), min(mark.start, _FURTHEST)) for mark in here if mark.label]
+        yield Line(number, [] if number is None else list(_pieces(lines[number - 1] or "", here)), labels)
 
 
 def _pieces(line: str, marks: Sequence[Mark]) -> Iterator[Piece]:

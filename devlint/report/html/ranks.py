@@ -53,7 +53,7 @@ def _rows(found: Sequence[Process], trained: bool) -> Iterator[Figures]:
         yield _words("machine", [process.environment.host for process in found])
     yield _words("device", [_device(process) for process in found])
     yield _words("ended", [ENDINGS[process.ending.kind] for process in found])
-    yield _figures("training steps", [process.steps.train for process in found], lambda count: f"{count:,.0f}")
+    yield _figures("training steps", [process.steps.train for process in found], number)
     yield _figures("step time", [process.steps.step_seconds or 0.0 for process in found], duration)
     yield _figures("waiting for the loader", [process.steps.loader_seconds or 0.0 for process in found], duration)
     each = "per step" if trained else "before the first step"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from devlint.record import Process, Record
 from devlint.report.audit.findings import counted, fatal
-from devlint.report.audit.processes import trainers
+from devlint.report.audit.processes import leaders, trainers, waiting
 from devlint.report.audit.table import Row, table
 from devlint.report.wording import between, duration, number, share, size
 
@@ -46,7 +46,7 @@ class Badge(NamedTuple):
 def status(record: Record) -> list[Badge]:
     """How the run ended, and what has to be known before anything else is read."""
     found = [Badge("simulated device", "note")] if record.simulated else []
-    main = [process for process in record.processes if process.role in ("main", "rank")] or list(record.processes)
+    main = leaders(record)
     endings = Counter(process.ending.kind for process in main)
     for kind, count in endings.items():
         text = ENDINGS[kind] if len(main) == 1 else f"{count:,} {ENDINGS[kind]}"
@@ -67,7 +67,7 @@ def _cards(record: Record, processes: Sequence[Process]) -> Iterator[Card]:
     evaluated = max(process.steps.eval for process in processes)
     if any(steps) or evaluated:
         also = f"{evaluated:,} of evaluation" if evaluated else ""
-        yield Card("Training steps", between(steps, lambda count: f"{count:,.0f}"), also, "steps")
+        yield Card("Training steps", between(steps, number), also, "steps")
     yield from _times(processes)
     phase = table(processes, "train" if any(steps) else "setup")
     per = "per training step" if any(steps) else "before the first step"
@@ -76,8 +76,8 @@ def _cards(record: Record, processes: Sequence[Process]) -> Iterator[Card]:
             yield _transfers(row, per)
     if any(waits := phase.waits()):
         yield Card("Host waits", between(waits, number), f"blocking copies and syncs {per}", "waits")
-    blocked = [sum(row.costs[index].seconds or 0.0 for row in phase.totals) for index in range(len(processes))]
     if phase.timed:
+        blocked = phase.blocked()
         yield Card("Host blocked", between(blocked, duration), f"{per}{_of_step(processes, blocked)}", "blocked")
     yield from _memory(processes)
 
@@ -96,15 +96,9 @@ def _times(processes: Sequence[Process]) -> Iterator[Card]:
     if not steps:
         return
     yield Card("Step time", between(steps, duration), "the median", "step")
-    waits = [
-        (process.steps.loader_seconds, process.steps.step_seconds)
-        for process in processes
-        if process.steps.loader_seconds is not None and process.steps.step_seconds
-    ]
-    if waits:
-        waited, step = max(waits, key=lambda pair: pair[0] / pair[1])
-        worst = ", at worst" if len(waits) > 1 else ""
-        yield Card("Waiting for data", share(waited, step), f"{duration(waited)} of a step{worst}", "waited")
+    if found := waiting(processes):
+        part, waited, worst = found
+        yield Card("Waiting for data", part, f"{waited} of a step{', at worst' if worst else ''}", "waited")
 
 
 def _transfers(row: Row, per: str) -> Card:
