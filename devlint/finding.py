@@ -46,6 +46,11 @@ class Failure(str):
         return line
 
 
+def failed_file(line: str) -> str:
+    """The file that a line about a failure is about, empty where it is about none."""
+    return line.path if isinstance(line, Failure) else ""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
     """A range of source text: rows and columns count characters from 1, the end is exclusive.

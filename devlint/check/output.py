@@ -49,7 +49,7 @@ def show(options: Options, config: Config, result: Result, contents: Mapping[str
 
 def _show_report(options: Options, config: Config, result: Result, contents: Mapping[str, bytes], known: int) -> None:
     from devlint.report.base import Report
-    from devlint.report.formats import render
+    from devlint.report.formats import render, statistics
 
     stream = sys.stdout
     if options.fix and contents:
@@ -75,7 +75,7 @@ def _show_report(options: Options, config: Config, result: Result, contents: Map
         run=options.evidence or "",
         links=not filed and shows_links(stream),
     )
-    pieces = render(report, "statistics" if options.statistics else "", config.output_format)
+    pieces = (statistics if options.statistics else render)(report, config.output_format)
     if options.output_file is not None:
         _write(options.output_file, pieces)
         return
@@ -111,8 +111,5 @@ def _painted(diff: bytes, color: bool) -> str:
 
     paint = Paint(color)
     lines = re.split("\r?\n", diff.decode("utf-8", "replace"))
-    return "\n".join(paint(_style(line), shown(line)) for line in lines)
-
-
-def _style(line: str) -> str:
-    return next((style for start, style in _STYLES if line.startswith(start)), "0")
+    styles = (next((style for start, style in _STYLES if line.startswith(start)), "0") for line in lines)
+    return "\n".join(paint(style, shown(line)) for style, line in zip(styles, lines, strict=True))

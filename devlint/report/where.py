@@ -9,7 +9,7 @@ from typing import Any
 from devlint.finding import Answer, Finding, Severity
 from devlint.report.base import in_cells
 from devlint.report.excerpt import body
-from devlint.report.formats.json import absolute, place_of
+from devlint.report.formats.json import absolute, place_of, places
 from devlint.report.terminal import BOLD, Paint, one_line
 
 
@@ -17,12 +17,9 @@ def text(answers: Sequence[Answer], lines_of: Callable[[str], Sequence[str]], pa
     """Yield each answer with its story underlined in the code."""
     for answer in answers:
         yield from paint.hanging(one_line(answer.message), "", "    ", 4, BOLD)
-        yield from body(in_cells(_as_finding(answer)), lines_of, paint)
+        finding = Finding("", "", Severity.INFO, "", answer.filename, answer.span, related=answer.story)
+        yield from body(in_cells(finding), lines_of, paint)
         yield ""
-
-
-def _as_finding(answer: Answer) -> Finding:
-    return Finding("", "", Severity.INFO, answer.message, answer.filename, answer.span, related=answer.story)
 
 
 def as_json(answers: Sequence[Answer]) -> str:
@@ -31,7 +28,6 @@ def as_json(answers: Sequence[Answer]) -> str:
 
 
 def _object(answer: Answer) -> dict[str, Any]:
-    filename = absolute(answer.filename)
     return {
         "name": answer.name,
         "kind": answer.kind or None,
@@ -39,14 +35,7 @@ def _object(answer: Answer) -> dict[str, Any]:
         "certain": answer.certain,
         "message": answer.message,
         "caller": answer.caller or None,
-        "filename": filename,
+        "filename": absolute(answer.filename),
         **place_of(answer.span),
-        "story": [
-            {
-                "message": place.label,
-                "filename": absolute(place.filename) if place.filename else filename,
-                **place_of(place.span),
-            }
-            for place in answer.story
-        ],
+        "story": places(answer.story, answer.filename),
     }

@@ -43,7 +43,7 @@ def output(form: str, *paths: str) -> str:
 def test_every_format_has_a_module_and_is_documented() -> None:
     text = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
     for form in OUTPUT_FORMATS:
-        assert list(render(Report([], 1), "", form))[:1] or form in ("concise", "github", "json-lines")
+        assert list(render(Report([], 1), form))[:1] or form in ("concise", "github", "json-lines")
         assert f"`{form}`" in text, form
 
 
@@ -65,7 +65,7 @@ def test_odd_names_and_characters_can_be_read_back(form: str, tree) -> None:
         check_source("dropped('\\udcff'); dropped('\x07')\n", "caf\udce9, 100%.py"),
         failures=[Failure("a\udcff,b:c%\n.py", "no\r\nway \x1b[0m")],
     )
-    pieces = "\n".join(render(report, "", form))
+    pieces = "\n".join(render(report, form))
     assert pieces.encode("utf-8")
     if form == "junit":
         suites = junitparser.JUnitXml.fromstring(pieces)
@@ -126,7 +126,7 @@ class TestGitHub:
         assert third[0] == "notice"
 
     def test_one_line_each_whatever_is_in_it(self, tree) -> None:
-        text = "\n".join(render(Report(check_source("dropped()", "a::b,c%0A=d.py")), "", "github"))
+        text = "\n".join(render(Report(check_source("dropped()", "a::b,c%0A=d.py")), "github"))
         assert len(text.splitlines()) == 1
         ((_, properties, message),) = consumers.github(text)
         assert properties["file"] == os.path.abspath("a::b,c%0A=d.py")
@@ -257,7 +257,7 @@ class TestSarif:
         report = Report([], failures=["`self.heads[0](x)` and x[1]"])
         (text,) = [
             note["message"]["text"]
-            for note in consumers.sarif("".join(render(report, "", "sarif")))["invocations"][0][
+            for note in consumers.sarif("".join(render(report, "sarif")))["invocations"][0][
                 "toolExecutionNotifications"
             ]
         ]
@@ -288,7 +288,7 @@ class TestJUnit:
     def test_the_least_severity_that_fails_is_heeded(self, tree) -> None:
         tree({"a.py": "dropped(); mismatch()"})
         found = check_source("dropped(); mismatch()", "a.py")
-        text = "".join(render(Report(found, fail_on=Severity.ERROR), "", "junit"))
+        text = "".join(render(Report(found, fail_on=Severity.ERROR), "junit"))
         assert junitparser.JUnitXml.fromstring(text).failures == 1
         result = check("a.py", "--output-format", "junit", "--fail-on", "error")
         assert junitparser.JUnitXml.fromstring(result.stdout).failures == 1

@@ -9,7 +9,7 @@ import pytest
 
 from devlint.check.analysis import check_source
 from devlint.report.base import Report
-from devlint.report.formats import render
+from devlint.report.formats import render, statistics
 from devlint.report.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("stub_rules")
@@ -22,7 +22,7 @@ def report(tmp_path, **more) -> Report:
 
 
 def test_json_has_ruffs_shape(tmp_path) -> None:
-    first, second, _ = json.loads("".join(render(report(tmp_path), "", "json")))
+    first, second, _ = json.loads("".join(render(report(tmp_path), "json")))
     assert first == {
         "code": "DVL102",
         "name": "discarded-move",
@@ -54,18 +54,18 @@ def test_json_has_ruffs_shape(tmp_path) -> None:
 
 
 def test_json_without_findings_is_an_empty_list() -> None:
-    assert json.loads("".join(render(Report([], 3), "", "json"))) == []
+    assert json.loads("".join(render(Report([], 3), "json"))) == []
 
 
 def test_json_makes_paths_absolute(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (entry,) = json.loads("".join(render(Report(check_source("dropped()", "a/x.py")), "", "json")))
+    (entry,) = json.loads("".join(render(Report(check_source("dropped()", "a/x.py")), "json")))
     assert entry["filename"] == str(tmp_path / "a" / "x.py")
 
 
 def test_concise_is_one_line_each(tmp_path) -> None:
     path = tmp_path / "x.py"
-    assert list(render(report(tmp_path), "", "concise")) == [
+    assert list(render(report(tmp_path), "concise")) == [
         f"{path}:1:8: DVL102 `dropped` was called",
         f"{path}:2:1: DVL101 `mismatch` was called",
         f"{path}:3:1: DVL102 `dropped` was called",
@@ -73,11 +73,11 @@ def test_concise_is_one_line_each(tmp_path) -> None:
 
 
 def test_statistics_count_the_most_frequent_first(tmp_path) -> None:
-    assert list(render(report(tmp_path), "statistics", "text")) == [
+    assert list(statistics(report(tmp_path), "text")) == [
         "2  warning  DVL102  discarded-move",
         "1  error    DVL101  device-mismatch",
     ]
-    assert json.loads("".join(render(report(tmp_path), "statistics", "json")))[0] == {
+    assert json.loads("".join(statistics(report(tmp_path), "json")))[0] == {
         "code": "DVL102",
         "name": "discarded-move",
         "severity": "warning",

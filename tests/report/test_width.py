@@ -29,7 +29,7 @@ def lines(width: int | None) -> list[str]:
     found = check_source(CODE, "train.py")
     assert found
     report = Report(found, 1, contents={"train.py": CODE.encode()}, width=width)
-    return "\n".join(render(report, "", "text")).splitlines()
+    return "\n".join(render(report, "text")).splitlines()
 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 100, 139, 160])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from devlint.finding import Failure, Finding, Severity
+from devlint.finding import Finding, Severity, failed_file
 from devlint.report.base import Report
 from devlint.report.evidence import said
 from devlint.report.formats.exchange import clean, has_file
@@ -21,8 +21,7 @@ _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
 def render(report: Report) -> Iterator[str]:
     """Yield a command for each failure and each finding."""
     for line in report.undone:
-        path = line.path if isinstance(line, Failure) else ""
-        yield _command("error", {"title": "devlint", "file": _file(path)}, line)
+        yield _command("error", {"title": "devlint", "file": _file(failed_file(line))}, line)
     for finding in report.findings:
         yield _command(_COMMANDS[finding.severity], _properties(finding), _message(finding))
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from devlint.finding import Failure, Severity, Span
+from devlint.finding import Severity, Span, failed_file
 from devlint.report.base import Report
 from devlint.report.formats.exchange import Repository, clean, digest, fingerprints
 
@@ -34,8 +34,8 @@ def render(report: Report) -> Iterator[str]:
 
 
 def _failed(line: str, repository: Repository) -> dict[str, Any]:
-    path = line.path if isinstance(line, Failure) else ""
-    return _entry("failure", line, "blocker", repository.path(path), _NOWHERE, digest("failure", line))
+    path = repository.path(failed_file(line))
+    return _entry("failure", line, "blocker", path, _NOWHERE, digest("failure", line))
 
 
 def _entry(check: str, text: str, severity: str, path: str, span: Span, fingerprint: str) -> dict[str, Any]:

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from devlint.finding import Failure, Finding, Fix, Span
+from devlint.finding import Finding, Fix, Place, Span, failed_file
 from devlint.report.base import Report
 
 
 def render(report: Report) -> Iterator[str]:
     """Yield one JSON list with an object for every failure and every finding."""
-    yield json.dumps(objects(report), indent=2)
+    yield json.dumps(list(objects(report)), indent=2)
 
 
-def objects(report: Report) -> list[dict[str, Any]]:
-    """What a run could not do, and what it found, as JSON objects."""
-    return [*map(_failed, report.undone), *map(as_object, report.findings)]
+def objects(report: Report) -> Iterator[dict[str, Any]]:
+    """Yield what a run could not do, and what it found, as JSON objects."""
+    yield from map(_failed, report.undone)
+    yield from map(as_object, report.findings)
 
 
 def _failed(line: str) -> dict[str, Any]:
     """What devlint could not do, in the shape of a finding without a rule and without a place."""
-    path = line.path if isinstance(line, Failure) else ""
+    path = failed_file(line)
     return {
         "code": None,
         "name": "failure",
@@ -41,7 +42,6 @@ def _failed(line: str) -> dict[str, Any]:
 
 def as_object(finding: Finding) -> dict[str, Any]:
     """A finding as the JSON object that stands for it."""
-    filename = absolute(finding.filename)
     found = {
         "code": finding.code,
         "name": finding.name,
@@ -49,23 +49,24 @@ def as_object(finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "label": finding.label,
         "help": finding.help,
-        "filename": filename,
+        "filename": absolute(finding.filename),
         **place_of(finding.span),
         "fix": _fix(finding.fix) if finding.fix else None,
-        "related": [
-            {
-                "message": place.label,
-                "filename": absolute(place.filename) if place.filename else filename,
-                **place_of(place.span),
-            }
-            for place in finding.related
-        ],
+        "related": places(finding.related, finding.filename),
     }
     if finding.evidence is not None:
         from devlint.report import evidence
 
         found["evidence"] = evidence.as_object(finding.evidence)
     return found
+
+
+def places(story: Sequence[Place], filename: str) -> list[dict[str, Any]]:
+    """The places that explain something in a file."""
+    return [
+        {"message": place.label, "filename": absolute(place.filename or filename), **place_of(place.span)}
+        for place in story
+    ]
 
 
 def absolute(filename: str) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from devlint.finding import Failure, Finding, Fix, Severity, Span
+from devlint.finding import Finding, Fix, Severity, Span, failed_file
 from devlint.report.base import Report
 from devlint.report.formats.exchange import clean, counted, utf8, whole
 
@@ -25,8 +25,7 @@ def render(report: Report) -> Iterator[str]:
 
 
 def _failed(line: str) -> dict[str, Any]:
-    path = line.path if isinstance(line, Failure) else ""
-    return {"message": clean(line), "severity": "ERROR", "location": {"path": clean(path)}}
+    return {"message": clean(line), "severity": "ERROR", "location": {"path": clean(failed_file(line))}}
 
 
 def _diagnostic(report: Report, finding: Finding) -> dict[str, Any]:

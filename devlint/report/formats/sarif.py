@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from devlint._about import __version__
-from devlint.finding import Edit, Failure, Finding, Fix, Severity, Span
+from devlint.finding import Failure, Finding, Fix, Severity, Span
 from devlint.report import evidence
 from devlint.report.base import Report
 from devlint.report.formats.exchange import Repository, clean, counted, fingerprints, has_file, utf16
@@ -38,21 +38,19 @@ class _Log:
         self._codes = sorted({finding.code for finding in report.findings})
 
     def log(self) -> dict[str, Any]:
+        driver = {
+            "name": "devlint",
+            "version": __version__,
+            "semanticVersion": __version__,
+            "rules": [_descriptor(code) for code in self._codes],
+        }
+        invocation = {
+            "executionSuccessful": not self._report.undone,
+            "toolExecutionNotifications": [self._notification(line) for line in self._report.undone],
+        }
         run = {
-            "tool": {
-                "driver": {
-                    "name": "devlint",
-                    "version": __version__,
-                    "semanticVersion": __version__,
-                    "rules": [_descriptor(code) for code in self._codes],
-                }
-            },
-            "invocations": [
-                {
-                    "executionSuccessful": not self._report.undone,
-                    "toolExecutionNotifications": [self._notification(line) for line in self._report.undone],
-                }
-            ],
+            "tool": {"driver": driver},
+            "invocations": [invocation],
             "originalUriBaseIds": {_BASE: {"uri": Path(self._repository.root).as_uri().rstrip("/") + "/"}},
             "columnKind": "utf16CodeUnits",
             "newlineSequences": ["\r\n", "\n", "\r"],
@@ -97,30 +95,19 @@ class _Log:
         return found
 
     def _fix(self, filename: str, fix: Fix) -> dict[str, Any]:
+        replacements = [
+            {"deletedRegion": self._region(filename, edit.span), "insertedContent": {"text": clean(edit.content)}}
+            for edit in fix.edits
+        ]
         return {
             "description": {"text": _plain(fix.message)},
-            "artifactChanges": [
-                {
-                    "artifactLocation": self._artifact(filename),
-                    "replacements": [self._replacement(filename, edit) for edit in fix.edits],
-                }
-            ],
+            "artifactChanges": [{"artifactLocation": self._artifact(filename), "replacements": replacements}],
             "properties": {"applicability": fix.applicability.value},
         }
 
-    def _replacement(self, filename: str, edit: Edit) -> dict[str, Any]:
-        return {
-            "deletedRegion": self._region(filename, edit.span),
-            "insertedContent": {"text": clean(edit.content)},
-        }
-
     def _location(self, filename: str, span: Span) -> dict[str, Any]:
-        return {
-            "physicalLocation": {
-                "artifactLocation": self._artifact(filename),
-                "region": self._region(filename, span),
-            }
-        }
+        place = {"artifactLocation": self._artifact(filename), "region": self._region(filename, span)}
+        return {"physicalLocation": place}
 
     def _artifact(self, filename: str) -> dict[str, Any]:
         if not has_file(filename):
