@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from devlint.check.cache.policy import CachePolicy
@@ -15,7 +15,7 @@ from devlint.check.discovery.exclusion import force_excluded
 from devlint.check.discovery.target import Target
 from devlint.check.discovery.walk import discover
 from devlint.check.engine import check_targets
-from devlint.check.filters.filters import Filters, judged
+from devlint.check.filters.filters import Filters
 from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
 from devlint.check.outcome import Result
 from devlint.check.output import note, show
@@ -24,10 +24,12 @@ from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError
 from devlint.finding import Failure, Finding
 from devlint.report.wording import plural
+from devlint.rules.registry import registry
 from devlint.streams import open_streams
 
 if TYPE_CHECKING:
     from devlint.check.cache.results import Cache
+    from devlint.check.filters.baseline import Baseline, Judged
     from devlint.check.task import Task
 
 COLLECTING = (5_000_000, 5, 5)
@@ -85,8 +87,9 @@ def _run(options: Options, evidence: Callable[[str], Weigh]) -> int:
     if options.add_suppressions is not None and not options.quiet:
         where = f" in {plural(len(result.gone), 'file')}" if result.gone else ""
         note(f"Added suppressions for {plural(sum(result.gone), 'problem')}{where}.")
-    filters = _compared(options, filters, result)
-    known = filters.known(result.findings)
+    if filters.baseline is not None and not options.diff:
+        filters = replace(filters, baseline=_compared(options, filters.baseline, result))
+    known = 0 if filters.baseline is None else len(result.findings) - len(filters.baseline.new(result.findings))
     result.findings = filters.new(result.findings)
     if weigh is not None:
         result.findings = weigh(result.findings, contents)
@@ -132,25 +135,32 @@ def _filters(options: Options, config: Config) -> Filters:
     return Filters(baseline, since)
 
 
-def _compared(options: Options, filters: Filters, result: Result) -> Filters:
+def _compared(options: Options, baseline: Baseline, result: Result) -> Baseline:
     """Say, or see to it, that entries of the baseline occur no more."""
-    baseline = filters.baseline
-    if baseline is None or options.diff:
-        return filters
-    seen = partial(judged, result.checked, result.findings, options.paths or (os.curdir,))
     if not options.update_baseline:
-        stale = filters.stale(result.findings, seen)
+        if baseline.occurs_in(result.findings):
+            return baseline
+        stale = baseline.stale(result.findings, _judged(options, result), registry())
         if stale and not options.quiet:
-            occur = "occurs" if stale == 1 else "occur"
             entries = plural(stale, "entry", "entries")
+            occur = "occurs" if stale == 1 else "occur"
             note(f"warning: {entries} of the baseline no longer {occur}; run --update-baseline")
-        return filters
+        return baseline
+    updated = baseline.updated(result.findings, _judged(options, result), registry())
     try:
-        return filters.updated(result.findings, seen())
+        if updated != baseline or not os.path.exists(updated.file):
+            updated.write()
+        return updated
     except OSError as error:
         result.errors.append(Failure(baseline.file, error.strerror or str(error)))
         note(f"error: {result.errors[-1]}")
-        return filters
+        return baseline
+
+
+def _judged(options: Options, result: Result) -> Judged:
+    from devlint.check.filters.baseline import Judged
+
+    return Judged.of(result.checked, result.findings, options.paths or (os.curdir,))
 
 
 def _check_files(

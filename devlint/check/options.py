@@ -72,7 +72,10 @@ def configure(options: Options, known: Callable[[Config], set[str]] = lambda con
     if layer.select == ():
         # Perhaps a variable of the shell that was never set: a check of nothing would pass for ever.
         raise ConfigError("--select: no rule is named")
-    patterns = _patterns(options.exclude)
+    try:
+        patterns = [file_pattern(pattern) for pattern in options.exclude]
+    except ValueError as error:
+        raise ConfigError(f"--exclude: {error}") from error
 
     def adjust(config: Config) -> Config:
         excluded = (*config.extend_exclude, *_from_here(patterns, config.root))
@@ -87,16 +90,12 @@ def configure(options: Options, known: Callable[[Config], set[str]] = lambda con
         fixed = Config(root=os.getcwd())
     resolver = Resolver(validate, fixed, adjust)
     config = resolver.at(first_directory(options))
-    _check_selectors(layer, known(config))
-    return resolver, config
-
-
-def _check_selectors(layer: RuleLayer, known: set[str]) -> None:
     for name, selectors in (("select", layer.select), ("ignore", layer.ignore), ("extend-select", layer.extend_select)):
         try:
-            check_selectors(selectors or (), known)
+            check_selectors(selectors or (), known(config))
         except UnknownSelectorError as error:
             raise ConfigError(f"--{name}: {error}") from error
+    return resolver, config
 
 
 def _changes(options: Options) -> dict[str, object]:
@@ -114,14 +113,10 @@ def _changes(options: Options) -> dict[str, object]:
     if options.force_exclude:
         changes["force_exclude"] = True
     if options.baseline is not None:
-        changes["baseline"] = _baseline(options.baseline)
+        if not options.baseline or "\0" in options.baseline:
+            raise ConfigError("--baseline: no file is named")
+        changes["baseline"] = os.path.abspath(options.baseline)
     return changes
-
-
-def _baseline(file: str) -> str:
-    if not file or "\0" in file:
-        raise ConfigError("--baseline: no file is named")
-    return os.path.abspath(file)
 
 
 def reads_stdin(options: Options) -> bool:
@@ -141,41 +136,22 @@ def check_combination(options: Options, config: Config) -> None:
     stdin = reads_stdin(options)
     fixes = options.fix or options.diff
     silences = options.add_suppressions is not None
+    since, updates = options.since is not None, options.update_baseline
+    needs_all = "--since cannot be combined with --update-baseline, which needs all findings of a file"
+    rewrites = "--add-suppressions cannot be combined with --fix, --diff or --update-baseline"
+    unnamed = "--update-baseline: no baseline is named, by --baseline or in the configuration"
+    of_stdin = updates and stdin and options.stdin_filename is None
     for wrong, text in (
-        (options.since is not None and stdin, "--since compares files, and cannot be asked about the standard input"),
-        (
-            options.since is not None and fixes,
-            "--since cannot be combined with --fix or --diff: they mend whole files",
-        ),
-        (
-            options.since is not None and options.update_baseline,
-            "--since cannot be combined with --update-baseline, which needs all findings of a file",
-        ),
+        (since and stdin, "--since compares files, and cannot be asked about the standard input"),
+        (since and fixes, "--since cannot be combined with --fix or --diff: they mend whole files"),
+        (since and updates, needs_all),
         (silences and stdin, "--add-suppressions changes files, and cannot be given the standard input"),
-        (
-            silences and (fixes or options.update_baseline),
-            "--add-suppressions cannot be combined with --fix, --diff or --update-baseline",
-        ),
-        (
-            options.update_baseline and config.baseline is None,
-            "--update-baseline: no baseline is named, by --baseline or in the configuration",
-        ),
-        (
-            options.update_baseline and options.diff,
-            "--update-baseline cannot be combined with --diff, which changes nothing",
-        ),
-        (
-            options.update_baseline and stdin and options.stdin_filename is None,
-            "--update-baseline: the standard input needs a name, by --stdin-filename",
-        ),
-        (
-            options.output_file is not None and options.diff,
-            "--output-file is for the report, and --diff makes none",
-        ),
-        (
-            options.evidence is not None and options.diff,
-            "--evidence is shown in the report, and --diff makes none",
-        ),
+        (silences and (fixes or updates), rewrites),
+        (updates and config.baseline is None, unnamed),
+        (updates and options.diff, "--update-baseline cannot be combined with --diff, which changes nothing"),
+        (of_stdin, "--update-baseline: the standard input needs a name, by --stdin-filename"),
+        (options.output_file is not None and options.diff, "--output-file is for the report, and --diff makes none"),
+        (options.evidence is not None and options.diff, "--evidence is shown in the report, and --diff makes none"),
         (options.evidence == "", "--evidence: no file is named"),
         (
             options.statistics and config.output_format not in _COUNTED,
@@ -212,13 +188,6 @@ def _choice(option: str, value: str, choices: tuple[str, ...]) -> str:
         expected = ", ".join(choices)
         raise ConfigError(f"{option}: expected one of {expected}, not {value!r}{did_you_mean(value, choices)}")
     return value
-
-
-def _patterns(patterns: tuple[str, ...]) -> list[str]:
-    try:
-        return [file_pattern(pattern) for pattern in patterns]
-    except ValueError as error:
-        raise ConfigError(f"--exclude: {error}") from error
 
 
 def _from_here(patterns: list[str], root: str) -> list[str]:

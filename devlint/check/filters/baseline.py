@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from devlint.config.messages import leads_out
-from devlint.config.schema import ConfigError
+from devlint.config.schema import Config, ConfigError
 from devlint.finding import Finding
-from devlint.rules.selection import PARSE_ERROR
+from devlint.rules.selection import PARSE_ERROR, active_rules
 from devlint.source.output import write
 
 VERSION = 1
@@ -37,6 +37,18 @@ class Judged:
 
     codes: dict[str, frozenset[str]] = field(default_factory=dict)
     directories: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, checked: Mapping[str, Config], findings: Iterable[Finding], directories: Iterable[str]) -> Judged:
+        """What a run has judged: the files that it read with their configurations, and the directories it was given."""
+        codes = {
+            os.path.abspath(path): frozenset(rule.code for rule in active_rules(path, config))
+            for path, config in checked.items()
+        }
+        # of a file that does not parse nothing else is known
+        unread = {os.path.abspath(finding.filename) for finding in findings if finding.code == PARSE_ERROR}
+        codes |= dict.fromkeys(unread & codes.keys(), frozenset({PARSE_ERROR}))
+        return cls(codes, tuple(os.path.abspath(path) for path in directories if os.path.isdir(path)))
 
     def covers(self, path: str, code: str, known: Iterable[str]) -> bool:
         """Whether a finding of that file and rule would have been found, were it there."""
@@ -123,26 +135,15 @@ class Baseline:
         return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(self.file)), relative))
 
 
-def judged_codes(findings: Iterable[Finding], active: frozenset[str]) -> frozenset[str]:
-    """The codes of which a run can say something in a file: of one that does not parse, that alone."""
-    return frozenset({PARSE_ERROR}) if any(finding.code == PARSE_ERROR for finding in findings) else active
-
-
 def _line(key: Key, count: int) -> str:
     entry: dict[str, object] = dict(zip(_WORDS, key, strict=True))
     if count > 1:
         entry["count"] = count
-    line = json.dumps(entry, ensure_ascii=False)
-    # A name of a file, or code, may hold what UTF-8 has no bytes for.
-    return line if _encodes(line) else json.dumps(entry)
-
-
-def _encodes(text: str) -> bool:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        json.dumps(entry, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # a name of a file, or code, may hold what UTF-8 has no bytes for
+        return json.dumps(entry)
+    return json.dumps(entry, ensure_ascii=False)
 
 
 def _counts(file: str, data: bytes) -> dict[Key, int]:
