@@ -67,7 +67,8 @@ def check_targets(
     models.look_again()
     result = Result()
     by_path = {target.path: target for target in targets}
-    known = [] if cache is None else _known(targets, cache)
+    found = [] if cache is None else [(target.path, cache.find(target)) for target in targets]
+    known = [Outcome(path, findings) for path, findings in found if findings is not None]
     settled = {outcome.path for outcome in known}
     left = [target for target in targets if target.path not in settled]
     for config in {id(target.config): target.config for target in left}.values():
@@ -103,12 +104,6 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _known(targets: Iterable[Target], cache: Cache) -> list[Outcome]:
-    """What need not be found out again."""
-    found = ((target.path, cache.find(target)) for target in targets)
-    return [Outcome(path, findings) for path, findings in found if findings is not None]
 
 
 def _outcomes(targets: Sequence[Target], jobs: int, task: Task | None, remembered: bool) -> Iterable[Outcome]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ class Progress:
         self._enabled = enabled
         self._due = time.monotonic() + _PATIENCE
         self._bar: rich.progress.Progress | None = None
-        self._task: rich.progress.TaskID | None = None
 
     def __call__(self, done: int, total: int) -> None:
         """Show where the run is."""
@@ -28,29 +26,25 @@ class Progress:
         if not self._enabled or now < self._due:
             return
         self._due = now + _INTERVAL
-        if self._bar is None:
-            self._open(total)
-        assert self._bar is not None
-        assert self._task is not None
-        self._bar.update(self._task, completed=done, total=total)
+        self._bar = self._bar or self._opened(total)
+        self._bar.update(self._bar.task_ids[0], completed=done)
         self._bar.refresh()
 
-    def _open(self, total: int) -> None:
+    def _opened(self, total: int) -> rich.progress.Progress:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
         columns = TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         # No thread that refreshes: workers are forked, and a fork takes no threads along.
-        self._bar = Bar(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
-        self._task = self._bar.add_task("check", total=total)
-        self._bar.start()
+        bar = Bar(*columns, console=Console(stderr=True), auto_refresh=False, transient=True)
+        bar.add_task("check", total=total)
+        bar.start()
+        return bar
 
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()

@@ -37,7 +37,8 @@ def explain(wanted: str | None, output_format: str) -> int:
     elif sys.stdout is not None and sys.stdout.isatty():
         _print(found[0])
     else:
-        click.echo(_markdown(found[0]))
+        rule = found[0]
+        click.echo(f"# {rule.code} {rule.name}\n\n{_state(rule)}\n\n{rule.documentation()}")
     return 0
 
 
@@ -79,10 +80,6 @@ def _state(rule: type[Rule]) -> str:
     state += "" if rule.hints else ", hints only where it is selected"
     state += f", fix: {fixes(rule)}" if rule.fixes else ""
     return f"{state}; audits, too" if rule.observed else state
-
-
-def _markdown(rule: type[Rule]) -> str:
-    return f"# {rule.code} {rule.name}\n\n{_state(rule)}\n\n{rule.documentation()}"
 
 
 def _print(rule: type[Rule]) -> None:

@@ -43,17 +43,18 @@ class _Span(NamedTuple):
 
 def trace(record: Record) -> bytes:
     """The trace of a record as JSON; raises :class:`NoTimelineError` where the record does not tell the steps."""
-    if not any(process.timeline for process in record.processes) and any(map(_has_events, record.processes)):
+    events = (event for process in record.processes for event in process.events)
+    if not any(process.timeline for process in record.processes) and any(event.kind != "move" for event in events):
         raise NoTimelineError("this record was made by an older devlint, which did not keep what happened when")
     began = min((process.began for process in record.processes if process.began is not None), default=0.0)
     code = Code(record)
-    events = [
+    found = [
         event
         for process, number in zip(record.processes, _numbers(record), strict=True)
         for event in _Track(process, number, code, began, record.simulated).events()
     ]
-    found = {
-        "traceEvents": events,
+    document = {
+        "traceEvents": found,
         "displayTimeUnit": "ms",
         "otherData": {
             "command": command(record),
@@ -61,11 +62,7 @@ def trace(record: Record) -> bytes:
             "clock": "order only: the device was simulated" if record.simulated else "seconds of the host",
         },
     }
-    return json.dumps(found, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
-
-
-def _has_events(process: Process) -> bool:
-    return any(event.kind != "move" for event in process.events)
+    return json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _numbers(record: Record) -> list[int]:
@@ -115,15 +112,15 @@ class _Track:
     def _names(self, lanes: int) -> Iterator[dict[str, Any]]:
         name = title(self.process) + (f", {self.process.device}" if self.process.device else "")
         name += " (simulated: the order, no times)" if self.simulated else ""
-        yield self._said("process_name", 0, {"name": name})
-        yield self._said("process_sort_index", 0, {"sort_index": self.number})
+        yield self._said("process_name", 0, name=name)
+        yield self._said("process_sort_index", 0, sort_index=self.number)
         for track in range(lanes + 1):
             called = "steps" if track == _STEPS else f"copies and waits{f' ({track})' if track > _LANES else ''}"
-            yield self._said("thread_name", track, {"name": called})
-            yield self._said("thread_sort_index", track, {"sort_index": track})
+            yield self._said("thread_name", track, name=called)
+            yield self._said("thread_sort_index", track, sort_index=track)
 
-    def _said(self, name: str, track: int, arguments: dict[str, Any]) -> dict[str, Any]:
-        return {"ph": "M", "pid": self.number, "tid": track, "name": name, "args": arguments}
+    def _said(self, kind: str, track: int, /, **arguments: Any) -> dict[str, Any]:
+        return {"ph": "M", "pid": self.number, "tid": track, "name": kind, "args": arguments}
 
     def _extent(self, each: Slice, before: float) -> tuple[float | None, float]:
         if self.simulated:
@@ -141,18 +138,15 @@ class _Track:
         if not 0 <= part.event < len(self.process.events):  # a record may come from anywhere
             return
         event = self.process.events[part.event]
-        name, kind, arguments = self._name(event), direction(event), self._arguments(event, each, part)
+        kind, frame = direction(event), event.frame or event.via
+        text = (self.code.expression(frame) or self.code.line(frame)) if frame else ""
+        name, arguments = f"{kind} {text or event.name}", self._arguments(event, each, part)
         if self.simulated:
             yield _Span(self._clock, float(part.calls), name, kind, {**arguments, "bytes": part.bytes})
             self._clock += part.calls
             return
         for call in part.first:
             yield _Span(self._at(call.start), _duration(call.seconds), name, kind, {**arguments, "bytes": call.bytes})
-
-    def _name(self, event: Event) -> str:
-        frame = event.frame or event.via
-        text = (self.code.expression(frame) or self.code.line(frame)) if frame else ""
-        return f"{direction(event)} {text or event.name}"
 
     def _arguments(self, event: Event, each: Slice, part: Part) -> dict[str, Any]:
         found: dict[str, Any] = {"operation": event.name, "phase": each.phase}

@@ -17,12 +17,11 @@ from devlint.check.project.content import Content, overlay
 from devlint.check.project.view import ProjectView, view_of
 from devlint.check.rewrite.fixes import fixed as with_fixes
 from devlint.check.rewrite.suppressions import suppressed as with_comments
-from devlint.check.where.lookup import NoSuchNameError, where
-from devlint.check.where.notebook import where_in_cell
+from devlint.check.where.lookup import NoSuchNameError, where, where_in_cell
 from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError
 from devlint.finding import Answer, Finding
-from devlint.rules.selection import PARSE_ERROR, validate
+from devlint.rules.selection import validate
 from devlint.server.documents import Snapshot
 from devlint.source.document import Document, UnfixableError
 from devlint.source.text import ParseFailure, encoding_of
@@ -181,8 +180,3 @@ def told(snapshot: Snapshot, uri: str, row: int, column: int) -> Sequence[Answer
         return () if isinstance(source, ParseFailure) else where(source, row, "", column, project)
     except (ConfigError, NoSuchNameError):
         return ()
-
-
-def is_parse_error(finding: Finding) -> bool:
-    """Whether a finding says that something could not be read, for which no comment can be."""
-    return finding.code == PARSE_ERROR

@@ -42,10 +42,10 @@ class Part:
 
     def edits(self, after: str) -> list[types.TextEdit]:
         """What has to change for another text, as little of it as lines with their common ends show."""
-        return [types.TextEdit(self._range(start, end), content) for start, end, content in _changes(self.text, after)]
-
-    def _range(self, start: int, end: int) -> types.Range:
-        return types.Range(self._at(start), self._at(end))
+        return [
+            types.TextEdit(types.Range(self._at(start), self._at(end)), content)
+            for start, end, content in _changes(self.text, after)
+        ]
 
     def _at(self, offset: int) -> types.Position:
         row, begin = 0, 0

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from lsprotocol import types
 from pygls.uris import from_fs_path
 
-from devlint.finding import Answer, Applicability, Finding, Place, Severity, Span
-from devlint.rules.selection import UNUSED_SUPPRESSION
-from devlint.server.analysis import Analysis
+from devlint.finding import Answer, Applicability, Finding, Place, Severity
+from devlint.rules.selection import PARSE_ERROR, UNUSED_SUPPRESSION
+from devlint.server.analysis import Analysis, fixed, suppressed
 from devlint.server.documents import Part, Snapshot
 from devlint.source.text import decode
 
@@ -39,9 +40,11 @@ def diagnostic(snapshot: Snapshot, finding: Finding, pages: Pages) -> types.Diag
         tags.append(types.DiagnosticTag.Unnecessary)
     if finding.code.startswith(_DEPRECATED):
         tags.append(types.DiagnosticTag.Deprecated)
-    page = pages(finding.code)
+    page, span = pages(finding.code), finding.span
+    if (span.row, span.column) == (span.end_row, span.end_column):
+        span = replace(span, end_column=span.column + 1)  # so that there is something to be seen
     return types.Diagnostic(
-        range=part.place(_visible(finding.span)),
+        range=part.place(span),
         message=f"{finding.message}\nhelp: {finding.help}" if finding.help else finding.message,
         severity=_SEVERITIES[finding.severity],
         code=finding.code,
@@ -53,13 +56,6 @@ def diagnostic(snapshot: Snapshot, finding: Finding, pages: Pages) -> types.Diag
         ]
         or None,
     )
-
-
-def _visible(span: Span) -> Span:
-    """A span that has some width."""
-    if (span.row, span.column) == (span.end_row, span.end_column):
-        return Span(span.row, span.column, span.row, span.column + 1, span.cell)
-    return span
 
 
 def _location(snapshot: Snapshot, place: Place) -> types.Location:
@@ -82,23 +78,18 @@ def _file(snapshot: Snapshot, path: str) -> Part:
     return Part(from_fs_path(path) or path, text if isinstance(text, str) else "", encoding=snapshot.parts[0].encoding)
 
 
-def actions(
-    analysis: Analysis,
-    findings: Iterable[tuple[Finding, Finding]],
-    fixed: Callable[[Finding], dict[int, str] | None],
-    suppressed: Callable[[Finding], dict[int, str] | None],
-    pages: Pages,
-) -> list[types.CodeAction]:
+def actions(analysis: Analysis, findings: Iterable[tuple[Finding, Finding]], pages: Pages) -> list[types.CodeAction]:
     """Quick fixes of findings, each in the code and at its place, and the comments that silence them."""
     quick, silent = [], []
     for finding, placed in findings:
         shown = [diagnostic(analysis.snapshot, placed, pages)]
-        texts = fixed(finding)
+        texts = fixed(analysis, finding)
         if texts is not None and finding.fix is not None:
             safe = finding.fix.applicability is Applicability.SAFE
             title = f"{finding.code}: {finding.fix.message}{'' if safe else ' (unsafe)'}"
             quick.append(_action(analysis.snapshot, title, texts, types.CodeActionKind.QuickFix, shown, safe or None))
-        texts = suppressed(finding)
+        # of what cannot be read no comment can be
+        texts = None if finding.code == PARSE_ERROR else suppressed(analysis, finding)
         if texts is not None:
             title = f"{finding.code}: Suppress here"
             silent.append(_action(analysis.snapshot, title, texts, types.CodeActionKind.QuickFix, shown))
@@ -118,22 +109,19 @@ def _action(
     shown: Sequence[types.Diagnostic] | None = None,
     preferred: bool | None = None,
 ) -> types.CodeAction:
-    return types.CodeAction(
-        title=title, kind=kind, diagnostics=shown, is_preferred=preferred, edit=_edit(snapshot, texts)
-    )
-
-
-def _edit(snapshot: Snapshot, texts: dict[int, str]) -> types.WorkspaceEdit:
-    found = [(part, part.edits(texts.get(part.cell, part.text))) for part in snapshot.parts]
-    changes = [(part, edits) for part, edits in found if edits]
-    if not snapshot.versioned:
-        return types.WorkspaceEdit(changes={part.uri: edits for part, edits in changes})
-    return types.WorkspaceEdit(
-        document_changes=[
-            types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(part.uri, part.version), edits)
-            for part, edits in changes
-        ]
-    )
+    changes = {
+        part.uri: (part, edits) for part in snapshot.parts if (edits := part.edits(texts.get(part.cell, part.text)))
+    }
+    if snapshot.versioned:
+        edit = types.WorkspaceEdit(
+            document_changes=[
+                types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri, part.version), edits)
+                for uri, (part, edits) in changes.items()
+            ]
+        )
+    else:
+        edit = types.WorkspaceEdit(changes={uri: edits for uri, (_, edits) in changes.items()})
+    return types.CodeAction(title=title, kind=kind, diagnostics=shown, is_preferred=preferred, edit=edit)
 
 
 def hover(snapshot: Snapshot, part: Part, answers: Sequence[Answer], markdown: bool) -> types.Hover | None:

@@ -32,7 +32,7 @@ def run() -> int:
 
 def _serve() -> NoReturn:
     logging.basicConfig(level=logging.CRITICAL)
-    from devlint.server.features import server
+    from devlint.server.app import server
     from devlint.server.protocol import Input
 
     serving = server()

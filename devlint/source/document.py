@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from devlint.finding import Edit, Span
+from devlint.finding import Edit
 from devlint.source.text import NEWLINE, ParseFailure, decode, encoding_of
 
 
@@ -59,17 +59,15 @@ class Document:
 
     def change(self, edit: Edit) -> Change:
         """What an edit changes; its lines end as the lines in their place do."""
-        start, end = (
-            self._offset(edit.span.row, edit.span.column),
-            self._offset(edit.span.end_row, edit.span.end_column),
-        )
+        span = edit.span
+        start, end = self._offset(span.row, span.column), self._offset(span.end_row, span.end_column)
         if start > end:
-            raise UnfixableError(f"there is no such place in it as {_shown(edit.span)}")
-        first, *rest = edit.content.split("\n")
-        content = first
-        for number, line in enumerate(rest):
-            row = edit.span.row + number
-            content += self._end(row if row < edit.span.end_row else edit.span.row) + line
+            raise UnfixableError(
+                f"there is no such place in it as {span.row}:{span.column} to {span.end_row}:{span.end_column}"
+            )
+        content, *rest = edit.content.split("\n")
+        for row, line in enumerate(rest, span.row):
+            content += self._end(row if row < span.end_row else span.row) + line
         return Change(start, end, content)
 
     def changed(self, changes: Iterable[Change]) -> Document:
@@ -81,27 +79,21 @@ class Document:
         return Document("".join([*pieces, self.text[reached:]]), self.encoding, self.mark)
 
     def _offset(self, row: int, column: int) -> int:
-        starts, ends = self._rows
-        if not (1 <= row <= len(starts) and 1 <= column <= ends[row - 1].start - starts[row - 1] + 1):
+        start, end, _ = self._rows[row - 1] if 1 <= row <= len(self._rows) else (0, -1, "")
+        if not 1 <= column <= end - start + 1:
             raise UnfixableError(f"there is no such place in it as {row}:{column}")
-        return starts[row - 1] + column - 1
+        return start + column - 1
 
     def _end(self, row: int) -> str:
         """How a row ends; the last one, as the one before it."""
-        _, ends = self._rows
-        return ends[row - 1].text or (ends[row - 2].text if row > 1 else "") or "\n"
+        return self._rows[row - 1][2] or (self._rows[row - 2][2] if row > 1 else "") or "\n"
 
     @cached_property
-    def _rows(self) -> tuple[list[int], list[_End]]:
+    def _rows(self) -> list[tuple[int, int, str]]:
         """Where each row begins, and where and how it ends."""
-        ends = [_End(match.start(), match[0]) for match in NEWLINE.finditer(self.text)]
-        return [0, *(end.start + len(end.text) for end in ends)], [*ends, _End(len(self.text), "")]
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    start: int
-    text: str
+        ends = [(match.start(), match[0]) for match in NEWLINE.finditer(self.text)]
+        starts = [0, *(end + len(text) for end, text in ends)]
+        return [(start, end, text) for start, (end, text) in zip(starts, [*ends, (len(self.text), "")], strict=True)]
 
 
 class Changes:
@@ -129,7 +121,3 @@ class Changes:
             first, last = bisect_left(self._starts, change.start), bisect_left(self._starts, change.end + 1)
             found += self._sorted[max(first - 1, 0) : last]
         return found
-
-
-def _shown(span: Span) -> str:
-    return f"{span.row}:{span.column} to {span.end_row}:{span.end_column}"

@@ -12,7 +12,7 @@ import pytest
 from devlint.auditor.budgets import broken
 from devlint.config.budgets import BudgetError, read
 from devlint.config.load import Resolver
-from devlint.config.schema import Config, ConfigError
+from devlint.config.schema import ConfigError
 from devlint.rules.selection import validate
 from devlint.testing.marks import NAME, is_simulated
 
@@ -66,13 +66,10 @@ class Block:
 
         options = {**self._options, "simulate": is_simulated(self._item), "every_step": True}
         run = Audit(**options)
-        wrong = ""
         try:
             run.__enter__()
         except AuditError as error:
-            wrong = str(error)
-        if wrong:
-            pytest.fail(f"device_audit: {wrong}", pytrace=False)
+            raise pytest.fail.Exception(f"device_audit: {error}", pytrace=False) from None
         self._run = run
         return run
 
@@ -106,15 +103,11 @@ def _hide_the_simulator() -> None:
 
 def _limits(item: pytest.Item, arguments: dict[str, Any]) -> dict[str, float]:
     """The budgets of the configuration of the test's directory, and on top of them what the test says itself."""
-    wrong = ""
-    configured, given = Config(), dict[str, float]()
     try:
         configured = Resolver(validate).at(os.path.dirname(os.path.abspath(item.path)))
         given = read({name: value for name, value in arguments.items() if value is not None})
     except (ConfigError, BudgetError) as error:
-        wrong = str(error)
-    if wrong:
-        pytest.fail(f"device_audit: {wrong}", pytrace=False)
+        raise pytest.fail.Exception(f"device_audit: {error}", pytrace=False) from None
     # None and False take back what the configuration says.
     taken_back = {name for name, value in arguments.items() if value is None or value is False}
     return {name: limit for name, limit in {**dict(configured.budgets), **given}.items() if name not in taken_back}

@@ -6,7 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -55,10 +55,8 @@ class Simulation:
     def _run(self, item: pytest.Item) -> list[pytest.TestReport]:
         try:
             process = self._process or self._start(item.session)
-            assert process.stdin is not None
+            self._send(item.nodeid)
             assert process.stdout is not None
-            pickle.dump(item.nodeid, process.stdin)
-            process.stdin.flush()
             found: list[dict[str, Any]] | str = pickle.load(process.stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
             found = self._died()
@@ -81,8 +79,14 @@ class Simulation:
         )
         self._process = process
         given = {"arguments": arguments, "files": list(files), "path": sys.path, "devices": _devices(session)}
-        _send(process.stdin, given)
+        self._send(given)
         return process
+
+    def _send(self, value: object) -> None:
+        stream = self._process.stdin if self._process is not None else None
+        assert stream is not None
+        pickle.dump(value, stream)
+        stream.flush()
 
     def _died(self) -> str:
         process, self._process = self._process, None
@@ -100,12 +104,6 @@ class Simulation:
             process.kill()
             code = process.wait()
         return f"device_audit: the process with the simulated accelerator ended with code {code}"
-
-
-def _send(stream: IO[bytes] | None, value: object) -> None:
-    assert stream is not None
-    pickle.dump(value, stream)
-    stream.flush()
 
 
 def _devices(session: pytest.Session) -> int:

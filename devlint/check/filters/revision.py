@@ -7,6 +7,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
 
 from devlint.config.messages import leads_out
 from devlint.config.schema import ConfigError
@@ -33,9 +34,7 @@ class _Rows:
 
     def meet(self, first: int, last: int) -> bool:
         """Whether anything changed between two rows, which are included."""
-        return any(row in self.added for row in range(first, last + 1)) or any(
-            row in self.gaps for row in range(first, last)
-        )
+        return not (self.added.isdisjoint(range(first, last + 1)) and self.gaps.isdisjoint(range(first, last)))
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,7 @@ class Since:
         name = self._name(path)
         if name in self.tracked:
             return name in self.changed
-        above = os.path.dirname(name)
-        while above:
-            if above in self.submodules:
-                return False
-            above = os.path.dirname(above)
-        return True
+        return self.submodules.isdisjoint(str(above) for above in PurePosixPath(name).parents)
 
     def concerned(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings of files that have changed whose statement has, or one of the places that explain them."""
@@ -158,27 +152,16 @@ def _changes(diff: bytes) -> Iterator[tuple[str, _Rows]]:
             rows.added.update(range(start, start + added))
             if not added:
                 rows.gaps.add(start)
-            _skip(lines, removed + added)
-
-
-def _skip(lines: Iterator[bytes], count: int) -> None:
-    """Pass over the rows of a hunk, which can look like anything."""
-    while count:
-        line = next(lines, None)
-        if line is None:
-            return
-        count -= line[:1] in b"+-"
+            # the rows of a hunk, which can look like anything
+            while removed + added > 0 and (inside := next(lines, None)) is not None:
+                removed -= inside[:1] in b"+-"
 
 
 def _unquoted(name: bytes) -> str:
     """The name of a file in a diff: git quotes it where it holds what is not plain."""
     if name.startswith(b'"') and name.endswith(b'"'):
-        name = _ESCAPE.sub(lambda match: bytes([_byte(match[1])]), name[1:-1])
+        name = _ESCAPE.sub(lambda match: bytes([_ESCAPES.get(match[1][0]) or int(match[1], 8)]), name[1:-1])
     return os.fsdecode(name)
-
-
-def _byte(escape: bytes) -> int:
-    return int(escape, 8) if len(escape) == 3 else _ESCAPES[escape[0]]
 
 
 def _git(directory: str, *arguments: str) -> bytes:

@@ -82,7 +82,7 @@ def _answers(question: Question) -> list[Answer]:
     project = view_of(Target(filename, len(data), config))
     try:
         if question.cell:
-            from devlint.check.where.notebook import where_in_notebook
+            from devlint.check.where.lookup import where_in_notebook
 
             place = question.cell, question.row
             return where_in_notebook(data, filename, place, question.name, question.column, project)

@@ -1,20 +1,24 @@
-"""Where the values of names live, one line at a time, and how that came about."""
+"""Where the values of names live, one line of a file or of a notebook's cell at a time, and how that came about."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from devlint.config.schema import ConfigError
 from devlint.device import Device, Kind, Role
 from devlint.finding import Answer, Place, Span
 from devlint.source.stack import recursing
+from devlint.source.text import ParseFailure, split_lines
 from devlint.source.tree import Source
 
 if TYPE_CHECKING:
     from devlint.check.project.view import ProjectView
     from devlint.flow.engine.queries import Known, Watch, Watched
+    from devlint.source.notebook.script import Script
 
 
 class NoSuchNameError(Exception):
@@ -44,7 +48,8 @@ def where(
         if not asked and text == "self":
             continue
         known = [known for known in watch.of(node) if known.tells and (asked or not known.mere)]
-        for answer in [_answer(source, text, span, one, project) for one in known] or [_unknown(source, text, span)]:
+        unknown = Answer(text, source.filename, span, f"nothing is known of where `{text}` is")
+        for answer in [_answer(source, text, span, one, project) for one in known] or [unknown]:
             if answer.known or asked:
                 answers.setdefault((answer.name, answer.message, answer.caller), answer)
     told = {answer.name for answer in answers.values() if answer.known}
@@ -97,7 +102,7 @@ def _answer(source: Source, text: str, span: Span, known: Known, project: Projec
             places.append(Place(home.span(step.node), step.label, "" if home is source else home.filename))
     message = f"`{text}` {known.says}"
     if known.caller:
-        message = f"{message}, as {_caller(known.caller)} calls this"
+        message += f", as {known.caller if ' ' in known.caller else f'`{known.caller}`'} calls this"
     return Answer(
         text,
         source.filename,
@@ -111,16 +116,57 @@ def _answer(source: Source, text: str, span: Span, known: Known, project: Projec
     )
 
 
-def _caller(name: str) -> str:
-    return name if " " in name else f"`{name}`"
-
-
-def _unknown(source: Source, text: str, span: Span) -> Answer:
-    return Answer(text, source.filename, span, f"nothing is known of where `{text}` is")
-
-
 def _plain(device: Device) -> str:
     """A device as programs read it: ``cpu``, ``cuda:1``, an expression, or ``module`` for wherever its module is."""
     if device.kind is Kind.SYMBOL:
         return {Role.INPUT: f"{device.text}.device", Role.PLACE: "module"}.get(device.role or Role.DEVICE, device.text)
     return "cpu" if device.kind is Kind.CPU else str(device).strip("`")
+
+
+def where_in_cell(
+    script: Script,
+    text: str,
+    filename: str,
+    place: tuple[int, int],
+    name: str,
+    column: int,
+    project: ProjectView | None,
+) -> list[Answer]:
+    """What is known of the names in a line: ``place`` is the cell and the row, ``text`` the cell's."""
+    cell, row = place
+    failure = next((failure for number, failure in script.broken if number == cell), None)
+    if failure is not None:
+        raise ConfigError(f"{filename}:cell {cell}:{failure.row}:{failure.column}: {failure.message}")
+    at, count = script.row(cell, row), len(split_lines(text))
+    if at is None:
+        raise NoSuchNameError("it holds no Python code")
+    if not 1 <= row <= count:
+        raise NoSuchNameError(f"there is no line {row}: the cell has {count}")
+    source = Source.parse(script.text, filename)
+    if isinstance(source, ParseFailure):
+        raise ConfigError(f"{filename}: {source.message}")
+    try:
+        answers = where(source, at, name, column, project)
+    except NoSuchNameError:
+        raise NoSuchNameError(f"there is no name `{name}` in line {row}") from None
+    return [
+        replace(answer, span=script.in_cell(answer.span), story=script.story(answer.story, answer.filename))
+        for answer in answers
+    ]
+
+
+def where_in_notebook(
+    data: bytes, filename: str, place: tuple[int, int], name: str, column: int, project: ProjectView | None
+) -> list[Answer]:
+    """What is known of the names in a line of a notebook's cell; a ConfigError says that it cannot be read."""
+    from devlint.source.notebook.cells import NotebookError, read
+    from devlint.source.notebook.script import Script
+
+    try:
+        notebook = read(data)
+    except NotebookError as error:
+        raise ConfigError(f"{filename}: {error}") from error
+    if not 1 <= place[0] <= len(notebook.cells):
+        raise NoSuchNameError(f"there is no such cell: the notebook has {len(notebook.cells)}")
+    text = notebook.cells[place[0] - 1].text
+    return where_in_cell(Script.read(notebook), text, filename, place, name, column, project)

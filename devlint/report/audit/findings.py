@@ -48,7 +48,11 @@ def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding
     devices = list(dict.fromkeys(party.device for party in mismatch.parties))
     inside = f" in `{mismatch.module}`" if mismatch.module else ""
     inside += f" ({mismatch.module_class})" if mismatch.module_class else ""
-    origins = [(party.origin, _put(party)) for party in parties if party.origin and party.origin != frame]
+    origins = [
+        (party.origin, f"`{party.text}`, on {party.device}")
+        for party in parties
+        if party.origin and party.origin != frame
+    ]
     finding = Finding(
         code=str(judged["code"]) if judged else "",
         name=str(judged["name"]) if judged else "device-mismatch",
@@ -141,10 +145,6 @@ def _is_about(found: Mapping[str, Any], mismatch: Mismatch) -> bool:
     if frame is None or found["name"] != "device-mismatch" or found["filename"] != frame.file:
         return False
     return bool(found["location"]["row"] <= frame.line <= found["end_location"]["row"])
-
-
-def _put(party: Party) -> str:
-    return f"`{party.text}`, on {party.device}"
 
 
 def _party(party: Party) -> str:

@@ -64,7 +64,9 @@ def _environment(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
     for host in hosts:
         found = list(_devices(record, host))
         prefix = f"{host}: " if host and len(hosts) > 1 else ""
-        for text in found or [_no_device(hosts[host])]:
+        visible = hosts[host].visible_devices
+        none = "none was visible" + (f", with CUDA_VISIBLE_DEVICES={visible!r}" if visible is not None else "")
+        for text in found or [none]:
             yield "devices", prefix + text
 
 
@@ -115,11 +117,6 @@ def _device(seen: list[Device]) -> str:
 def called(device: Device) -> str:
     """``cuda:0``, with its maker's name if it has a maker."""
     return f"{device.name} {device.model}".rstrip()
-
-
-def _no_device(environment: Environment) -> str:
-    visible = environment.visible_devices
-    return "none was visible" + (f", with CUDA_VISIBLE_DEVICES={visible!r}" if visible is not None else "")
 
 
 def _ranks(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
@@ -182,10 +179,11 @@ def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
         known = died_of is not None and died_of in process.mismatches
         groups.setdefault(_ending(process, known), []).append(process)
     for text, group in groups.items():
-        who = f"{_who(group)}: " if len(groups) > 1 else ""
+        numbers = [process.rank for process in group if process.rank is not None]
+        who = rank_list(numbers) if len(numbers) == len(group) else listed([title(process) for process in group])
         seconds = max(process.seconds for process in group)
         after = f" after {duration(seconds)}" if seconds > 0 and not record.simulated else ""
-        yield "run", who + text.replace(_AFTER, after)
+        yield "run", f"{f'{who}: ' if len(groups) > 1 else ''}{text.replace(_AFTER, after)}"
     helpers = Counter(process.role for process in record.processes)
     children = helpers["child"] if len(main) < len(record.processes) else 0
     counts = [plural(children, "subprocess", "subprocesses")] if children else []
@@ -194,11 +192,6 @@ def _run(record: Record, _code: Code) -> Iterator[tuple[str, str]]:
         yield "run", f"with {listed(counts)}"
     if record.started:
         yield "started", record.started[:16].replace("T", " ")
-
-
-def _who(group: list[Process]) -> str:
-    numbers = [process.rank for process in group if process.rank is not None]
-    return rank_list(numbers) if len(numbers) == len(group) else listed([title(process) for process in group])
 
 
 def _ending(process: Process, explained: bool) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from devlint.record import Record
 from devlint.report.audit.header import command
 from devlint.report.audit.layout import NOWHERE, TITLES
 from devlint.report.audit.processes import trainers
@@ -41,17 +40,14 @@ def render(found: Comparison, color: bool = False, width: int = 100) -> Iterator
 
 def _head(found: Comparison, paint: Paint) -> Iterator[str]:
     for label, record in (("before", found.before), ("after", found.after)):
-        yield f"  {paint(BLUE, f'{label:<{_LABEL}}')}  {_run(record)}"
+        run = ", ".join(filter(None, [command(record), one_line(record.started[:16].replace("T", " "))]))
+        yield f"  {paint(BLUE, f'{label:<{_LABEL}}')}  {run}"
     yield ""
     if found.caveats:
         yield paint(BOLD, "These runs are not fully comparable")
         for caveat in found.caveats:
             yield from paint.hanging(one_line(caveat), "  - ", "    ", 5)
         yield ""
-
-
-def _run(record: Record) -> str:
-    return ", ".join(filter(None, [command(record), one_line(record.started[:16].replace("T", " "))]))
 
 
 def _findings(found: Comparison, paint: Paint) -> Iterator[str]:

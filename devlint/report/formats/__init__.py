@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from json import dumps
 
 from devlint.report.base import Report
 
@@ -19,7 +19,7 @@ def render(report: Report, output_format: str) -> Iterator[str]:
     if output_format == "json-lines":
         from devlint.report.formats.json import objects
 
-        return map(json.dumps, objects(report))
+        return map(dumps, objects(report))
     if output_format in _WITHOUT_CELLS:
         report = replace(report, findings=[report.in_file(finding) for finding in report.findings])
     pieces: Iterator[str] = importlib.import_module(f"{__name__}.{output_format}").render(report)
@@ -35,7 +35,7 @@ def statistics(report: Report, output_format: str) -> Iterator[str]:
             {"code": code, "name": name, "severity": str(severity), "count": count}
             for (code, name, severity), count in rows
         ]
-        yield json.dumps(listed, indent=2)
+        yield dumps(listed, indent=2)
         return
     width = max((len(str(count)) for count in counts.values()), default=0)
     for (code, name, severity), count in rows:

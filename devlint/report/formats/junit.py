@@ -63,16 +63,12 @@ def _cases(report: Report, path: str, findings: Iterable[Finding]) -> Iterator[E
         if seen[name] > 1:
             name = f"{name} ({seen[name]})"
         case = ET.Element("testcase", name=_text(name), classname=path)
-        text = _text(_shown(report, finding))
+        text = _text("\n".join(diagnostic(in_cells(finding), report.lines, Paint(False), notes_of(finding))))
         if finding.severity >= report.fail_on:
             ET.SubElement(case, "failure", message=_text(finding.message), type=str(finding.severity)).text = text
         else:
             ET.SubElement(case, "system-out").text = text
         yield case
-
-
-def _shown(report: Report, finding: Finding) -> str:
-    return "\n".join(diagnostic(in_cells(finding), report.lines, Paint(False), notes_of(finding)))
 
 
 def _text(text: str) -> str:

@@ -19,13 +19,12 @@ def render(report: Report) -> Iterator[str]:
     result: dict[str, Any] = {"source": {"name": "devlint"}}
     if report.undone or worst is not None:
         result["severity"] = "ERROR" if report.undone or worst is None else _SEVERITIES[worst]
-    failures = [_failed(line) for line in report.undone]
+    failures = [
+        {"message": clean(line), "severity": "ERROR", "location": {"path": clean(failed_file(line))}}
+        for line in report.undone
+    ]
     result["diagnostics"] = [*failures, *(_diagnostic(report, finding) for finding in report.findings)]
     yield json.dumps(result, indent=2)
-
-
-def _failed(line: str) -> dict[str, Any]:
-    return {"message": clean(line), "severity": "ERROR", "location": {"path": clean(failed_file(line))}}
 
 
 def _diagnostic(report: Report, finding: Finding) -> dict[str, Any]:

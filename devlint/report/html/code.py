@@ -49,7 +49,9 @@ def _coloured(lines: list[str]) -> list[list[str]]:
             if part:
                 _append(rows[-1], letter, part)
     # a lexer that counts lines otherwise, as after a lone carriage return, must not move them
-    same = len(rows) == len(lines) and all(_text(row) == line for row, line in zip(rows, lines, strict=True))
+    same = len(rows) == len(lines) and all(
+        "".join(piece[1:] for piece in row) == line for row, line in zip(rows, lines, strict=True)
+    )
     return rows if same else [[_PLAIN + line] if line else [] for line in lines]
 
 
@@ -58,10 +60,6 @@ def _append(row: list[str], letter: str, part: str) -> None:
         row[-1] += part
     else:
         row.append(letter + part)
-
-
-def _text(row: list[str]) -> str:
-    return "".join(piece[1:] for piece in row)
 
 
 @cache

@@ -91,8 +91,10 @@ class _Builder:
         expression = (self._code.expression(frame) or self._code.line(frame)) if frame else ""
         if row.via:  # the project's line is the same for all that a library did
             expression = self._code.line(row.via) or expression
+        if len(expression) > _LONGEST:
+            expression = f"{expression[: _LONGEST - 3].rstrip()}..."
         words = self._texts.of(quality(found, row), via)
-        return [row.kind.direction, *words, _cut(expression), *_figures(row.costs)]
+        return [row.kind.direction, *words, expression, *_figures(row.costs)]
 
 
 def _figures(found: Sequence[Cost]) -> Figures:
@@ -108,7 +110,3 @@ def _range(values: Sequence[float]) -> float | list[float]:
 
 def _short(value: float) -> float:
     return int(value) if value == int(value) else value
-
-
-def _cut(expression: str) -> str:
-    return expression if len(expression) <= _LONGEST else f"{expression[: _LONGEST - 3].rstrip()}..."

@@ -50,9 +50,9 @@ def side_by_side(record: Record) -> Ranks | None:
 
 def _rows(found: Sequence[Process], trained: bool) -> Iterator[Figures]:
     if any(process.environment.host for process in found):
-        yield _words("machine", [process.environment.host for process in found])
-    yield _words("device", [_device(process) for process in found])
-    yield _words("ended", [ENDINGS[process.ending.kind] for process in found])
+        yield Figures("machine", [Cell(process.environment.host) for process in found])
+    yield Figures("device", [Cell(_device(process)) for process in found])
+    yield Figures("ended", [Cell(ENDINGS[process.ending.kind]) for process in found])
     yield _figures("training steps", [process.steps.train for process in found], number)
     yield _figures("step time", [process.steps.step_seconds or 0.0 for process in found], duration)
     yield _figures("waiting for the loader", [process.steps.loader_seconds or 0.0 for process in found], duration)
@@ -64,11 +64,11 @@ def _rows(found: Sequence[Process], trained: bool) -> Iterator[Figures]:
         yield _figures(f"{name}: calls {each}", [cost.calls for cost in row.costs], number)
         yield _figures(f"{name}: bytes {each}", [cost.bytes for cost in row.costs], size)
         yield _figures(f"{name}: blocked {each}", [cost.seconds or 0.0 for cost in row.costs], duration)
-    yield _figures("peak memory", [_peak(process) for process in found], size)
-
-
-def _words(name: str, texts: Sequence[str]) -> Figures:
-    return Figures(name, [Cell(text) for text in texts])
+    yield _figures(
+        "peak memory",
+        [max((device.peak for device in process.environment.devices), default=0) for process in found],
+        size,
+    )
 
 
 def _figures(name: str, values: Sequence[float], show: Callable[[float], str]) -> Figures:
@@ -83,7 +83,3 @@ def _figures(name: str, values: Sequence[float], show: Callable[[float], str]) -
 def _device(process: Process) -> str:
     known = next((device for device in process.environment.devices if device.name == process.device), None)
     return called(known) if known else process.device
-
-
-def _peak(process: Process) -> float:
-    return max((device.peak for device in process.environment.devices), default=0)

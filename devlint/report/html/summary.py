@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from devlint.record import Process, Record
@@ -114,18 +114,13 @@ def _of_step(processes: Sequence[Process], blocked: Sequence[float]) -> str:
         for process, seconds in zip(processes, blocked, strict=True)
         if process.steps.step_seconds
     ]
-    if not shares:
-        return ""
-    part, whole = max(shares, key=lambda pair: pair[0] / pair[1])
-    return f", {share(part, whole)} of it"
+    return f", {share(*max(shares, key=lambda pair: pair[0] / pair[1]))} of it" if shares else ""
 
 
 def _memory(processes: Sequence[Process]) -> Iterator[Card]:
     used = [device for process in processes for device in process.environment.devices if device.peak]
     if not used:
         return
-    peaks: list[float] = [device.peak for device in used]
     fullest = max(used, key=lambda device: device.peak / device.memory if device.memory else 0.0)
     note = f"{share(fullest.peak, fullest.memory)} of {size(fullest.memory)}" if fullest.memory else ""
-    show: Callable[[float], str] = size
-    yield Card("Peak memory", between(peaks, show), note, "memory")
+    yield Card("Peak memory", between([device.peak for device in used], size), note, "memory")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from json.decoder import JSONDecodeError, JSONDecoder
-from typing import Any
+from json.decoder import JSONArray, JSONDecodeError, JSONDecoder, JSONObject  # type: ignore[attr-defined]  # what reads the members of a value may be told how
+from typing import Any, NamedTuple
 
 from devlint.finding import Span
 from devlint.source.text import NEWLINE, split_lines
@@ -34,11 +34,10 @@ class NotebookError(Exception):
         self.row = row
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One string of the JSON document that holds a cell's text, or a part of it, and its place with the quotes."""
+class Piece(NamedTuple):
+    """A value of the JSON document and its place: a string, with the quotes, is a cell's text or a part of it."""
 
-    text: str
+    value: Any
     start: int
     end: int
 
@@ -60,7 +59,7 @@ class Cell:
     @property
     def text(self) -> str:
         """What stands in the cell."""
-        return "".join(piece.text for piece in self.pieces)
+        return "".join(piece.value for piece in self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +98,10 @@ class Notebook:
         left = min(starts[row - 1] + column - 1, len(cell.text)) if row <= len(starts) else len(cell.text)
         offset = cell.start
         for piece in cell.pieces:
-            offset = piece.start + 1 + _escaped(self.raw, piece, min(left, len(piece.text)))
-            if left < len(piece.text):
+            offset = piece.start + 1 + _escaped(self.raw, piece, min(left, len(piece.value)))
+            if left < len(piece.value):
                 break
-            left -= len(piece.text)
+            left -= len(piece.value)
         before = self.raw.rfind("\n", 0, offset)
         return self.raw.count("\n", 0, offset) + 1, offset - before
 
@@ -125,7 +124,7 @@ def read(data: bytes) -> Notebook:
     except UnicodeDecodeError as error:
         raise NotebookError(f"not a notebook: not valid UTF-8: {error.reason}") from error
     try:
-        return _Reader(raw, mark).notebook()
+        return _document(raw, mark)
     except JSONDecodeError as error:
         text = "there are merge conflicts in it" if "\n<<<<<<< " in raw else f"not valid JSON: {error.msg}"
         raise NotebookError(f"not a notebook: {text}", error.lineno) from error
@@ -133,123 +132,93 @@ def read(data: bytes) -> Notebook:
         raise NotebookError("not a notebook: its JSON is nested too deeply") from error
 
 
-class _Reader:
-    """Reads the document and keeps in mind where the cells stand; what it is not asked about is only decoded."""
+_Scan = Callable[[str, int], tuple[Any, int]]
+"""Reads the value at a place: the value, and where it ends."""
 
-    def __init__(self, raw: str, mark: bytes) -> None:
-        self._raw = raw
-        self._mark = mark
-        self._end = self._closed = 0
 
-    def notebook(self) -> Notebook:
-        raw = self._raw
-        start = self._skip(0)
-        if raw[start : start + 1] != "{":
-            if start == len(raw):
-                raise NotebookError("not a notebook: the file is empty")
-            self._value(start)
-            raise NotebookError("not a notebook: its JSON is no object")
-        found: dict[str, Any] = {}
-        cells: tuple[Cell, ...] | None = None
-        end = start
-        for key, at in self._members(start):
-            if key == "cells" and raw[at : at + 1] == "[":
-                cells, end = self._cells(at)
-            else:
-                found[key], end = self._value(at)
-            self._end = end
-        if self._skip(self._closed) != len(raw):
-            raise JSONDecodeError("Extra data", raw, self._skip(self._closed))
-        version = found.get("nbformat")
-        if isinstance(version, int) and version < _OLDEST:
-            raise NotebookError(
-                f"the notebook is of format {version}, and only 4 is read; "
-                "`jupyter nbconvert --to notebook --inplace` brings it up to date"
-            )
-        # some tools leave the version out, and write cells as format 4 has them; the formats before it have none
-        if cells is None or not isinstance(found.get("nbformat", _OLDEST), int):
-            raise NotebookError(f"not a notebook: it has no {'cells' if isinstance(version, int) else 'nbformat'}")
-        return Notebook(raw, self._mark, cells, _language(found.get("metadata")))
+def _document(raw: str, mark: bytes) -> Notebook:
+    """Read the document, and where the cells stand in it; what nobody asks about is only decoded."""
+    start = _skip(raw, 0)
+    if start == len(raw):
+        raise NotebookError("not a notebook: the file is empty")
+    if raw[start] != "{":
+        _value(raw, start)
+        raise NotebookError("not a notebook: its JSON is no object")
+    found, end = JSONObject((raw, start + 1), True, _listed(_cell), None, None)
+    if _skip(raw, end) != len(raw):
+        raise JSONDecodeError("Extra data", raw, _skip(raw, end))
+    version, cells = found.get("nbformat"), found.get("cells")
+    if isinstance(version, int) and version < _OLDEST:
+        raise NotebookError(
+            f"the notebook is of format {version}, and only 4 is read; "
+            "`jupyter nbconvert --to notebook --inplace` brings it up to date"
+        )
+    # some tools leave the version out, and write cells as format 4 has them; the formats before it have none
+    if not isinstance(cells, list) or not isinstance(found.get("nbformat", _OLDEST), int):
+        raise NotebookError(f"not a notebook: it has no {'cells' if isinstance(version, int) else 'nbformat'}")
+    cells = tuple(_read_cell(raw, cell, number) for number, cell in enumerate(cells, 1))
+    return Notebook(raw, mark, cells, _language(found.get("metadata")))
 
-    def _cells(self, at: int) -> tuple[tuple[Cell, ...], int]:
-        cells: list[Cell] = []
-        for place in self._items(at):
-            if self._raw[place : place + 1] != "{":
-                self._value(place)
-                raise NotebookError("not a notebook: a cell is no object", self._row(place))
-            cells.append(self._cell(place, len(cells) + 1))
-            self._end = self._closed
-        return tuple(cells), self._closed
 
-    def _cell(self, at: int, number: int) -> Cell:
-        kind, code, source = "", True, None
-        for key, place in self._members(at):
-            value, self._end = self._value(place)
-            if key == "cell_type":
-                kind = value
-            elif key == "source":
-                source = value, place, self._end
-            elif key == "metadata":
-                code = _is_python_cell(value)
-        if source is None:
-            raise NotebookError(f"not a notebook: cell {number} has no source", self._row(at))
-        value, start, end = source
-        if isinstance(value, str):
-            return Cell(number, kind == "code" and code, (Piece(value, start, end),), start, end, False)
-        if not isinstance(value, list) or not all(isinstance(line, str) for line in value):
-            raise NotebookError(f"not a notebook: the source of cell {number} is no text", self._row(start))
-        closed, pieces = self._closed, []
-        for place in self._items(start):
-            text, self._end = self._value(place)
-            pieces.append(Piece(text, place, self._end))
-        self._closed = closed
-        return Cell(number, kind == "code" and code, tuple(pieces), start, end, True)
+def _read_cell(raw: str, cell: Piece, number: int) -> Cell:
+    if not isinstance(cell.value, dict):
+        raise NotebookError("not a notebook: a cell is no object", _row(raw, cell.start))
+    parts: dict[str, Piece] = cell.value
+    source, kind, metadata = (parts.get(key) for key in ("source", "cell_type", "metadata"))
+    if source is None:
+        raise NotebookError(f"not a notebook: cell {number} has no source", _row(raw, cell.start))
+    listed = isinstance(source.value, list)
+    pieces = source.value if listed else [source]
+    if not all(isinstance(piece.value, str) for piece in pieces):
+        raise NotebookError(f"not a notebook: the source of cell {number} is no text", _row(raw, source.start))
+    code = kind is not None and kind.value == "code" and (metadata is None or _is_python_cell(metadata.value))
+    return Cell(number, code, tuple(pieces), source.start, source.end, listed)
 
-    def _members(self, at: int) -> Iterator[tuple[str, int]]:
-        """The keys of an object, each with the place of its value, whose end has to be in ``_end`` before the next."""
-        for place in self._items(at):
-            if self._raw[place : place + 1] != '"':
-                raise JSONDecodeError("Expecting property name enclosed in double quotes", self._raw, place)
-            key, after = self._value(place)
-            colon = self._skip(after)
-            if self._raw[colon : colon + 1] != ":":
-                raise JSONDecodeError("Expecting ':' delimiter", self._raw, colon)
-            yield key, self._skip(colon + 1)
 
-    def _items(self, at: int) -> Iterator[int]:
-        """The places of what stands between brackets, each to be followed by its ``_end``; then ``_closed`` is set."""
-        raw = self._raw
-        close = "}" if raw[at] == "{" else "]"
-        at = self._skip(at + 1)
-        if raw[at : at + 1] == close:
-            self._closed = at + 1
-            return
-        while True:
-            yield at
-            at = self._skip(self._end)
-            if raw[at : at + 1] == close:
-                self._closed = at + 1
-                return
-            if raw[at : at + 1] != ",":
-                raise JSONDecodeError("Expecting ',' delimiter", raw, at)
-            at = self._skip(at + 1)
+def _value(raw: str, at: int) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(raw, at)
+    except JSONDecodeError:
+        raise
+    except ValueError as error:  # an integer longer than Python's limit
+        raise NotebookError(f"not a notebook: {error}", _row(raw, at)) from error
 
-    def _value(self, at: int) -> tuple[Any, int]:
-        try:
-            return _DECODER.raw_decode(self._raw, at)
-        except StopIteration as error:
-            raise JSONDecodeError("Expecting value", self._raw, at) from error
-        except JSONDecodeError:
-            raise
-        except ValueError as error:  # an integer longer than Python's limit
-            raise NotebookError(f"not a notebook: {error}", self._row(at)) from error
 
-    def _skip(self, at: int) -> int:
-        match = _SPACE.match(self._raw, at)
-        return match.end() if match else at
+def _placed(scan: _Scan) -> _Scan:
+    """What scans a value, and keeps in mind where that stands."""
 
-    def _row(self, at: int) -> int:
-        return self._raw.count("\n", 0, at) + 1
+    def scanned(raw: str, at: int) -> tuple[Piece, int]:
+        value, end = scan(raw, at)
+        return Piece(value, at, end), end
+
+    return scanned
+
+
+def _listed(scan: _Scan) -> _Scan:
+    """What scans a value, in a list one after the other with their places."""
+
+    def scanned(raw: str, at: int) -> tuple[Any, int]:
+        found: tuple[Any, int] = JSONArray((raw, at + 1), _placed(scan)) if raw[at : at + 1] == "[" else _value(raw, at)
+        return found
+
+    return scanned
+
+
+def _cell(raw: str, at: int) -> tuple[Any, int]:
+    """Scan a cell, each of its members with its place."""
+    if raw[at : at + 1] != "{":
+        return _value(raw, at)
+    found: tuple[Any, int] = JSONObject((raw, at + 1), True, _placed(_listed(_value)), None, None)
+    return found
+
+
+def _skip(raw: str, at: int) -> int:
+    match = _SPACE.match(raw, at)
+    return match.end() if match else at
+
+
+def _row(raw: str, at: int) -> int:
+    return raw.count("\n", 0, at) + 1
 
 
 def _language(metadata: object) -> str:
@@ -304,7 +273,7 @@ def _source(raw: str, cell: Cell, text: str) -> str:
     if not cell.listed:
         return json.dumps(text, ensure_ascii=escapes)
     lines = _split_like(cell, text)
-    old = [piece.text for piece in cell.pieces]
+    old = [piece.value for piece in cell.pieces]
     kept = _kept(old, lines)
     written = [_json(raw, cell.pieces[kept[at]] if at in kept else None, line) for at, line in enumerate(lines)]
     if not written or not cell.pieces:
@@ -331,7 +300,7 @@ def _kept(old: list[str], new: list[str]) -> dict[int, int]:
 
 def _split_like(cell: Cell, text: str) -> list[str]:
     """A text in lines as the cell has them: nbformat splits where Python's ``splitlines`` does, others at newlines."""
-    old = [piece.text for piece in cell.pieces]
+    old = [piece.value for piece in cell.pieces]
     if old == cell.text.splitlines(keepends=True):
         return text.splitlines(keepends=True)
     return re.findall(r"[^\n]*\n|[^\n]+", text)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from devlint.finding import Edit, Finding, Fix, Place, Span
+from devlint.finding import Edit, Finding, Place, Span
 from devlint.source.document import UnfixableError
 from devlint.source.notebook.cells import Notebook, written
 from devlint.source.notebook.magics import MARK, SkippedCell, plain, restored
@@ -94,24 +94,24 @@ class Script:
         return None if cell not in self.cells else self._starts[self.cells.index(cell)] + row - 1
 
     def _located(self, finding: Finding) -> Finding:
-        context = finding.context
+        context, fix = finding.context, finding.fix
         if context is not None:
             first, last = (self.in_cell(Span(row, 1, row, 1)).row for row in context.rows)
             context = replace(context, rows=(first, max(first, last)))
         return replace(
             finding,
             span=self.in_cell(finding.span),
-            related=tuple(self._place(place, finding.filename) for place in finding.related),
-            fix=self._fix(finding.fix) if finding.fix else None,
+            related=self.story(finding.related, finding.filename),
+            fix=fix and replace(fix, edits=tuple(Edit(self.in_cell(edit.span), edit.content) for edit in fix.edits)),
             context=context,
         )
 
-    def _place(self, place: Place, filename: str) -> Place:
-        own = place.filename in ("", filename)
-        return replace(place, span=self.in_cell(place.span)) if own else place
-
-    def _fix(self, fix: Fix) -> Fix:
-        return replace(fix, edits=tuple(Edit(self.in_cell(edit.span), edit.content) for edit in fix.edits))
+    def story(self, places: Iterable[Place], filename: str) -> tuple[Place, ...]:
+        """Places, those in the script as ones of its cells."""
+        own = ("", filename)
+        return tuple(
+            replace(place, span=self.in_cell(place.span)) if place.filename in own else place for place in places
+        )
 
     def in_cell(self, span: Span) -> Span:
         """A place of the script as one of a cell; what is between two cells is the end of the first."""
