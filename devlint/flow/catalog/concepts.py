@@ -16,6 +16,11 @@ MODULE_ANNOTATIONS = frozenset({"Module", "nn.Module", MODULE})
 IS_TENSOR = "torch.is_tensor"
 """The function that asks what ``isinstance`` does."""
 LOADER = "torch.utils.data.DataLoader"
+OPTIMIZERS = "torch.optim."
+"""How the names of optimizers begin."""
+DISTRIBUTED = "torch.distributed"
+DEFAULT_DTYPES = frozenset({"torch.float32", "torch.float"})
+"""The type of most numbers that have gradients."""
 IS_AVAILABLE = "torch.cuda.is_available"
 AVAILABILITY = re.compile(
     r"torch\.(?:cuda|accelerator|xpu|backends\.mps|mps|npu)\."

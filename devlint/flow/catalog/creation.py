@@ -15,6 +15,16 @@ MAKING = frozenset(
     f"torch.{name}" for name in "tensor ones zeros full eye arange linspace rand randn randint randperm empty".split()
 )
 """Functions that make tensors of values which the code itself chooses."""
+ARRAYS = frozenset(f"numpy.{name}" for name in "zeros ones empty eye identity tri arange".split())
+"""Functions of NumPy that make an array of numbers alone, each with one of torch that makes the same tensor."""
+ARRAY_FUNCTIONS = frozenset(f"numpy.{name}" for name in "triu tril expand_dims reshape transpose tile repeat".split())
+"""Functions of NumPy after which such an array still has a tensor that is made as well."""
+CONVERTERS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
+"""What makes a tensor of an array."""
+INDEXES = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
+"""Functions that make indexes; those that draw them, such as `randperm`, draw other ones on an accelerator."""
+FROM_VALUES = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.FloatTensor", "torch.LongTensor"})
+"""Functions whose result is a copy of values of the host."""
 LEGACY = frozenset(
     {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"}
 )

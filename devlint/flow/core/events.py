@@ -17,7 +17,7 @@ from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Flag, Module, Value
+from devlint.flow.domain.values import Flag, Module, Tensor, Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.sites.base import Step
 from devlint.sites.transfers import Transfer
@@ -82,6 +82,17 @@ class Observer(Component):
     def on_item(self, frame: Frame, target: ast.Subscript, base: Value, index: Value, value: Value) -> None:
         """An item of ``base``, which is no tensor, is given a value."""
 
+    def on_index(
+        self, frame: Frame, node: ast.Subscript, tensor: Tensor, indexes: list[tuple[ast.expr, Value]]
+    ) -> None:
+        """Tensors select from ``tensor``, which ``node`` reads or writes to."""
+
+    def on_store(self, frame: Frame, target: ast.Attribute, base: Value, value: Value, node: ast.AST) -> None:
+        """An attribute of an object is given a value, which is as the object keeps it."""
+
+    def on_put(self, frame: Frame, target: ast.expr, value: Value, node: ast.AST | None) -> None:
+        """Something is put into a container that the code calls ``target``."""
+
     def on_arguments(self, frame: Frame, node: ast.Call) -> None:
         """The arguments of a call are about to be evaluated."""
 
@@ -100,6 +111,9 @@ class Observer(Component):
     def on_module_call(self, frame: Frame, call: Call, module: Module, place: Device) -> None:
         """A module with parameters or buffers is called, which is at ``place``."""
 
+    def on_stray_inputs(self, frame: Frame, inputs: list[tuple[ast.AST, Value, str]]) -> None:
+        """Tensors go into a module, and surely are elsewhere."""
+
     def on_meet(self, frame: Frame, node: ast.AST, operator: str, met: list[Meeting], apart: list[Pair]) -> None:
         """Tensors meet in an operation; ``apart`` are those of them that are in different places."""
 
@@ -111,6 +125,9 @@ class Observer(Component):
 
     def on_creation(self, frame: Frame, call: Call) -> None:
         """A function or a method of torch makes a tensor of sizes, of numbers or of data."""
+
+    def on_placed_creation(self, frame: Frame, call: Call, path: str, place: Device) -> None:
+        """A function or a method of torch makes a tensor on the device that it is asked for."""
 
     def on_device(self, frame: Frame, node: ast.AST, role: str, value: Value | None, call: Call | None) -> None:
         """Something stands where a device is named; ``role`` says what for.

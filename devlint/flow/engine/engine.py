@@ -48,8 +48,8 @@ from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.distributions import is_kept
 from devlint.flow.models.torch.distributions import is_one as is_distribution
 from devlint.flow.observers.placement import constructor_tensors
-from devlint.flow.observers.placement.unregistered_modules import Submodules
-from devlint.flow.observers.placement.unregistered_tensors import Attributes
+from devlint.flow.observers.placement.unregistered_modules import UnregisteredModules
+from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTensors
 from devlint.flow.program import mutations, overrides, release
 from devlint.flow.program.def_use import inherits_deeply
 from devlint.flow.program.mutations import is_set_up_elsewhere
@@ -124,7 +124,7 @@ class Engine(Interpreter):
             self._run_alone(function, closure)
         for site in (*self._sites, *self.component(Callers).sites()):
             yield self.component(CallContexts).told(site)
-        for kind in (*self.observers, Attributes, Submodules):
+        for kind in self.observers:
             yield from self.component(kind).sites()
         yield from overrides.sites(self.index)
         yield from constructor_tensors.sites(self.index)
@@ -225,14 +225,14 @@ class Engine(Interpreter):
 
     def _inherits(self, info: ClassInfo) -> bool:
         """Whether a base of the file keeps tensors that the class has to move."""
-        known = self.component(Attributes).any and info.is_module
-        return known and any(self.component(Attributes).names(base.name) for base in info.ancestors())
+        known = self.component(UnregisteredTensors).any and info.is_module
+        return known and any(self.component(UnregisteredTensors).names(base.name) for base in info.ancestors())
 
     def _followed(self, info: ClassInfo) -> list[str]:
         """The attributes of ``self`` which are worth a method's interpretation, although it mentions no device."""
         if info.is_module:
-            lineage = info.linearization() if self.component(Attributes).any else ()
-            return [name for known in lineage for name in self.component(Attributes).names(known.name)]
+            lineage = info.linearization() if self.component(UnregisteredTensors).any else ()
+            return [name for known in lineage for name in self.component(UnregisteredTensors).names(known.name)]
         kept = attributes(self._class_heaps.get(info, {}), info.oid)
         return [name for name, held in kept if isinstance(held, (Tensor, Module, Loader))]
 
@@ -261,7 +261,7 @@ class Engine(Interpreter):
             frame = self._frame(init, State({}, dict(heap)), (), inlined=False)
             statements.run_body(frame, init.node.body)
             after = activation.after(frame)
-            self.component(Submodules).settle(info, info.oid, after)
+            self.component(UnregisteredModules).settle(info, info.oid, after)
             heap.update(self._settle_self(info, after))
         self._class_heaps[info] = heap
         return heap

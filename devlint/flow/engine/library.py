@@ -25,12 +25,18 @@ from devlint.flow.models.torch import (
 )
 from devlint.flow.models.torch.optim import Optimizers
 from devlint.flow.observers.costs.host_syncs import HostSyncs
+from devlint.flow.observers.costs.index_copies import IndexCopies
 from devlint.flow.observers.costs.retained_graphs import RetainedGraphs
 from devlint.flow.observers.costs.timings import Timings
+from devlint.flow.observers.costs.uploads import Uploads
 from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
+from devlint.flow.observers.placement.host_reads import HostReads
+from devlint.flow.observers.placement.leaf_moves import LeafMoves
+from devlint.flow.observers.placement.unregistered_modules import UnregisteredModules
+from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTensors
 from devlint.flow.observers.portability.api_mentions import ApiMentions
 from devlint.flow.observers.portability.device_literals import DeviceLiterals
 from devlint.flow.observers.portability.device_misuse import DeviceMisuse
@@ -63,6 +69,12 @@ OBSERVERS: tuple[type[Component], ...] = (
     DeviceMisuse,
     GpuSelection,
     UnusedDevices,
+    HostReads,
+    LeafMoves,
+    IndexCopies,
+    Uploads,
+    UnregisteredTensors,
+    UnregisteredModules,
 )
 """In the order in which they hear of an event, and in which they tell what they have collected.
 

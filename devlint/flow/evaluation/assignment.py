@@ -17,7 +17,6 @@ from devlint.flow.domain.values import (
     DeviceValue,
     Instance,
     Loader,
-    Mapping,
     Module,
     Named,
     Opaque,
@@ -28,8 +27,6 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
-from devlint.flow.observers.placement.unregistered_modules import Submodules
-from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.program import overrides, type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
@@ -54,7 +51,8 @@ def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
     elif isinstance(target, ast.Attribute):
         assign_attribute(frame, target, value, node)
     elif isinstance(target, ast.Subscript):
-        frame.component(Submodules).put(frame, target.value, value, node)
+        for observer in events.heard(frame, "on_put"):
+            observer.on_put(frame, target.value, value, node)
         assign_item(frame, target, value, node)
     elif isinstance(target, ast.Starred):
         bind(frame, target.value, value if isinstance(value, Sequence) else Sequence(None, UNKNOWN), node)
@@ -136,10 +134,8 @@ def assign_attribute(frame: Frame, target: ast.Attribute, value: Value, node: as
         value = _kept_by_module(frame, target, value, node)
     if isinstance(value, Tensor) and isinstance(base, Instance) and value.device.kind is Kind.CPU:
         value = _kept_by_object(frame, target, value, node)
-    if isinstance(value, (Sequence, Mapping)) and isinstance(base, Module) and base.text == "self":
-        frame.component(Submodules).declare(frame, target.attr, value, node)
-    elif isinstance(base, Module) and base.text == "self":
-        frame.component(Submodules).given(frame, target.attr, node)
+    for observer in events.heard(frame, "on_store"):
+        observer.on_store(frame, target, base, value, node)
     if isinstance(value, Loader) and isinstance(base, Instance):
         frame.component(Escapes).data((value,))
     wrapper = CLASSES.model(base.path) if isinstance(base, Module) and base.wraps is not None else None
@@ -190,10 +186,10 @@ def _kept_distribution(frame: Frame, target: ast.Attribute, value: Stateful, nod
     given_others = re.search(rf"self\.{target.attr}\.\w+\s*=[^=]", frame.interpreter.text_of_file) is not None
     if frame.owner is None or frame.owner.is_open or held.factory_node is None or given_others:
         return value
-    return replace(value, tensors=(_kept_tensor(frame, target, held, node, "distribution"),))
+    return replace(value, tensors=(_kept_tensor(frame, target, held, node),))
 
 
-def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST, kind: str = "tensor") -> Tensor:
+def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:
     """A tensor that a module keeps: a parameter or buffer moves with it, anything else stays behind."""
     if value.buffer or frame.info is None or frame.owner is None or not isinstance(node, ast.expr):
         return value
@@ -206,6 +202,4 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
     if frame.info.name != "__init__" or value.attribute is not None:
         return value
     step = Step(node, f"`self.{target.attr}` is kept here, unregistered")
-    kept = replace(value, attribute=step, attribute_of=(frame.owner.key, target.attr))
-    frame.component(Attributes).declare(frame, node, kept, target.attr, kind)
-    return kept
+    return replace(value, attribute=step, attribute_of=(frame.owner.key, target.attr))

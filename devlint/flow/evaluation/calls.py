@@ -23,7 +23,6 @@ from devlint.flow.domain.values import (
     Stateful,
     Value,
 )
-from devlint.flow.observers.placement import host_reads
 from devlint.flow.transfer import api_use, containers, device_queue
 
 
@@ -107,8 +106,6 @@ def _note(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Non
     for observer in events.heard(frame, "on_method"):
         observer.on_method(frame, call, receiver, node)
     device_queue.method(frame, call, receiver, node)
-    if node.attr in host_reads.READERS:
-        host_reads.method(frame, call, receiver, node.attr)
 
 
 def _class_method(frame: Frame, call: Call, receiver: Class, name: str) -> Value:

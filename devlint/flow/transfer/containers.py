@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterable
 from typing import TypeVar
 
+from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import CONTENT
 from devlint.flow.domain.join import add_item
 from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Value
-from devlint.flow.observers.placement.unregistered_modules import Submodules
 from devlint.flow.program.identity import identity
 from devlint.immutable import replace
 
@@ -48,7 +48,8 @@ def method(frame: Frame, call: Call, receiver: Sequence | Mapping, node: ast.Att
         return _of_dict(frame, call, receiver, node)
     name = node.attr
     if name in _SEQUENCE_GROWERS and isinstance(node.value, ast.Attribute) and call.positional:
-        frame.component(Submodules).put(frame, node.value, call.positional[-1], call.nodes[-1])
+        for observer in events.heard(frame, "on_put"):
+            observer.on_put(frame, node.value, call.positional[-1], call.nodes[-1])
     if name in _SEQUENCE_GROWERS and call.positional:
         change(frame, receiver, node.value, _grown(frame.state.filled(receiver), call, name))
         return Const(None)

@@ -28,7 +28,6 @@ from devlint.flow.domain.values import (
     as_tensor,
     surely_tensor,
 )
-from devlint.flow.observers.costs import creations
 from devlint.flow.syntax import names
 from devlint.flow.transfer import containers, havoc
 from devlint.flow.transfer.placement import in_graph, is_tensor, meet, stranded, surely_away
@@ -150,7 +149,8 @@ def _tensor_item(frame: Frame, node: ast.Subscript, tensor: Tensor) -> Tensor:
         else:
             # a number or a tensor: nothing is known of the dimensions that are left
             unknown = True
-    creations.selections(frame, node, tensor, indexes)
+    for observer in events.heard(frame, "on_index"):
+        observer.on_index(frame, node, tensor, indexes)
     for part, index in indexes:
         # a CPU index may select from any device, an accelerator's index only from its own
         met = ((node.value, tensor, ""), (part, index, ""))
@@ -203,7 +203,8 @@ def _write(
     combined: bool,
 ) -> None:
     by_tensor = [(part, index) for part, index in indexes if _is_index(index)]
-    creations.selections(frame, target, base, by_tensor)
+    for observer in events.heard(frame, "on_index"):
+        observer.on_index(frame, target, base, by_tensor)
     for part, index in by_tensor:
         if _may_clash(frame, target.value, base, index):
             meet(frame, target, "[] =", OperationKind.INDEX, ((target.value, base, ""), (part, index, "")))

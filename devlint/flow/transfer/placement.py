@@ -23,7 +23,6 @@ from devlint.flow.domain.values import (
     placement,
     surely_tensor,
 )
-from devlint.flow.observers.placement.unregistered_tensors import Attributes, lives_with_inputs
 from devlint.flow.program.type_hints import sent_later
 from devlint.flow.syntax import names
 from devlint.flow.transfer import memory
@@ -134,16 +133,15 @@ def meet(frame: Frame, node: ast.AST, operator: str, kind: OperationKind, tensor
     clash = False
     apart: list[events.Pair] = []
     for position, one in enumerate(met):
-        where, value, _, place = one
+        _, value, _, place = one
         for two in met[position + 1 :]:
-            other_where, other, _, other_place = two
+            _, other, _, other_place = two
             if place.differs(other_place) is not True:
                 continue
             if _is_unsaid(frame, node, place, other) or _is_unsaid(frame, node, other_place, value):
                 continue
             clash = clash or _sure(value, place, other, other_place)
             apart.append((one, two))
-            _use_attributes(frame, (where, value), (other_where, other))
     for observer in events.heard(frame, "on_meet"):
         observer.on_meet(frame, node, operator, met, apart)
     if apart:
@@ -207,19 +205,6 @@ def _sure(first: Value, place: Device, second: Value, other_place: Device) -> bo
     one, two = as_tensor(first), as_tensor(second)
     cpu = one if place.kind is Kind.CPU else two if other_place.kind is Kind.CPU else None
     return one.certain and two.certain and (cpu is None or cpu.many is True)
-
-
-def _use_attributes(frame: Frame, first: tuple[ast.AST, Value], second: tuple[ast.AST, Value]) -> None:
-    if frame.interpreter.muted:
-        # seen by a caller, with its tensors
-        return
-    for (where, value), (_, other) in ((first, second), (second, first)):
-        tensor = as_tensor(value)
-        if tensor.attribute is None or not frame.after_init or tensor.many is False:
-            continue
-        certain = as_tensor(other).certain
-        if certain and (lives_with_inputs(other) or as_tensor(other).device.accelerates() is not False):
-            frame.component(Attributes).use(value, where, "meets a tensor on the module's device here")
 
 
 def blend(*values: Value) -> Tensor:

@@ -43,7 +43,6 @@ from devlint.flow.models.libraries import managed
 from devlint.flow.models.libraries.unknown import unfollowed
 from devlint.flow.models.nn import construction, forward
 from devlint.flow.models.torch import moves, tensor_methods
-from devlint.flow.observers.placement import host_reads
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import api_use, containers, device_queue, placement
 from devlint.immutable import replace
@@ -64,8 +63,6 @@ def _call(frame: Frame, call: Call, path: str, row: Row, receiver: Value = UNKNO
     for observer in events.heard(frame, "on_unfollowed_call"):
         observer.on_unfollowed_call(frame, call, path, row)
     api_use.devices(frame, call)
-    if row.must_be_cpu:
-        host_reads.stated(frame, call, path, row)
     if row.waits:
         _wait(frame, call, path)
     result = _result(frame, call, path, row, receiver)

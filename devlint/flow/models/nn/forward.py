@@ -27,7 +27,6 @@ from devlint.flow.models.nn import forward_inputs, summaries
 from devlint.flow.models.nn.construction import CONTAINERS
 from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import tensor_methods
-from devlint.flow.observers.placement.unregistered_tensors import Attributes
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
 from devlint.flow.syntax import names
@@ -116,11 +115,9 @@ def check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[
     alone = clashing and module.cls is not None and holds_only_tensors(module.cls)
     if alone and not summaries.meets_state(frame, call, module, [value for _, value, _ in clashing]):
         return False
-    for node, value, _ in clashing:
-        tensor = as_tensor(value)
-        if tensor.attribute is not None and frame.after_init and tensor.many is not False:
-            frame.component(Attributes).use(value, node, "goes into a module on the module's device here")
     if clashing:
+        for observer in events.heard(frame, "on_stray_inputs"):
+            observer.on_stray_inputs(frame, clashing)
         given = tuple(frame.operand(node, value, role) for node, value, role in inputs)
         frame.emit(
             Forward(

@@ -27,7 +27,6 @@ from devlint.flow.domain.values import (
     surely_tensor,
 )
 from devlint.flow.models.data.datasets import Samples
-from devlint.flow.observers.costs import repeated_copies
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Step
@@ -65,7 +64,8 @@ def make(
     many, rank = _dimensions(frame, call, name, None if beside else data)
     source = asked.source if isinstance(asked, DeviceValue) else None
     if chosen and asked is not None:
-        repeated_copies.upload(frame, call, path, place)
+        for observer in events.heard(frame, "on_placed_creation"):
+            observer.on_placed_creation(frame, call, path, place)
     fresh = place.implied and source is None
     label = "created on the CPU here" if place.kind is Kind.CPU else f"created on {place} here"
     return Tensor(

@@ -11,7 +11,6 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Tensor, Value, as_tensor, surely_tensor
 from devlint.flow.models.torch import factories, rng, tensor_methods
-from devlint.flow.observers.placement import host_reads
 from devlint.flow.transfer import device_queue, memory, placement
 from devlint.flow.transfer.device_queue import Queue
 from devlint.flow.transfer.escapes import Escapes
@@ -76,8 +75,6 @@ def _result(frame: Frame, call: Call, path: str, entry: torch_table.Function) ->
         return UNKNOWN
     name = path.rpartition(".")[2]
     operands = tensor_methods.arguments(call, entry)
-    if entry.must_be_cpu:
-        host_reads.lengths(frame, call, path, entry)
     if name not in _TAKES_NUMBERS:
         proofs = entry.rejects_cpu - _MAY_BE_NUMBERS
         operands = [(node, _proven(value) if role in proofs else value, role) for node, value, role in operands]

@@ -16,7 +16,6 @@ from devlint.flow.domain.values import (
     Batches,
     Instance,
     Module,
-    Named,
     Opaque,
     Tensor,
     Unknown,
@@ -25,11 +24,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.move_targets import Target, target_of
-from devlint.flow.observers.costs import creations, repeated_copies
-from devlint.flow.observers.placement import leaf_moves
-from devlint.flow.observers.placement.unregistered_tensors import Attributes
-from devlint.flow.syntax import names
-from devlint.flow.transfer import api_use, havoc, loop_invariance, memory, module_state
+from devlint.flow.transfer import api_use, creations, havoc, loop_invariance, memory, module_state, repeated_copies
 from devlint.flow.transfer.placement import in_graph, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
@@ -57,13 +52,10 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     frame.emit(site)
     for observer in events.heard(frame, "on_move"):
         observer.on_move(frame, site, receiver, call)
-    if tensor.grad in leaf_moves.LEAVES and not (target.device is None and _to_default_type(call)):
-        leaf_moves.note(frame, call, node, tensor, target.device)
     if target.device is None:
         # another layout of the memory is another memory
         copied = "memory_format" in call.keywords and isinstance(receiver, (Batches, Tensor))
         return memory.separate(replace(tensor, certain=True)) if copied else receiver
-    _note_attribute(frame, node, receiver, tensor, call, target.device)
     return _result(frame, call, node, receiver, tensor, site)
 
 
@@ -121,12 +113,6 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
     return _moved(frame, call, tensor, place)
 
 
-def _to_default_type(call: Call) -> bool:
-    """Whether numbers are to get the type that those of most leaves have: such a tensor is returned as it is."""
-    given = call.keywords.get("dtype") or call.argument(0, "device")
-    return isinstance(given, Named) and given.path in ("torch.float32", "torch.float")
-
-
 def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:
     """Whether what is copied is pinned, and by whom: known of the batches of loaders, and of what the code pins."""
     if isinstance(receiver, Tensor) and receiver.device.kind is Kind.CPU and receiver.pinned is not None:
@@ -163,33 +149,6 @@ def _moved_stranger(frame: Frame, call: Call, moved: ast.expr, place: Device) ->
     """A moved value which may be a tensor or a module: its device is known."""
     story = Step(call.node, f"`{frame.interpreter.text(moved)}` is moved to {place} here")
     return Tensor(place, certain=False, story=(story,))
-
-
-def _on_module(frame: Frame, tensor: Tensor) -> bool:
-    """Whether a module's method moves a tensor that stayed on the CPU, where the module may have gone."""
-    return frame.after_init and tensor.device.kind is Kind.CPU
-
-
-def _on_stranger(frame: Frame, tensor: Tensor) -> bool:
-    """Whether a method moves a tensor of a class of which it is not known what it is."""
-    later = frame.info is not None and not frame.info.initialises and not frame.inlined
-    return later and frame.owner is not None and frame.owner.is_open and not tensor.device.known
-
-
-def _note_attribute(
-    frame: Frame, node: ast.Attribute, receiver: Value, tensor: Tensor, call: Call, place: Device
-) -> None:
-    if tensor.attribute is None or not (_on_module(frame, tensor) or _on_stranger(frame, tensor)):
-        return
-    if frame.info and any("cache" in name for name in frame.info.decorators):
-        # moved once for each device, not on every call
-        return
-    attribute = names.dotted(node.value)
-    body = frame.info.nodes if frame.info else ()
-    statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
-    kept = "." in attribute and any(names.dotted(node.targets[0]) == attribute for node in statements)
-    label = "moved here" if kept else "moved here, on every call"
-    frame.component(Attributes).move(frame, receiver, call.node, label, kept, place)
 
 
 def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:

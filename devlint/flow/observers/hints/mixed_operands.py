@@ -10,6 +10,7 @@ import ast
 
 from devlint import device
 from devlint.device import Kind, Role
+from devlint.flow.catalog.concepts import DISTRIBUTED
 from devlint.flow.catalog.methods import MOVERS, TO_HOST
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
@@ -101,7 +102,7 @@ class MixedOperands(Observer):
     def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
         """A tensor of the default device is given to a collective, which NCCL carries out between accelerators only."""
         module, _, name = path.rpartition(".")
-        if module != "torch.distributed" or name not in _COLLECTIVES or frame.interpreter.index.mentions("gloo"):
+        if module != DISTRIBUTED or name not in _COLLECTIVES or frame.interpreter.index.mentions("gloo"):
             return
         for node, value in zip(call.nodes, call.positional, strict=False):
             made = value if isinstance(value, Tensor) else None

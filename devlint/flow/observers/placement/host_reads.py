@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from devlint import device
 from devlint.device import Device, Role
 from devlint.flow.catalog import torch_table
+from devlint.flow.catalog.concepts import TENSOR
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CONSUMER
@@ -19,19 +21,48 @@ from devlint.immutable import replace
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import HostRead
 
-READERS = frozenset({"numpy", "__array__"})
+_READERS = frozenset({"numpy", "__array__"})
 """The methods by which a tensor becomes an array."""
 _Met = tuple[ast.AST, Value]
 
 
-def method(frame: Frame, call: Call, receiver: Value, name: str) -> None:
-    """``receiver.numpy()``."""
-    forced = call.argument(0, "force")
-    if name in READERS and (forced is None or (isinstance(forced, Const) and forced.value is False)) and not call.open:
-        node = call.node.func
-        if isinstance(node, ast.Attribute):
-            _note(frame, call, f"torch.Tensor.{name}", [(node.value, receiver)])
+class HostReads(Observer):
+    """What is read on the host although it may be on an accelerator."""
+
+    wants_inlined = True
+
+    def on_method(self, frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> None:
+        """``receiver.numpy()``."""
+        if node.attr not in _READERS or call.open:
+            return
+        forced = call.argument(0, "force")
+        if forced is None or (isinstance(forced, Const) and forced.value is False):
+            _note(frame, call, f"{TENSOR}.{node.attr}", [(node.value, receiver)])
             _for_one_kind(frame, call, node, receiver)
+
+    def on_unfollowed_call(self, frame: Frame, call: Call, path: str, row: Row | None) -> None:
+        """A call of another library, which wants arrays, or tensors on the CPU."""
+        if row is None or not row.must_be_cpu:
+            return
+        _arguments(frame, call, path, "*" in row.must_be_cpu, "*[]" in row.must_be_cpu)
+        for name in row.must_be_cpu:
+            position = row.parameters.index(name) if name in row.parameters else -1
+            node, value = call.argument_node(position, name), call.argument(position, name)
+            if node is not None and value is not None and _tensor(value):
+                _note(frame, call, path, [(node, value)])
+
+    def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
+        """Arguments of a function of torch that have to be on the CPU."""
+        entry = torch_table.function(path)
+        if entry is None:
+            return
+        for name in entry.must_be_cpu:
+            position = entry.parameters.index(name)
+            node, value = call.argument_node(position, name), call.argument(position, name)
+            if node is not None and value is not None:
+                sequences = call.argument(0, entry.parameters[0])
+                beside = device.UNKNOWN if sequences is None else frame.state.settled(as_tensor(sequences).device)
+                _note(frame, call, path, [(node, value)], kind="lengths", beside=beside)
 
 
 def _for_one_kind(frame: Frame, call: Call, node: ast.Attribute, receiver: Value) -> None:
@@ -41,34 +72,11 @@ def _for_one_kind(frame: Frame, call: Call, node: ast.Attribute, receiver: Value
     ):
         return
     test = device_tests.for_one_kind(frame.inside, node)
-    if test is not None and not frame.interpreter.muted:
+    if test is not None:
         operand = replace(
             frame.operand(node.value, receiver), story=(Step(test, "others than these stay where they are"),)
         )
-        frame.emit(HostRead(call.node, scope_of(frame), f"torch.Tensor.{node.attr}", "one kind", (operand,)))
-
-
-def stated(frame: Frame, call: Call, path: str, row: Row) -> None:
-    """A call of another library, which wants arrays, or tensors on the CPU."""
-    single, several = "*" in row.must_be_cpu, "*[]" in row.must_be_cpu
-    if single or several:
-        _arguments(frame, call, path, single, several)
-    for name in row.must_be_cpu:
-        position = row.parameters.index(name) if name in row.parameters else -1
-        node, value = call.argument_node(position, name), call.argument(position, name)
-        if node is not None and value is not None and _tensor(value):
-            _note(frame, call, path, [(node, value)])
-
-
-def lengths(frame: Frame, call: Call, path: str, entry: torch_table.Function) -> None:
-    """Arguments of a function of torch that have to be on the CPU."""
-    for name in entry.must_be_cpu:
-        position = entry.parameters.index(name)
-        node, value = call.argument_node(position, name), call.argument(position, name)
-        if node is not None and value is not None:
-            sequences = call.argument(0, entry.parameters[0])
-            beside = device.UNKNOWN if sequences is None else frame.state.settled(as_tensor(sequences).device)
-            _note(frame, call, path, [(node, value)], kind="lengths", beside=beside)
+        frame.emit(HostRead(call.node, scope_of(frame), f"{TENSOR}.{node.attr}", "one kind", (operand,)))
 
 
 def _arguments(frame: Frame, call: Call, path: str, single: bool, several: bool) -> None:
@@ -117,7 +125,7 @@ def _elsewhere(place: Device) -> Device:
 
 def _away(frame: Frame, value: Value) -> bool:
     """Whether a value may well be on an accelerator."""
-    if not isinstance(value, (Tensor, Batches, Opaque)) or frame.state.hosted or frame.interpreter.muted:
+    if not isinstance(value, (Tensor, Batches, Opaque)) or frame.state.hosted:
         return False
     if frame.interpreter.of_another_library:
         return False

@@ -6,18 +6,20 @@ import ast
 from collections.abc import Iterator
 
 from devlint.device import Device
+from devlint.flow.catalog.concepts import DEFAULT_DTYPES, OPTIMIZERS, PARAMETER
 from devlint.flow.catalog.methods import CONVERSIONS, OF_MODULES
 from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Tensor
+from devlint.flow.domain.values import Named, Tensor, Value
 from devlint.flow.syntax import names
 from devlint.sites.base import Step
 from devlint.sites.placement import LeafMove
+from devlint.sites.transfers import Transfer
 
-LEAVES = frozenset({"parameter", "leaf"})
+_LEAVES = frozenset({"parameter", "leaf"})
 """What ``Tensor.grad`` says of tensors that collect gradients."""
-_PARAMETER = "torch.nn.Parameter"
 _STILL_MEANT = (OF_MODULES | CONVERSIONS | {"requires_grad_", "contiguous"}) - {"type"}
 """Methods after which the result is still meant to be what was moved."""
 _HOLDERS = frozenset({"register_parameter", "append"})
@@ -30,10 +32,27 @@ _MOVER = "the mover itself"
 _PLACES = (ast.Attribute, ast.Subscript)
 
 
-def note(frame: Frame, call: Call, node: ast.Attribute, tensor: Tensor, target: Device | None) -> None:
-    """A site where a leaf is moved and its copy takes its place."""
+class LeafMoves(Observer):
+    """Moves of leaves whose copies take their place."""
+
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
+        """A site where a leaf is moved and its copy takes its place."""
+        node = call.node.func
+        if not isinstance(receiver, Tensor) or receiver.grad not in _LEAVES or not isinstance(node, ast.Attribute):
+            return
+        if transfer.target is not None or not _to_default_type(call):
+            _note(frame, call, node, receiver, transfer.target)
+
+
+def _to_default_type(call: Call) -> bool:
+    """Whether numbers are to get the type that those of most leaves have: such a tensor is returned as it is."""
+    given = call.keywords.get("dtype") or call.argument(0, "device")
+    return isinstance(given, Named) and given.path in DEFAULT_DTYPES
+
+
+def _note(frame: Frame, call: Call, node: ast.Attribute, tensor: Tensor, target: Device | None) -> None:
     there = target is not None and target.same(tensor.device) is True
-    if frame.interpreter.muted or frame.inlined or there or not tensor.certain:
+    if there or not tensor.certain:
         return
     made = _made_here(frame, node.value)
     use = _Use(frame, call.node)
@@ -60,7 +79,7 @@ def _made_here(frame: Frame, node: ast.expr) -> str:
         inner = node.func.value
         return names.dotted(inner) or (_MOVER if isinstance(inner, ast.Call) else "")
     asks = any(keyword.arg == "requires_grad" for keyword in node.keywords)
-    return _MOVER if asks or frame.interpreter.index.resolve(names.dotted(node.func)) == _PARAMETER else ""
+    return _MOVER if asks or frame.interpreter.index.resolve(names.dotted(node.func)) == PARAMETER else ""
 
 
 def _is_frozen(frame: Frame, node: ast.expr) -> bool:
@@ -138,7 +157,7 @@ class _Use:
             elif isinstance(node, ast.Call) and any(self.target == name for name in _given(node)):
                 path = frame.interpreter.index.resolve(names.dotted(node.func))
                 self.kept = self.kept or _last(node.func) in _KEEPERS
-                if path.startswith("torch.optim."):
+                if path.startswith(OPTIMIZERS):
                     self.gradient = self.gradient or Step(node, "handed to an optimizer here")
 
 

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 from devlint.device import IMPLIED_CPU
 from devlint.flow.catalog import torch_table
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.catalog.concepts import MODULE
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CHILDREN, attributes
 from devlint.flow.domain.state import State
@@ -47,21 +49,28 @@ class _Kept:
     modules: frozenset[int]
 
 
-class Submodules(Component):
+class UnregisteredModules(Observer):
     """The plain containers of a file's modules that hold modules; nobody asks for those of other files."""
 
+    wants_inlined = True
+    wants_quiet = True
+
     def __init__(self, interpreter: Interpreter) -> None:
-        self._watching = not interpreter.foreign
         self._known: dict[tuple[str, str], _Kept] = {}
         self._empty: dict[tuple[str, str], _Kept] = {}
 
-    def declare(self, frame: Frame, name: str, value: Value, node: ast.AST) -> None:
-        """``__init__`` keeps a container under ``name``."""
-        if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not isinstance(node, ast.expr):
+    def on_store(self, frame: Frame, target: ast.Attribute, base: Value, value: Value, node: ast.AST) -> None:
+        """``__init__`` keeps a container, or what it was given, under a name."""
+        if not isinstance(base, Module) or base.text != "self" or not isinstance(node, ast.expr):
             return
-        if not self._watching:
-            return
-        key = frame.owner.name, name
+        if frame.info is not None and frame.owner is not None and frame.info.name == "__init__":
+            kept = self._declare if isinstance(value, (Sequence, Mapping)) else self._given
+            kept(frame, frame.owner, frame.info, target.attr, value, node)
+
+    def _declare(
+        self, frame: Frame, owner: ClassInfo, info: FunctionInfo, name: str, value: Value, node: ast.expr
+    ) -> None:
+        key = owner.name, name
         found = frozenset(_modules(value))
         kept = _Kept(*key, node, scope_of(frame), _container(value, node), found)
         if found:
@@ -69,23 +78,19 @@ class Submodules(Component):
         elif (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys):
             self._empty.setdefault(key, kept)
 
-    def given(self, frame: Frame, name: str, node: ast.AST) -> None:
-        """``__init__`` keeps what it was given under ``name``: a container, if the parameter is annotated as one."""
-        if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not self._watching:
-            return
+    def _given(
+        self, frame: Frame, owner: ClassInfo, info: FunctionInfo, name: str, value: Value, node: ast.expr
+    ) -> None:
+        """Something that was given is a container if the parameter is annotated as one."""
         for part in _taken(node):
-            value = frame.state.env.get(part.id)
-            parameter = value.node if isinstance(value, Opaque) else None
-            container = _annotated(frame.info, parameter) if isinstance(parameter, ast.arg) else ""
-            if (
-                container
-                and isinstance(node, ast.expr)
-                and not (_shared(frame.info, part) or _tested(frame.info, part.id))
-            ):
-                key = frame.owner.name, name
+            taken = frame.state.env.get(part.id)
+            parameter = taken.node if isinstance(taken, Opaque) else None
+            container = _annotated(info, parameter) if isinstance(parameter, ast.arg) else ""
+            if container and not (_shared(info, part) or _tested(info, part.id)):
+                key = owner.name, name
                 self._known.setdefault(key, _Kept(*key, node, scope_of(frame), container, frozenset()))
 
-    def put(self, frame: Frame, target: ast.expr, value: Value, node: ast.AST | None) -> None:
+    def on_put(self, frame: Frame, target: ast.expr, value: Value, node: ast.AST | None) -> None:
         """``__init__`` puts something into a list, or into a dict, of ``self``."""
         name = names.dotted(target)
         if frame.info is None or frame.owner is None or frame.info.name != "__init__" or not name.startswith("self."):
@@ -146,7 +151,7 @@ def _annotated(info: FunctionInfo, parameter: ast.arg) -> str:
         return ""
     path = info.index.resolve(found["item"])
     known, own = torch_table.module(path), info.index.classes.get(path)
-    layers = path == "torch.nn.Module" or (known is not None and known.has_params)
+    layers = path == MODULE or (known is not None and known.has_params)
     if not layers and (own is None or not own.is_module or has_state(own) is False or is_empty(own)):
         return ""
     name = found["container"].lower()

@@ -6,12 +6,16 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from devlint.device import Device, Kind, Role
-from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.device import Kind, Role
+from devlint.flow.core.call import Call
+from devlint.flow.core.events import Meeting, Observer, Pair
+from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Tensor, Value, as_tensor
+from devlint.flow.domain.values import Stateful, Tensor, Value, as_tensor
+from devlint.flow.syntax import names
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Attribute
+from devlint.sites.transfers import Transfer
 
 
 @dataclass
@@ -32,14 +36,76 @@ class _Kept:
     follows: bool = False
 
 
-class Attributes(Component):
+class UnregisteredTensors(Observer):
     """The plain tensor attributes of a file's modules."""
+
+    wants_inlined = True
+    wants_quiet = True
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._known: dict[tuple[str, str], _Kept] = {}
 
-    def declare(self, frame: Frame, node: ast.expr, value: Tensor, name: str, kind: str) -> None:
-        """``__init__`` keeps ``value`` under ``name`` without registering it."""
+    def on_store(self, frame: Frame, target: ast.Attribute, base: Value, value: Value, node: ast.AST) -> None:
+        """``__init__`` keeps a tensor, or what is made of tensors, without registering it."""
+        held = as_tensor(value.tensors[0]) if isinstance(value, Stateful) and value.tensors else value
+        if not isinstance(held, Tensor) or held.attribute is None or not isinstance(node, ast.expr):
+            return
+        if held.attribute.node is not node:
+            return
+        if frame.owner is not None and held.attribute_of == (frame.owner.key, target.attr):
+            self._declare(frame, node, held, target.attr, "tensor" if held is value else "distribution")
+
+    def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
+        """An attribute is copied to where the inputs are."""
+        kept, place = self._find(receiver), transfer.target
+        moved = transfer.value.node
+        if kept is None or place is None or not isinstance(receiver, Tensor) or not isinstance(moved, ast.expr):
+            return
+        if not (_may_have_gone(frame, receiver) or _is_of_a_stranger(frame, receiver)):
+            return
+        if frame.info and any("cache" in name for name in frame.info.decorators):
+            # moved once for each device, not on every call
+            return
+        attribute = names.dotted(moved)
+        body = frame.info.nodes if frame.info else ()
+        statements = [node for node in body if isinstance(node, ast.Assign) and node.value is call.node]
+        again = "." in attribute and any(names.dotted(node.targets[0]) == attribute for node in statements)
+        if not frame.interpreter.muted:
+            kept.copies.setdefault(call.node, frame.info.name if frame.info else "")
+        kept.uses.setdefault(call.node, Step(call.node, "moved here" if again else "moved here, on every call"))
+        kept.moved = True
+        kept.kept = kept.kept or again
+        given = place.kind is Kind.SYMBOL and place.role is Role.INPUT
+        kept.follows = kept.follows or (kept.chained and again and given)
+
+    def on_meet(self, frame: Frame, node: ast.AST, operator: str, met: list[Meeting], apart: list[Pair]) -> None:
+        """An attribute meets a tensor that lives where the module does."""
+        if frame.interpreter.muted or not frame.after_init:
+            # seen by a caller, with its tensors
+            return
+        for pair in apart:
+            for (where, value, *_), (_, other, *_) in (pair, pair[::-1]):
+                beside = as_tensor(other)
+                if beside.certain and (_lives_with_inputs(beside) or beside.device.accelerates() is not False):
+                    self._use(value, where, "meets a tensor on the module's device here")
+
+    def on_stray_inputs(self, frame: Frame, inputs: list[tuple[ast.AST, Value, str]]) -> None:
+        """An attribute goes into a module that has gone elsewhere."""
+        for node, value, _ in inputs if frame.after_init else ():
+            self._use(value, node, "goes into a module on the module's device here")
+
+    def _use(self, value: Value, node: ast.AST, label: str) -> None:
+        """The attribute is used where the module is.
+
+        What was moved under some condition says nothing: they may meet only where it was not, on the CPU.
+        """
+        kept = self._find(value) if isinstance(value, Tensor) and value.attribute is not None else None
+        if kept is None or not isinstance(value, Tensor) or value.many is False:
+            return
+        if value.device.kind is not Kind.CHOICE or value.device == kept.value.device:
+            kept.uses.setdefault(node, Step(node, label))
+
+    def _declare(self, frame: Frame, node: ast.expr, value: Tensor, name: str, kind: str) -> None:
         owner = frame.owner.name if frame.owner else ""
         kept = _Kept(owner, name, frame.operand(node, value), scope_of(frame), kind)
         kept.open = bool(frame.owner and frame.owner.is_open)
@@ -54,28 +120,6 @@ class Attributes(Component):
     def any(self) -> bool:
         """Whether there are any."""
         return bool(self._known)
-
-    def use(self, value: Value, node: ast.AST, label: str) -> None:
-        """The attribute meets a tensor that lives where the module does.
-
-        What was moved under some condition says nothing: they may meet only where it was not, on the CPU.
-        """
-        kept = self._find(value)
-        place = as_tensor(value).device
-        if kept is not None and (place.kind is not Kind.CHOICE or place == kept.value.device):
-            kept.uses.setdefault(node, Step(node, label))
-
-    def move(self, frame: Frame, value: Value, node: ast.AST, label: str, kept_again: bool, place: Device) -> None:
-        """The attribute is copied to where the inputs are, at ``place``."""
-        kept = self._find(value)
-        if kept is not None:
-            if not frame.interpreter.muted:
-                kept.copies.setdefault(node, frame.info.name if frame.info else "")
-            kept.uses.setdefault(node, Step(node, label))
-            kept.moved = True
-            kept.kept = kept.kept or kept_again
-            given = place.kind is Kind.SYMBOL and place.role is Role.INPUT
-            kept.follows = kept.follows or (kept.chained and kept_again and given)
 
     def sites(self) -> Iterator[Attribute]:
         """A site for each attribute that a method uses with its inputs."""
@@ -105,7 +149,17 @@ def _calls_base(inside: list[ast.AST]) -> bool:
     )
 
 
-def lives_with_inputs(value: Value) -> bool:
+def _may_have_gone(frame: Frame, tensor: Tensor) -> bool:
+    """Whether a module's method moves a tensor that stayed on the CPU, where the module may have gone."""
+    return frame.after_init and tensor.device.kind is Kind.CPU
+
+
+def _is_of_a_stranger(frame: Frame, tensor: Tensor) -> bool:
+    """Whether a method moves a tensor of a class of which it is not known what it is."""
+    later = frame.info is not None and not frame.info.initialises and not frame.inlined
+    return later and frame.owner is not None and frame.owner.is_open and not tensor.device.known
+
+
+def _lives_with_inputs(tensor: Tensor) -> bool:
     """Whether a tensor is where the caller put the module or its inputs."""
-    place = as_tensor(value).device
-    return place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE)
+    return tensor.device.kind is Kind.SYMBOL and tensor.device.role in (Role.INPUT, Role.PLACE)

@@ -6,17 +6,12 @@ import ast
 from collections import Counter
 
 from devlint.device import Device, Kind, Role
-from devlint.flow.core.call import Call
+from devlint.flow.catalog.creation import FROM_VALUES
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Const, Sequence, Tensor, Value
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import loop_invariance
 from devlint.sites.base import Creation, Operand, Scope, Step
-from devlint.sites.transfers import Upload
-
-_READS_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.FloatTensor", "torch.LongTensor"})
-"""Functions whose result is a copy of values of the host."""
 
 
 def invariant(
@@ -27,24 +22,10 @@ def invariant(
     receiver = value.node
     if not isinstance(receiver, ast.expr) or not known or scope.sometimes or not (scope.step or scope.module):
         return False
-    if made is None or made.function not in _READS_DATA or not _inside(made.node, receiver):
+    if made is None or made.function not in FROM_VALUES or not _inside(made.node, receiver):
         return loop_invariance.invariant(frame, receiver, target)
     fixed = target is None or loop_invariance.unchanged(frame, target)
-    return fixed and not made.generator and _same_values(frame, made.node) and _left_alone(frame, move)
-
-
-def upload(frame: Frame, call: Call, path: str, target: Device) -> None:
-    """A site where every step makes the same tensor of literals on a device: ``torch.tensor([1.0], device=d)``."""
-    if path not in _READS_DATA or frame.interpreter.muted or frame.inlined or target.accelerates() is False:
-        return
-    if not any(loop.step for loop in frame.loops) or not target.known:
-        return
-    scope = scope_of(frame)
-    if not scope.step or scope.sometimes or not _same_values(frame, call.node):
-        return
-    asked = call.argument_node(-1, "device")
-    if asked is not None and loop_invariance.unchanged(frame, asked) and _left_alone(frame, call.node):
-        frame.emit(Upload(call.node, scope, path, target))
+    return fixed and not made.generator and same_values(frame, made.node) and left_alone(frame, move)
 
 
 def every_call(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor, target: Device | None) -> Step | None:
@@ -79,7 +60,7 @@ def _inside(node: ast.AST, outer: ast.AST) -> bool:
     return any(inner is node for inner in nodes.walk(outer))
 
 
-def _same_values(frame: Frame, call: ast.Call) -> bool:
+def same_values(frame: Frame, call: ast.Call) -> bool:
     """Whether a creation reads literals alone, and wants no gradient."""
     if any(keyword.arg in ("requires_grad", "out", None) for keyword in call.keywords):
         return False
@@ -103,7 +84,7 @@ def _is_constant(value: Value | None) -> bool:
     return isinstance(value, Const)
 
 
-def _left_alone(frame: Frame, call: ast.Call) -> bool:
+def left_alone(frame: Frame, call: ast.Call) -> bool:
     """Whether the loop neither changes the result nor binds its name to anything else."""
     loop = frame.loops[-1].node if frame.loops else None
     if loop is None:

@@ -7,19 +7,17 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from devlint.device import AVAILABLE, Device, Kind, Role
+from devlint.device import Role
 from devlint.flow.catalog import torch_table
-from devlint.flow.catalog.creation import is_legacy
+from devlint.flow.catalog.creation import ARRAY_FUNCTIONS, ARRAYS, CONVERTERS, is_legacy
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Batches, Const, DeviceValue, Named, Opaque, Tensor, Value
+from devlint.flow.domain.values import Batches, Const, DeviceValue, Named, Opaque, Tensor
 from devlint.flow.program import def_use
 from devlint.flow.program.def_use import place, read
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 from devlint.sites.base import Creation
-from devlint.sites.transfers import IndexCopy
 from devlint.source.syntax import says_none
 
 _CARRIERS = frozenset(
@@ -34,16 +32,8 @@ _JOINERS = frozenset(
     abs mul add sub div""".split()
 )
 """Functions of torch of which the same is true."""
-_ARRAYS = frozenset(f"numpy.{name}" for name in "zeros ones empty eye identity tri arange".split())
-"""Functions of NumPy that make an array of numbers alone, each with one of torch that makes the same tensor."""
-_ARRAY_FUNCTIONS = frozenset(f"numpy.{name}" for name in "triu tril expand_dims reshape transpose tile repeat".split())
 _ARRAY_METHODS = frozenset({"astype", "copy", "ravel"})
-_CONVERTERS = frozenset({"torch.from_numpy", "torch.tensor", "torch.as_tensor"})
-"""What makes a tensor of an array."""
 _ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data"})
-_INDEXES = frozenset({"torch.arange", "torch.tril_indices", "torch.triu_indices"})
-"""Functions that make indexes; those that draw them, such as `randperm`, draw other ones on an accelerator."""
-_INDEX_KEYWORDS = frozenset({"start", "end", "step", "row", "col", "offset", "dtype"})
 _MOST_STEPS = 40
 """Statements between a creation and its move, beyond which the two are not the same thought any more."""
 
@@ -53,7 +43,7 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
     made = tensor.factory_node
     if not tensor.factory or not isinstance(made, ast.Call) or frame.interpreter.muted or frame.inlined:
         return None
-    if tensor.factory in _CONVERTERS and (array := _array(frame, move, receiver)) is not None:
+    if tensor.factory in CONVERTERS and (array := _array(frame, move, receiver)) is not None:
         return array
     if is_legacy(tensor.factory) and not _counts(frame, made):
         return None
@@ -64,8 +54,8 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
     others = _others(frame, tensor) if helper is None else ()
     if others is None:
         return None
-    trail = _Trail(frame, made, helper, others=tuple(other.node for other in others))
-    if not (trail.passes_on(receiver) or _moved_later(trail, move, receiver)):
+    trail = Trail(frame, made, helper, others=tuple(other.node for other in others))
+    if not (trail.passes_on(receiver) or moved_later(trail, move, receiver)):
         return None
     if helper is not None:
         return Creation(made, tensor.factory, helper=helper.name)
@@ -80,53 +70,10 @@ def _others(frame: Frame, tensor: Tensor) -> tuple[Creation, ...] | None:
         entry = torch_table.function(path)
         if not isinstance(made, ast.Call) or not def_use.holds(frame.code, made):
             return None
-        if entry is None or entry.rule != "default_or_kwarg" or path in _CONVERTERS:
+        if entry is None or entry.rule != "default_or_kwarg" or path in CONVERTERS:
             return None
         found.append(Creation(made, path, _generator(frame, made)))
     return tuple(found)
-
-
-def selections(frame: Frame, node: ast.Subscript, tensor: Tensor, indexes: list[tuple[ast.expr, Value]]) -> None:
-    """Sites where indexes are made on the CPU, only for torch to copy them to the tensor ``node.value``."""
-    if frame.interpreter.muted or not tensor.certain or (frame.inlined and frame.owner is not None):
-        return
-    place = frame.state.settled(tensor.device).assume(AVAILABLE, True)
-    if not all(_is_away(frame, leaf) for leaf in place.leaves()):
-        return
-    found: set[ast.AST] = set()
-    for part, index in indexes:
-        made = _made_index(frame, index)
-        if made is None or made.node in found:
-            continue
-        trail = _Trail(frame, made.node, None)
-        if (trail.passes_on(part) or _moved_later(trail, node, part, node.slice)) and not _is_mask(trail, part):
-            found.add(made.node)
-            frame.emit(IndexCopy(part, scope_of(frame), frame.operand(node.value, tensor), made))
-
-
-def _is_away(frame: Frame, place: Device) -> bool:
-    """Whether something is on an accelerator, where there is one: the arguments of a module are, too."""
-    chosen = place.kind is Kind.SYMBOL and (place.role is Role.DEVICE or frame.after_init)
-    return chosen or place.kind is Kind.ACCELERATOR
-
-
-def _made_index(frame: Frame, index: Value) -> Creation | None:
-    """The call that made an index on the CPU because nobody said otherwise."""
-    made = index.factory_node if isinstance(index, Tensor) else None
-    if not isinstance(index, Tensor) or index.factory not in _INDEXES or not isinstance(made, ast.Call):
-        return None
-    asked = any(keyword.arg not in _INDEX_KEYWORDS for keyword in made.keywords)
-    return None if asked or not def_use.holds(frame.code, made) else Creation(made, index.factory)
-
-
-def _is_mask(trail: _Trail, part: ast.expr) -> bool:
-    """Whether the numbers may have become a mask on their way to an index."""
-    ways: list[ast.expr] = [part]
-    for node in trail.frame.inside:
-        if isinstance(node, ast.Assign) and (trail.live | trail.spent).intersection(*map(_names_in, node.targets)):
-            ways.append(node.value)
-    inside = (inner for way in ways for inner in nodes.walk(way))
-    return any(isinstance(inner, ast.Compare) or getattr(inner, "attr", "") == "bool" for inner in inside)
 
 
 def _array(frame: Frame, move: ast.Call, receiver: ast.expr) -> Creation | None:
@@ -134,10 +81,10 @@ def _array(frame: Frame, move: ast.Call, receiver: ast.expr) -> Creation | None:
     if not frame.interpreter.index.mentions("numpy"):
         return None
     for call in frame.inside:
-        if not isinstance(call, ast.Call) or call.lineno > move.lineno or (path := _path(frame, call)) not in _ARRAYS:
+        if not isinstance(call, ast.Call) or call.lineno > move.lineno or (path := _path(frame, call)) not in ARRAYS:
             continue
-        trail = _Trail(frame, call, None, arrays=True)
-        if trail.passes_on(receiver) or _moved_later(trail, move, receiver):
+        trail = Trail(frame, call, None, arrays=True)
+        if trail.passes_on(receiver) or moved_later(trail, move, receiver):
             return Creation(call, path, array=True)
     return None
 
@@ -147,7 +94,7 @@ def _path(frame: Frame, call: ast.Call) -> str:
 
 
 @dataclass
-class _Trail:
+class Trail:
     """Follows a creation through expressions and the names that hold it."""
 
     frame: Frame
@@ -188,7 +135,7 @@ class _Trail:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         path = _path(self.frame, node)
         if path.startswith(("torch.", "numpy.")):
-            own = self.arrays and path in _ARRAY_FUNCTIONS | _CONVERTERS
+            own = self.arrays and path in ARRAY_FUNCTIONS | CONVERTERS
             known = own or (path.startswith("torch.") and path.rpartition(".")[2] in _JOINERS)
             return known and any(self.passes_on(part) for part in given) and self._all_go_along(given)
         carriers = _CARRIERS | _ARRAY_METHODS if self.arrays else _CARRIERS
@@ -206,7 +153,7 @@ class _Trail:
         if self.helper is not None:
             return names.dotted(node.func).rpartition(".")[2] == self.helper.name
         path = _path(self.frame, node)
-        if self.arrays and path in _ARRAYS:
+        if self.arrays and path in ARRAYS:
             return True
         entry = torch_table.function(path)
         fresh = entry is not None and entry.rule == "default_or_kwarg" and path.startswith("torch.")
@@ -228,7 +175,7 @@ class _Trail:
         )
 
 
-def _moved_later(trail: _Trail, move: ast.expr, receiver: ast.expr, within: ast.expr | None = None) -> bool:
+def moved_later(trail: Trail, move: ast.expr, receiver: ast.expr, within: ast.expr | None = None) -> bool:
     """Whether the creation stands in a statement of its own before the move, and is not wanted in between or after.
 
     ``within`` is the expression around the receiver in which it may be named once more.
@@ -256,7 +203,7 @@ def _moved_later(trail: _Trail, move: ast.expr, receiver: ast.expr, within: ast.
     return not _wanted_after(trail, block[last], (trail.live | trail.spent) - set(_stored(block[last])))
 
 
-def _creates(trail: _Trail, statement: ast.stmt) -> bool:
+def _creates(trail: Trail, statement: ast.stmt) -> bool:
     """Whether a statement gives a name to what the creation makes."""
     value = getattr(statement, "value", None)
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not isinstance(value, ast.expr):
@@ -267,12 +214,12 @@ def _creates(trail: _Trail, statement: ast.stmt) -> bool:
     return any(trail._is_origin(node) for node in calls)
 
 
-def _goes_on(trail: _Trail, statement: ast.stmt) -> bool:
+def _goes_on(trail: Trail, statement: ast.stmt) -> bool:
     """Whether a statement leaves the creation alone, or only gives it another name or shape."""
     if trail.others and isinstance(statement, ast.If):
         return _either_goes_on(trail, statement)
     touched = [name for name in read(statement) if name.id in trail.live]
-    targets = [name for target in _targets(statement) for name in _names_in(target)]
+    targets = [name for target in _targets(statement) for name in names_in(target)]
     if any(name.id in trail.spent for name in read(statement)):
         return False
     if not touched and not _creates(trail, statement):
@@ -286,7 +233,7 @@ def _goes_on(trail: _Trail, statement: ast.stmt) -> bool:
     return True
 
 
-def _either_goes_on(trail: _Trail, branch: ast.If) -> bool:
+def _either_goes_on(trail: Trail, branch: ast.If) -> bool:
     """Whether what was created before a branch, or on each side of it, has the same names after it."""
     if any(name.id in trail.live | trail.spent for name in read(branch.test)):
         return False
@@ -309,10 +256,10 @@ def _targets(statement: ast.stmt) -> list[ast.expr]:
     return [statement.target] if isinstance(statement, ast.AnnAssign) else []
 
 
-def _names_in(target: ast.expr) -> list[str]:
+def names_in(target: ast.expr) -> list[str]:
     """The names of a target, or of a receiver; none where it is more than names."""
     if isinstance(target, (ast.Tuple, ast.List)):
-        return [name for element in target.elts for name in _names_in(element)]
+        return [name for element in target.elts for name in names_in(element)]
     return [node.id for node in nodes.walk(target) if isinstance(node, ast.Name)]
 
 
@@ -323,7 +270,7 @@ def _stored(statement: ast.stmt) -> list[str]:
     ]
 
 
-def _wanted_after(trail: _Trail, move: ast.stmt, still: set[str]) -> bool:
+def _wanted_after(trail: Trail, move: ast.stmt, still: set[str]) -> bool:
     """Whether the function reads the tensor on the CPU once more."""
     if not still:
         return False
@@ -366,7 +313,7 @@ def _helper(frame: Frame, made: ast.Call) -> FunctionInfo | None:
         if found is None or info.is_generator:
             return None
         block, at = found
-        trail = _Trail(frame, made, None)
+        trail = Trail(frame, made, None)
         for statement in block[at:]:
             if isinstance(statement, ast.Return):
                 return info if statement.value is not None and trail.passes_on(statement.value) else None

@@ -1,0 +1,30 @@
+"""Tensors of literals that every step makes on a device again: ``torch.tensor([1.0], device=d)``."""
+
+from __future__ import annotations
+
+from devlint.device import Device
+from devlint.flow.catalog.creation import FROM_VALUES
+from devlint.flow.core.call import Call
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Frame
+from devlint.flow.core.scope import scope_of
+from devlint.flow.transfer import loop_invariance
+from devlint.flow.transfer.repeated_copies import left_alone, same_values
+from devlint.sites.transfers import Upload
+
+
+class Uploads(Observer):
+    """Creations that copy the same values of the host in every step."""
+
+    def on_placed_creation(self, frame: Frame, call: Call, path: str, place: Device) -> None:
+        """A site, where nothing that the creation hangs on changes."""
+        if path not in FROM_VALUES or place.accelerates() is False or not place.known:
+            return
+        if not any(loop.step for loop in frame.loops):
+            return
+        scope = scope_of(frame)
+        if not scope.step or scope.sometimes or not same_values(frame, call.node):
+            return
+        asked = call.argument_node(-1, "device")
+        if asked is not None and loop_invariance.unchanged(frame, asked) and left_alone(frame, call.node):
+            frame.emit(Upload(call.node, scope, path, place))
