@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import warnings
 
-import torch
-
-from devlint.simulator import backward, device_type, dispatch, parameters, tensor
+from devlint.simulator import backward, device_type, dispatch, tensor
 from devlint.simulator.device_type import DevicesError
-from devlint.simulator.devices import NAME, check_index
+from devlint.simulator.devices import NAME
 from devlint.simulator.operations import attention, autocast, implicit_transfers, kernels, rnn, sync_batch_norm
 from devlint.simulator.operations.kernels import KERNELS
 from devlint.simulator.tensor import SimulatedTensor
 
-__all__ = ["KERNELS", "KEY", "NAME", "DevicesError", "SimulatedTensor", "install", "installed", "move"]
+__all__ = ["KERNELS", "KEY", "NAME", "DevicesError", "SimulatedTensor", "install", "installed"]
 
 KEY = "PrivateUse1"
 """The dispatch key of the simulated device."""
@@ -45,10 +43,5 @@ def install(devices: int = 1) -> None:
     tensor.set_dispatch(dispatch.dispatch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another
-        for part in (kernels, implicit_transfers, autocast, attention, rnn, backward, parameters, sync_batch_norm):
+        for part in (kernels, implicit_transfers, autocast, attention, rnn, backward, sync_batch_norm):
             part.install()
-
-
-def move(value: torch.Tensor, index: int, non_blocking: bool = False) -> torch.Tensor:
-    """The tensor on the virtual device ``index``, itself if it is there already; differentiable."""
-    return value.to(torch.device(NAME, check_index(index)), non_blocking=non_blocking)

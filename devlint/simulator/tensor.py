@@ -101,33 +101,19 @@ class SimulatedTensor(torch.Tensor):
         memo[id(self)] = result
         return result
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickled as the host tensor it is copied to, which counts as a copy as it does on an accelerator."""
-        with torch.no_grad():
-            host = self.detach().to("cpu")
-        if getattr(self, "_is_param", False):
-            plain: Any = torch.nn.Parameter(host, self.requires_grad)
-        else:
-            plain = host.requires_grad_(self.requires_grad)
-        return plain.__reduce_ex__(protocol)
-
     @property
     def __dict__(self) -> dict[str, Any]:
         """The attributes; those of another tensor may be put in their place, as fastai does."""
-        return attributes_of(self)
+        return _attributes.__get__(self)  # type: ignore[no-any-return]  # typed as Any
 
     @__dict__.setter
     def __dict__(self, value: dict[str, Any]) -> None:
-        own = {name: known for name, known in attributes_of(self).items() if name in OWN}
-        set_attributes(self, {**{name: item for name, item in value.items() if name not in OWN}, **own})
+        own = {name: known for name, known in self.__dict__.items() if name in OWN}
+        _attributes.__set__(self, {**{name: item for name, item in value.items() if name not in OWN}, **own})
 
     def data_ptr(self) -> int:
         """The address of the host tensor."""
         return self.host.data_ptr()
-
-    def untyped_storage(self) -> torch.UntypedStorage:
-        """The storage of the host tensor."""
-        return self.host.untyped_storage()
 
     def tolist(self) -> Any:
         """The numbers as nested lists, after one copy to the host."""
@@ -161,27 +147,6 @@ class SimulatedTensor(torch.Tensor):
 
     def record_stream(self, stream: Any) -> None:
         """Do nothing: there are no streams."""
-
-    @property
-    def data(self) -> torch.Tensor:
-        """As in any tensor; setting it lets this tensor share the memory of another."""
-        return _data.__get__(self)  # type: ignore[no-any-return]  # typed as Any
-
-    @data.setter
-    def data(self, value: torch.Tensor) -> None:
-        _data.__set__(self, value)
-        if isinstance(value, SimulatedTensor):
-            self.host = value.host
-
-
-def attributes_of(tensor: torch.Tensor) -> dict[str, Any]:
-    """All attributes that a tensor holds itself."""
-    return _attributes.__get__(tensor)  # type: ignore[no-any-return]  # typed as Any
-
-
-def set_attributes(tensor: torch.Tensor, value: dict[str, Any]) -> None:
-    """Put others in the place of all of them."""
-    _attributes.__set__(tensor, value)
 
 
 def _twin(host: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:

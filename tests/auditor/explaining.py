@@ -40,9 +40,9 @@ def explained(scripts: dict[str, str]) -> dict[str, Any]:
 
 def main() -> None:
     """Run the scripts and print what was found."""
-    from devlint.simulator import backend
+    import devlint.simulator
 
-    backend.install(devices=2)
+    devlint.simulator.install(devices=2)
     scripts = json.load(sys.stdin)
     with tempfile.TemporaryDirectory() as directory:
         found = {name: _outcome(Path(directory), name, code) for name, code in scripts.items()}
@@ -55,15 +55,14 @@ def _outcome(directory: Path, name: str, code: str) -> Any:
     from devlint.auditor.explanation import code as source
     from devlint.auditor.explanation.explain import examine
     from devlint.auditor.frames import Frames
-    from devlint.simulator import backend
 
     lines_only = name.startswith("3.10 ")
     path = directory / f"{name.replace(' ', '_')}.py"
     path.write_text(PRELUDE + code, encoding="utf-8")
     values = {
         "__name__": "__main__",
-        "device": torch.device(backend.NAME, 0),
-        "other": torch.device(backend.NAME, 1),
+        "device": torch.device("cuda", 0),
+        "other": torch.device("cuda", 1),
     }
     positions = source.positions_of
     try:

@@ -29,7 +29,7 @@ def shown(party: dict[str, Any]) -> str:
     lines += [f"    {party['why']}"] if party["why"] else []
     lines += [f"    at: {party['origin']}"] if party["origin"] else []
     text = "".join(f"{line}\n" for line in lines)
-    return text.replace("devlintsim:0", "device").replace("devlintsim:1", "other")
+    return text.replace("cuda:0", "device").replace("cuda:1", "other")
 
 
 @pytest.mark.parametrize("name", CASES)

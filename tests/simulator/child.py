@@ -58,9 +58,9 @@ def main(devices: int, folder: str, stems: list[str]) -> None:
     """Run the cases of the files and print what became of them."""
     import torch
 
-    from devlint.simulator import backend
+    import devlint.simulator
 
-    backend.install(devices)
+    devlint.simulator.install(devices)
     results: dict[str, str | None] = {}
     for stem in stems:
         module = importlib.import_module(f"{folder.replace('/', '.')}.{stem}")

@@ -23,10 +23,11 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+import devlint.simulator
 from devlint.simulator import backend
 
-backend.install()
-DEVICE = torch.device(backend.NAME, 0)
+devlint.simulator.install()
+DEVICE = torch.device("cuda", 0)
 
 NOT_DENSE = re.compile(r"sparse|quantized|nested|jagged|_c10d|to_mkldnn")
 """Operations on what the simulated device does not have."""

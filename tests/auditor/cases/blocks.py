@@ -7,21 +7,21 @@ import os
 import runpy
 import sys
 import tempfile
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import devlint
+import devlint.simulator
+
+CUDA = "cuda"
 
 
 @pytest.fixture
-def backend() -> ModuleType:
-    """The simulated device, under its own name: this process runs other tests, too."""
-    from devlint.simulator import backend
-
-    backend.install()
-    return backend
+def simulated() -> None:
+    """The simulated device, for as long as this process lives."""
+    devlint.simulator.install()
 
 
 LOOP = """
@@ -31,14 +31,14 @@ def train(model, x, device):
 """
 
 
-def test_copies_in_the_block_are_counted_and_no_others(backend: ModuleType, tree) -> None:
+def test_copies_in_the_block_are_counted_and_no_others(simulated: None, tree) -> None:
     # in a file of its own, since rules go easy on tests
     train = runpy.run_path(str(tree({"loop.py": LOOP}) / "loop.py"))["train"]
-    model, x = torch.nn.Linear(4, 2).to(backend.NAME), torch.ones(3, 4)
-    x.to(backend.NAME)
+    model, x = torch.nn.Linear(4, 2).to(CUDA), torch.ones(3, 4)
+    x.to(CUDA)
     with devlint.audit() as run:
-        train(model, x, backend.NAME)
-    x.to(backend.NAME)
+        train(model, x, CUDA)
+    x.to(CUDA)
     assert run.record.complete
     assert run.record.simulated
     (process,) = run.record.processes
@@ -52,7 +52,7 @@ def test_copies_in_the_block_are_counted_and_no_others(backend: ModuleType, tree
     assert run.report(quiet=True).startswith("warning[DVL202]")
 
 
-def test_nothing_of_it_is_left(backend: ModuleType) -> None:
+def test_nothing_of_it_is_left(simulated: None) -> None:
     def hooked() -> list[object]:
         owners = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.utils.data.DataLoader, torch.cuda)
         return [{name: value for name, value in vars(owner).items() if callable(value)} for owner in owners]
@@ -60,13 +60,13 @@ def test_nothing_of_it_is_left(backend: ModuleType) -> None:
     before = hooked()
     for _ in range(2):
         with devlint.audit() as run:
-            torch.ones(1).to(backend.NAME)
+            torch.ones(1).to(CUDA)
         assert len(run.record.processes[0].events) == 1
     assert hooked() == before
 
 
-def test_exceptions_pass_through_and_a_mismatch_is_explained(backend: ModuleType) -> None:
-    model = torch.nn.Linear(4, 2).to(backend.NAME)
+def test_exceptions_pass_through_and_a_mismatch_is_explained(simulated: None) -> None:
+    model = torch.nn.Linear(4, 2).to(CUDA)
     audit = devlint.audit()
     with pytest.raises(RuntimeError, match="same device"), audit as run:
         model(torch.ones(3, 4))
@@ -80,39 +80,39 @@ def test_exceptions_pass_through_and_a_mismatch_is_explained(backend: ModuleType
     assert audit.record.processes[0].ending.kind == "finished"
 
 
-def test_steps_end_the_block(backend: ModuleType) -> None:
-    model = torch.nn.Linear(4, 2).to(backend.NAME)
+def test_steps_end_the_block(simulated: None) -> None:
+    model = torch.nn.Linear(4, 2).to(CUDA)
     passed = 0
     with devlint.audit(steps=2) as run:
         for _ in range(10):
-            model(torch.ones(3, 4).to(backend.NAME)).sum().backward()
+            model(torch.ones(3, 4).to(CUDA)).sum().backward()
             passed += 1
     # the second backward ends the second step, and the block with it
     assert passed == 1
     assert run.record.processes[0].steps.limited
 
 
-def test_one_at_a_time(backend: ModuleType) -> None:
+def test_one_at_a_time(simulated: None) -> None:
     with devlint.audit() as outer:
         with pytest.raises(devlint.AuditError, match="another audit is running"), devlint.audit():
             pass
-        torch.ones(1).to(backend.NAME)
+        torch.ones(1).to(CUDA)
         with pytest.raises(devlint.AuditError, match="before the block has ended"):
             outer.record  # noqa: B018  # asking is what raises
     assert len(outer.record.processes[0].events) == 1
 
 
-def test_an_exit_passes_through(backend: ModuleType) -> None:
+def test_an_exit_passes_through(simulated: None) -> None:
     with pytest.raises(SystemExit), devlint.audit() as run:
         raise SystemExit(3)
     assert run.record.processes[0].ending.kind == "exit"
 
 
-def test_the_report_is_also_a_page(backend: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_is_also_a_page(simulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("vl_convert", reason="needs the extra `html`")
     with devlint.audit() as run:
-        torch.ones(3).to(backend.NAME)
-    assert "torch.ones(3).to(backend.NAME)" in run.html()
+        torch.ones(3).to(CUDA)
+    assert "torch.ones(3).to(CUDA)" in run.html()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(devlint.AuditError, match="needs the extra `html`"):
         run.html()
@@ -125,9 +125,7 @@ with devlint.audit() as run:
 """
 
 
-def test_a_cell_of_a_notebook_is_called_as_in_its_tracebacks(
-    backend: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_of_a_notebook_is_called_as_in_its_tracebacks(simulated: None, monkeypatch: pytest.MonkeyPatch) -> None:
     # as ipykernel names the code of a cell; there is no such file
     file = os.path.join(tempfile.gettempdir(), "ipykernel_12", "345.py")
     compiler = SimpleNamespace(format_code_name=lambda name: ("Cell", "In[7]") if name == file else None)
@@ -138,8 +136,8 @@ def test_a_cell_of_a_notebook_is_called_as_in_its_tracebacks(
         "devlint": devlint,
         "DataLoader": torch.utils.data.DataLoader,
         "data": torch.rand(8, 4),
-        "model": torch.nn.Linear(4, 2).to(backend.NAME),
-        "device": backend.NAME,
+        "model": torch.nn.Linear(4, 2).to(CUDA),
+        "device": CUDA,
     }
     exec(compile(CELL, file, "exec"), values)
     run = values["run"]

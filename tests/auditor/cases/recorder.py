@@ -22,8 +22,8 @@ from devlint.record import Ending, Event
 from devlint.simulator import backend
 
 DEVICES = 2
-DEVICE = torch.device(backend.NAME, 0)
-SECOND = torch.device(backend.NAME, 1)
+DEVICE = torch.device("cuda", 0)
+SECOND = torch.device("cuda", 1)
 HERE, THERE, OTHER = "cpu", str(DEVICE), str(SECOND)
 
 
@@ -207,7 +207,7 @@ def case_autocast_casts_are_no_transfers() -> None:
     layer, batch = nn.Linear(4, 4).to(DEVICE), torch.ones(2, 4, device=DEVICE)
 
     def work() -> None:
-        with torch.autocast(backend.NAME, torch.bfloat16):
+        with torch.autocast("cuda", torch.bfloat16):
             assert layer(batch).dtype == torch.bfloat16
 
     assert seen(work) == []

@@ -7,11 +7,10 @@ import threading
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from devlint.simulator import backend
 from tests.auditor.cases.recorder import facts, lines, seen
 
 DEVICES = 1
-DEVICE = torch.device(backend.NAME, 0)
+DEVICE = torch.device("cuda", 0)
 
 
 def case_the_thread_of_autograd_is_blamed_on_the_forward_line() -> None:

@@ -10,8 +10,8 @@ import torch
 from devlint.simulator import backend
 
 CPU = torch.device("cpu")
-ZERO = torch.device(backend.NAME, 0)
-ONE = torch.device(backend.NAME, 1)
+ZERO = torch.device("cuda", 0)
+ONE = torch.device("cuda", 1)
 
 
 @contextlib.contextmanager

@@ -178,7 +178,7 @@ def case_random_numbers_are_those_of_the_host() -> None:
 
     for got, expected in zip(draw(ZERO), draw(CPU), strict=True):
         same(got, expected)
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator(ZERO).manual_seed(1)
     got = torch.randn(3, device=ZERO, generator=generator)
     same(got, torch.randn(3, generator=torch.Generator().manual_seed(1)))
 
@@ -186,7 +186,7 @@ def case_random_numbers_are_those_of_the_host() -> None:
 def case_autocast() -> None:
     model = nn.Linear(3, 3).to(ZERO)
     batch = torch.randn(2, 3, device=ZERO)
-    with torch.autocast(backend.NAME, dtype=torch.bfloat16):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
         out = model(batch)
         assert out.dtype == torch.bfloat16
         assert out.softmax(1).dtype == torch.float32
@@ -201,13 +201,13 @@ def case_autocast() -> None:
         assert torch.ones(2, 2).mm(torch.ones(2, 2)).dtype == torch.float32, "the host's tensors are not cast"
         with raises(RuntimeError, "are unsafe to autocast"):
             F.binary_cross_entropy(out.sigmoid(), torch.zeros_like(out))
-        with torch.autocast(backend.NAME, enabled=False):
+        with torch.autocast("cuda", enabled=False):
             assert model(batch).dtype == torch.float32
     out.float().sum().backward()
     assert model.weight.grad.dtype == torch.float32
     for make in (nn.LSTM, nn.GRU, nn.RNN):
         network = make(3, 3).to(ZERO)
-        with torch.autocast(backend.NAME, dtype=torch.bfloat16):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
             out, _ = network(model(batch)[None])
         assert out.dtype == torch.bfloat16
         out.float().sum().backward()
@@ -227,7 +227,7 @@ def case_autocast_casts_a_weight_once() -> None:
 
     library.impl("copy_", counted, backend.KEY, allow_override=True)
     try:
-        with torch.autocast(backend.NAME, dtype=torch.bfloat16):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
             model(batch)
             model(batch)
     finally:
@@ -239,7 +239,7 @@ def case_autocast_casts_a_weight_once() -> None:
 def case_gradient_scaler() -> None:
     model = nn.Linear(3, 3).to(ZERO)
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    scaler = torch.amp.GradScaler(backend.NAME, init_scale=4.0, growth_interval=1)
+    scaler = torch.amp.GradScaler("cuda", init_scale=4.0, growth_interval=1)
     before = model.weight.detach().clone()
     loss = model(torch.ones(2, 3, device=ZERO)).sum()
     scaler.scale(loss).backward()

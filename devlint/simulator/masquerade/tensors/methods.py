@@ -14,6 +14,7 @@ from devlint.simulator.masquerade import devices
 from devlint.simulator.masquerade.tensors import legacy_types
 from devlint.simulator.tensor import SimulatedTensor
 
+Uninitialized: Any = vars(torch.nn.parameter)["UninitializedTensorMixin"]
 _TAKE_DEVICE = (
     "new_empty new_empty_strided new_full new_ones new_tensor new_zeros new pin_memory is_pinned to_sparse".split()
 )
@@ -33,6 +34,10 @@ def with_device(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _to(original: Callable[..., Any]) -> Callable[..., Any]:
     def to(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        place = args[0] if args else kwargs.get("device")
+        if isinstance(self, Uninitialized) and devices.index_of(place) is not None:
+            self.__dict__["_simulated"] = devices.behind(place)  # it has no memory yet that could be moved
+            return self
         if args and isinstance(args[0], (str, torch.device, int)):
             args = (devices.behind(args[0]), *args[1:])
         elif kwargs.get("device") is not None:

@@ -10,14 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.nn import parameter
 
 from devlint.auditor.patches import Patches
 from devlint.simulator.masquerade import devices
+from devlint.simulator.masquerade.tensors.methods import Uninitialized
 from devlint.simulator.tensor import OWN, SimulatedTensor
 
 _native: Any = torch.Tensor.data
-_Uninitialized: Any = vars(parameter)["UninitializedTensorMixin"]
 
 
 def become(tensor: torch.Tensor, value: torch.Tensor) -> None:
@@ -44,14 +43,13 @@ def become(tensor: torch.Tensor, value: torch.Tensor) -> None:
         tensor.grad = grad.to(value.device)
 
 
-def _data(simulated: Any) -> property:
-    def set_data(self: torch.Tensor, value: torch.Tensor) -> None:
-        if isinstance(self, SimulatedTensor) != isinstance(value, SimulatedTensor):
-            become(self, value)
-        else:
-            (simulated if isinstance(self, SimulatedTensor) else _native).__set__(self, value)
-
-    return property(lambda self: _native.__get__(self), set_data, doc=_native.__doc__)
+def _set_data(self: torch.Tensor, value: torch.Tensor) -> None:
+    if isinstance(self, SimulatedTensor) != isinstance(value, SimulatedTensor):
+        become(self, value)
+        return
+    _native.__set__(self, value)
+    if isinstance(self, SimulatedTensor) and isinstance(value, SimulatedTensor):
+        self.host = value.host
 
 
 def _swap(original: Callable[..., None]) -> Callable[..., None]:
@@ -97,29 +95,15 @@ def _materialize(original: Callable[..., None]) -> Callable[..., None]:
     return materialize
 
 
-def _to(original: Callable[..., Any]) -> Callable[..., Any]:
-    def to(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        place = args[0] if args else kwargs.get("device")
-        if isinstance(self, _Uninitialized) and devices.index_of(place) is not None:
-            self.__dict__["_simulated"] = devices.behind(place)  # it has no memory yet that could be moved
-            return self
-        return original(self, *args, **kwargs)
-
-    return to
-
-
 def install(patches: Patches) -> None:
     """Let `data` be set across devices, and modules move with it."""
-    data = _data(SimulatedTensor.data)
+    data = property(lambda self: _native.__get__(self), _set_data, doc=_native.__doc__)
     patches.set(torch.Tensor, "data", data)
-    patches.set(SimulatedTensor, "data", data)
     patches.set(torch.utils, "swap_tensors", _swap(torch.utils.swap_tensors))
     compatible = _compatible(torch._has_compatible_shallow_copy_type)
     patches.set(torch, "_has_compatible_shallow_copy_type", compatible)
     modules: Any = torch.nn.modules.module
     patches.set(modules, "is_traceable_wrapper_subclass", _traceable(modules.is_traceable_wrapper_subclass))
-    patches.set(torch.__future__, "_swap_module_params_on_conversion", False)
-    patches.set(_Uninitialized, "materialize", _materialize(_Uninitialized.materialize))
-    patches.set(torch.Tensor, "to", _to(torch.Tensor.to))
+    patches.set(Uninitialized, "materialize", _materialize(Uninitialized.materialize))
     # What a parameter without a shape allows is listed by function.
-    _Uninitialized._allowed_methods.extend([torch.Tensor.to, torch.Tensor.cuda, compatible])
+    Uninitialized._allowed_methods.extend([torch.Tensor.to, torch.Tensor.cuda, compatible])
