@@ -12,7 +12,7 @@ import warnings
 
 from devlint.simulator import backward, device_type, dispatch, tensor
 from devlint.simulator.device_type import DevicesError
-from devlint.simulator.devices import NAME
+from devlint.simulator.devices import NAME, watch_forks
 from devlint.simulator.operations import attention, autocast, implicit_transfers, kernels, rnn, sync_batch_norm
 from devlint.simulator.operations.kernels import KERNELS
 from devlint.simulator.tensor import SimulatedTensor
@@ -40,6 +40,7 @@ def install(devices: int = 1) -> None:
     if _done:
         return
     _done.append(True)
+    watch_forks()
     tensor.set_dispatch(dispatch.dispatch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ _lost: list[BaseException] = []
 
 
 _NOTHING = (None,)
+_TYPE = re.compile(f"{devices.NAME}([A-Za-z0-9]+)Type")
+"""What the engine calls a type of tensors of the simulated device: ``devlintsimFloatType``."""
 
 
 def stash_pending_error() -> None:
@@ -54,11 +57,22 @@ def install() -> None:
                 raise
             error = _lost.pop()
             _lost.clear()
+        except RuntimeError as raised:
+            _name_as_cuda(raised)
+            raise
+        _name_as_cuda(error)
         raise error
 
     modules: tuple[Any, ...] = (torch.autograd.graph, torch.autograd)
     for module in modules:
         module._engine_run_backward = run
+
+
+def _name_as_cuda(error: BaseException) -> None:
+    """Call the tensors in an error of the engine as it calls those of CUDA."""
+    if isinstance(error, RuntimeError) and error.args and devices.NAME in str(error.args[0]):
+        named = _TYPE.sub(r"torch.cuda.\1Tensor", str(error.args[0])).replace(devices.NAME, "cuda")
+        error.args = (named, *error.args[1:])
 
 
 def _check_gradients(tensors: Sequence[Any], gradients: Sequence[Any]) -> None:

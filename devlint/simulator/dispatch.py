@@ -97,7 +97,7 @@ def _redirect(kwargs: dict[str, Any], index: int) -> int:
     if target.type not in (devices.NAME, "cuda"):
         return -1
     kwargs["device"] = torch.device("cpu")
-    devices.before_use()
+    devices.use()
     return devices.check_index(devices.current() if target.index is None else target.index)
 
 

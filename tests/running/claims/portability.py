@@ -178,7 +178,7 @@ def _may_be_none(finding: Finding, run: Run) -> str | None:
 @contextmanager
 def _visible(run: Run) -> Iterator[None]:
     """Note in ``run.hidden`` how many devices the driver had found when the variable was set, -1 for none."""
-    from devlint.simulator.masquerade import devices
+    from devlint.simulator import devices
 
     environment: Any = os.environ
     kind = type(environment)

@@ -325,9 +325,9 @@ def _() -> None:
     before = os.environ.get("CUDA_VISIBLE_DEVICES")
     os.environ["CUDA_VISIBLE_DEVICES"] = "0"
     try:
-        import devlint.simulator.masquerade.devices as devices
+        from devlint.simulator import devices
 
-        assert devices.count() == 1
+        assert devices.visible() == 1
     finally:
         os.environ.pop("CUDA_VISIBLE_DEVICES")
         if before is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.masquerade import devices
+from devlint.simulator import devices
 from devlint.simulator.masquerade.cuda import memory, streams
 
 _DTYPES = (

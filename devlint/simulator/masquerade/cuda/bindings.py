@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.masquerade import card, devices
+from devlint.simulator import devices
+from devlint.simulator.masquerade import card
 from devlint.simulator.masquerade.cuda import generators, memory, streams
 
 _sync_debug_mode = 0
@@ -146,7 +147,7 @@ def install(patches: Patches) -> None:
         "_exchange_device": devices.exchange,
         "_maybe_exchange_device": devices.exchange,
         "_is_in_bad_fork": devices.in_bad_fork,
-        "_device_count_nvml": devices.count,
+        "_device_count_nvml": devices.visible,
         "_cached_device_count": None,
         "_cudart": _runtime(),
         "_CudaDeviceProperties": card.Properties,

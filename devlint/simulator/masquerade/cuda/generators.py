@@ -14,8 +14,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator import dispatch
-from devlint.simulator.masquerade import devices
+from devlint.simulator import devices, dispatch
 
 _Native: Any = torch._C.Generator
 _FILLING = (
@@ -151,7 +150,7 @@ def _random_numbers(index: int) -> Iterator[None]:
 
 def defaults() -> tuple[DefaultGenerator, ...]:
     """`torch.cuda.default_generators`."""
-    return tuple(_default(index) for index in range(devices.count()))
+    return tuple(_default(index) for index in range(devices.visible()))
 
 
 def check(generator: torch.Generator, wanted: str) -> None:

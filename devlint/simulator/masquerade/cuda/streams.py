@@ -18,7 +18,7 @@ import torch
 from typing_extensions import Self
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.masquerade import devices
+from devlint.simulator import devices
 from devlint.simulator.masquerade.device_type import stand_in
 
 _cuda: Any = torch.cuda

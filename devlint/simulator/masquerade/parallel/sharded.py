@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
+from devlint.simulator import devices
 from devlint.simulator.devices import NAME
-from devlint.simulator.masquerade import devices
 
 _device: Any = torch.Tensor.device
 _known: set[type] = set()

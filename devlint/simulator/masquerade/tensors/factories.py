@@ -11,8 +11,7 @@ from torch.utils import _device
 from torch.utils.data import dataset
 
 from devlint.auditor.patches import Patches
-from devlint.simulator import pinning
-from devlint.simulator.masquerade import devices
+from devlint.simulator import devices, pinning
 from devlint.simulator.masquerade.cuda import generators
 from devlint.simulator.masquerade.tensors.methods import with_device
 

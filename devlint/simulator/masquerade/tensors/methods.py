@@ -8,9 +8,8 @@ from typing import Any, NoReturn
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator import errors
+from devlint.simulator import devices, errors
 from devlint.simulator.devices import NAME
-from devlint.simulator.masquerade import devices
 from devlint.simulator.masquerade.tensors import legacy_types
 from devlint.simulator.tensor import SimulatedTensor
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.masquerade import devices
+from devlint.simulator import devices
 from devlint.simulator.masquerade.tensors.methods import Uninitialized
 from devlint.simulator.tensor import OWN, SimulatedTensor
 

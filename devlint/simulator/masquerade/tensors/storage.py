@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from devlint.auditor.patches import Patches
-from devlint.simulator.masquerade import devices
+from devlint.simulator import devices
 from devlint.simulator.tensor import SimulatedTensor, wrap
 
 
