@@ -16,7 +16,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from devlint.auditor.loop.loaders import Loaders
 from devlint.auditor.loop.steps import LoopSteps
-from devlint.auditor.session import Listener, Session
+from devlint.auditor.session import Listener, Session, emit
 
 _Function = Callable[..., Any]
 
@@ -96,10 +96,9 @@ class LoopHooks(Listener):
 
     def _asked(self, iterator: Any) -> int:
         loader, anew = self.loaders.asked(iterator)
-        for handle in self.session.signals.pass_end:
-            handle()
+        emit(self.session.signals.pass_end)
         if self.steps.batch(loader, anew):
-            self._step_ended()
+            emit(self.session.signals.step_end)
         return loader
 
     # backward
@@ -129,16 +128,10 @@ class LoopHooks(Listener):
         return True
 
     def _backward_done(self) -> None:
-        for handle in self.session.signals.pass_end:
-            handle()
+        emit(self.session.signals.pass_end)
         if self.steps.backward_done():
-            self._step_ended()
-        for handle in self.session.signals.forward_due:
-            handle()
-
-    def _step_ended(self) -> None:
-        for handle in self.session.signals.step_end:
-            handle()
+            emit(self.session.signals.step_end)
+        emit(self.session.signals.forward_due)
 
     # optimizers and modules
 
@@ -154,19 +147,16 @@ class LoopHooks(Listener):
         if number is None:
             number = self._optimizers[optimizer] = next(self._numbers)
         if self.steps.optimizer_step(number, type(optimizer).__name__):
-            self._step_ended()
-        for handle in self.session.signals.forward_due:
-            handle()
+            emit(self.session.signals.step_end)
+        emit(self.session.signals.forward_due)
 
     def on_forward(self) -> None:
         """The loop has come to a forward: with autograd a pass begins, without it one is over."""
         if self._in_loop() and not self._fetching:
             recorded, signals = torch.is_grad_enabled(), self.session.signals
-            for handle in () if recorded else signals.pass_end:
-                handle()
+            emit(() if recorded else signals.pass_end)
             self.steps.forward(recorded)
-            for handle in signals.pass_begin if recorded else ():
-                handle()
+            emit(signals.pass_begin if recorded else ())
 
 
 def _trains(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

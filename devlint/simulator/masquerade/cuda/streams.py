@@ -29,7 +29,20 @@ _identifiers = itertools.count(1)
 _local = threading.local()
 
 
-class StreamBase(torch.Stream):
+class _Finished:
+    """What has no work that is still to be done."""
+
+    __slots__ = ()
+
+    def query(self) -> bool:
+        """Whether all work is done, which it always is."""
+        return True
+
+    def synchronize(self) -> None:
+        """Nothing is left to wait for."""
+
+
+class StreamBase(_Finished, torch.Stream):
     """What `torch.cuda.Stream` stands on; the default stream of a device has the identifier 0."""
 
     priority: int
@@ -58,13 +71,6 @@ class StreamBase(torch.Stream):
         """The lowest and the highest priority."""
         return _PRIORITIES
 
-    def query(self) -> bool:
-        """Whether all work is done, which it always is."""
-        return True
-
-    def synchronize(self) -> None:
-        """Nothing is left to wait for."""
-
     def is_capturing(self) -> bool:
         """Whether a graph is being captured, which is not simulated."""
         return False
@@ -82,7 +88,7 @@ class StreamBase(torch.Stream):
         devices.select(index)
 
 
-class EventBase:
+class EventBase(_Finished):
     """What `torch.cuda.Event` stands on."""
 
     _timed: bool
@@ -119,13 +125,6 @@ class EventBase:
         self._recorded = time.perf_counter()
 
     def wait(self, stream: torch.Stream) -> None:
-        """Nothing is left to wait for."""
-
-    def query(self) -> bool:
-        """Whether all work is done, which it always is."""
-        return True
-
-    def synchronize(self) -> None:
         """Nothing is left to wait for."""
 
     def elapsed_time(self, end: EventBase) -> float:
