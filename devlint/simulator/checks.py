@@ -104,8 +104,10 @@ def _masked_fill(plan: Plan, args: Any, kwargs: Any) -> None:
 
 
 def _lengths(plan: Plan, args: Any, kwargs: Any) -> None:
-    if args[1].device.type != "cpu":
-        raise errors.lengths(args[1])
+    lengths = args[1]
+    if lengths.device.type != "cpu":
+        kind = errors.legacy_name(lengths.dtype).removesuffix("Tensor")
+        raise errors.error("lengths", lengths.dim(), lengths.device, kind)
 
 
 _SPECIAL: dict[str, Callable[[Plan, Any, Any], None]] = {

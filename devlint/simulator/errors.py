@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import torch
 
@@ -36,11 +35,12 @@ def error(name: str, *gaps: object) -> RuntimeError:
 
 def type_name(tensor: torch.Tensor) -> str:
     """What ``Tensor.type()`` says: ``torch.cuda.FloatTensor``, or ``torch.FloatTensor`` on the host."""
-    return f"torch.{'' if tensor.device.type == 'cpu' else 'cuda.'}{_legacy_name(tensor.dtype)}"
+    return f"torch.{'' if tensor.device.type == 'cpu' else 'cuda.'}{legacy_name(tensor.dtype)}"
 
 
 @functools.cache
-def _legacy_name(dtype: torch.dtype) -> str:
+def legacy_name(dtype: torch.dtype) -> str:
+    """The name of the class that tensors of a dtype once had: ``FloatTensor``."""
     return torch.empty(0, dtype=dtype, device="cpu").type().rpartition(".")[2]
 
 
@@ -49,8 +49,3 @@ def convolution(tensor: torch.Tensor, other: torch.Tensor, role: str) -> Runtime
     if tensor.device.type == "cpu" and role == "weight":
         return error("convolution on the host", type_name(tensor), type_name(other))
     return error("convolution", type_name(tensor), role, type_name(other))
-
-
-def lengths(tensor: Any) -> RuntimeError:
-    """What ``pack_padded_sequence`` says of its lengths."""
-    return error("lengths", tensor.dim(), tensor.device, _legacy_name(tensor.dtype).removesuffix("Tensor"))

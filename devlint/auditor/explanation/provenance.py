@@ -36,9 +36,9 @@ class Binding(NamedTuple):
     loop: bool = False
 
 
-def bindings(function: ast.AST, target: str) -> Iterator[Binding]:
+def bindings(function: ast.AST | None, target: str) -> Iterator[Binding]:
     """The places in a function that assign to ``target`` (a name, or ``self.x``), in the order of the text."""
-    for node in own_nodes(function):
+    for node in own_nodes(function) if function is not None else ():
         if isinstance(node, ast.Assign):
             for goal in node.targets:
                 if _binds(goal, target):
@@ -55,10 +55,7 @@ def bindings(function: ast.AST, target: str) -> Iterator[Binding]:
 
 def of_name(name: str, stop: Stop, device: str, depth: int = _DEPTH) -> Reason:
     """Why the variable holds something on ``device``, as told by the function of the stop."""
-    function = stop.function
-    if function is None:
-        return Reason()
-    bound = list(bindings(function, name))
+    bound = list(bindings(stop.function, name))
     # `x += y` leaves `x` where it is
     found = [binding for binding in bound if not isinstance(binding.node, ast.AugAssign)] or bound
     before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= stop.line]
@@ -182,7 +179,7 @@ def of_attribute(owner: object, name: str) -> tuple[Frame | None, str]:
                 continue
             node = function_of(code)
             this = code.co_varnames[0] if code.co_argcount else "self"
-            for binding in bindings(node, f"{this}.{name}") if node is not None else ():
+            for binding in bindings(node, f"{this}.{name}"):
                 if isinstance(binding.value, ast.Constant) and binding.value.value is None:
                     continue  # a placeholder
                 frame = frame_at(code, binding.node, getattr(function, "__qualname__", ""))

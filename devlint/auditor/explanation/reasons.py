@@ -108,7 +108,7 @@ class Reasons:
         """What the function of a frame says of the variable in which it has the tensor."""
         name, function = stop.holds(tensor), stop.function
         if name:
-            if is_parameter(name, function) and not (function is not None and any(bindings(function, name))):
+            if is_parameter(name, function) and not any(bindings(function, name)):
                 return dropped_move(name, stop, device) or Reason()
             return of_name(name, stop, device)
         this = stop.this
@@ -126,7 +126,7 @@ class Reasons:
     def _element(self, name: str, tensor: torch.Tensor, value: object, stop: Stop, device: str) -> Reason:
         """A tensor in a container: what was assigned to the element, else what was to the container."""
         path = next(path for path, found in leaves(value, name, depth=2) if found is tensor)
-        found = list(bindings(stop.function, path)) if stop.function is not None else []
+        found = list(bindings(stop.function, path))
         return of_binding(path, found[-1], stop, device) if found else of_name(name, stop, device)
 
     def _of_attribute(self, this: object, name: str, stop: Stop, device: str) -> Reason:
@@ -144,7 +144,7 @@ class Reasons:
         """Where a variable, or an attribute of ``self``, was assigned."""
         if name.startswith("self."):
             return of_attribute(stop.this, name.removeprefix("self."))[0]
-        found = list(bindings(stop.function, name)) if stop.function is not None else []
+        found = list(bindings(stop.function, name))
         before = [binding for binding in found if getattr(binding.node, "lineno", 0) <= stop.line] or found
         return stop.place(before[0].node) if before else None
 
