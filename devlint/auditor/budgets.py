@@ -126,7 +126,9 @@ def _lines(record: Record, found: _Sum) -> Iterator[str]:
     for (frame, via), cost in ranked[:_MOST_LINES]:
         amount = f"{number(cost.calls)} x" + (f" {size(cost.bytes / cost.calls)}" if cost.bytes else "")
         inside = f" via {_place(record, via)}" if via is not None and frame is not None else ""
-        yield f"{_place(record, frame or via)}{inside}: {amount}  {_code(record, frame or via)}".rstrip()
+        shown = frame or via
+        code = record.sources.get(shown.file, {}).get(shown.line, "").strip() if shown is not None else ""
+        yield f"{_place(record, shown)}{inside}: {amount}  {code}".rstrip()
     if len(ranked) > _MOST_LINES:
         yield f"and {plural(len(ranked) - _MOST_LINES, 'more place')}"
 
@@ -161,10 +163,6 @@ def _found(record: Record, finding: dict[str, object]) -> str:
 
 def _place(record: Record, frame: Frame | None) -> str:
     return f"{_short(record, frame.file)}:{frame.line}" if frame is not None else "in no line of Python"
-
-
-def _code(record: Record, frame: Frame | None) -> str:
-    return record.sources.get(frame.file, {}).get(frame.line, "").strip() if frame is not None else ""
 
 
 def _short(record: Record, file: str) -> str:

@@ -10,20 +10,15 @@ from devlint.record import Record
 
 def named(record: Record) -> Record:
     """The record with each cell that IPython knows called as in its tracebacks; as it is where there is no IPython."""
-    names = {file: name for file in record.sources if (name := _name(file))}
+    session = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    name_of = getattr(getattr(session, "compile", None), "format_code_name", lambda _: None)  # since IPython 7.31
+    names = {file: f"<{found[1]}>" for file in record.sources if (found := name_of(file))}
     if not names:
         return record
     import msgspec
 
-    found: Record = msgspec.convert(_renamed(msgspec.to_builtins(record), names), Record)
-    return found
-
-
-def _name(file: str) -> str:
-    session = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    name_of = getattr(getattr(session, "compile", None), "format_code_name", lambda _: None)  # since IPython 7.31
-    found = name_of(file)
-    return f"<{found[1]}>" if found else ""
+    renamed: Record = msgspec.convert(_renamed(msgspec.to_builtins(record), names), Record)
+    return renamed
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:

@@ -25,14 +25,9 @@ def tensors(plan: Plan, args: Any, kwargs: Any) -> dict[str, list[torch.Tensor]]
     return result
 
 
-def special(plan: Plan) -> bool:
-    """Whether a table says what the operation takes."""
-    return plan.name in _SPECIAL
-
-
 def refuse_mixed(plan: Plan, args: Any, kwargs: Any) -> None:
     """Raise what CUDA raises if the operation does not take its tensors, which are of several devices."""
-    check = _SPECIAL.get(plan.name)
+    check = SPECIAL.get(plan.name)
     if check is not None:
         check(plan, args, kwargs)
     elif plan.rule == "iterator":
@@ -110,7 +105,7 @@ def _lengths(plan: Plan, args: Any, kwargs: Any) -> None:
         raise errors.error("lengths", lengths.dim(), lengths.device, kind)
 
 
-_SPECIAL: dict[str, Callable[[Plan, Any, Any], None]] = {
+SPECIAL: dict[str, Callable[[Plan, Any, Any], None]] = {
     **dict.fromkeys(("convolution", "_convolution", "convolution_overrideable"), _convolution),
     **dict.fromkeys(("native_batch_norm", "_native_batch_norm_legit"), _batch_norm),
     **dict.fromkeys(

@@ -41,7 +41,7 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
     host_args = [_host(argument, places) for argument in args]
     host_kwargs = {name: _host(argument, places) for name, argument in kwargs.items()} if kwargs else kwargs
     if len(places) > 1:
-        if plan.common is not None and plan.rule == "made of others" and not checks.special(plan):
+        if plan.common is not None and plan.rule == "made of others" and plan.name not in checks.SPECIAL:
             return taken_apart(op, args, kwargs)
         checks.refuse_mixed(plan, args, kwargs)
     index = max(places, default=-1)

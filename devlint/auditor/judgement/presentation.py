@@ -27,14 +27,13 @@ def show(files: Sequence[str], quiet: bool = False, exports: Exports | None = No
         if exports is not None:
             exports.check(read=files)
         records = [storage.read(file) for file in files] if files else storage.latest()
+        if any(record.command != records[0].command for record in records):
+            raise ConfigError("these are records of different runs, which make no report together")
+        if (twice := _twice(files, records)) is not None:
+            together = "records of different runs make no report together, but --compare lays two side by side"
+            raise ConfigError(f"{twice}: {together}")
     except (ConfigError, storage.RecordError) as error:
         say("error", str(error))
-        return EXIT_FAILED
-    if any(record.command != records[0].command for record in records):
-        say("error", "these are records of different runs, which make no report together")
-        return EXIT_FAILED
-    if (twice := _twice(files, records)) is not None:
-        say("error", f"{twice}: records of different runs make no report together, but --compare lays two side by side")
         return EXIT_FAILED
     record = merge(records)
     if record.findings is None:

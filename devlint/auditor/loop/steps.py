@@ -22,7 +22,7 @@ import contextlib
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from devlint.auditor.history import What, merged
@@ -347,7 +347,10 @@ class LoopSteps:
         training, evaluating = len(trained), sum(isinstance(item, Share) and item.step for item in found)
         if training:
             self._boundaries[boundary] += training
-            self._time(trained)
+            for number, step in enumerate(trained, self.train):
+                if number >= WARM_UP and step.when is not None:
+                    self._seconds.add(step.when.seconds)
+                    self._waits.add(step.when.waited)
         if interval.batches and (training or evaluating):
             if training:
                 self.training_loaders |= set(interval.batches) - self._evaluating_loaders
@@ -362,13 +365,6 @@ class LoopSteps:
         shares, self._held = book(found, self._held)
         for share in shares:
             self.ledger.settle(*share)
-
-    def _time(self, found: Iterable[TrainStep]) -> None:
-        """Note how long the training steps took that are about to be counted."""
-        for number, step in enumerate(found, self.train):
-            if number >= WARM_UP and step.when is not None:
-                self._seconds.add(step.when.seconds)
-                self._waits.add(step.when.waited)
 
     def _rest(self) -> list[Share]:
         """What the ledger does not hold yet, as if the run ended now."""

@@ -27,16 +27,15 @@ def merge(records: Sequence[Record]) -> Record:
         started=min((record.started for record in records), key=_moment),
         simulated=any(record.simulated for record in records),
         complete=all(record.complete for record in records),
-        processes=tuple(sorted(processes, key=_place)),
+        processes=tuple(sorted(processes, key=_order)),
         findings=None,
         advice=None,
         sources=sources,
     )
 
 
-def _place(process: Process) -> tuple[int, float, int]:
-    rank = float("inf") if process.rank is None else process.rank
-    return _ORDER.index(process.role), rank, process.pid
+def _order(process: Process) -> tuple[int, float, int]:
+    return _ORDER.index(process.role), float("inf") if process.rank is None else process.rank, process.pid
 
 
 def _moment(started: str) -> float:
