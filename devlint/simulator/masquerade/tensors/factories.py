@@ -25,18 +25,6 @@ empty_like zeros_like ones_like full_like rand_like randn_like randint_like
 """Functions of torch with a keyword `pin_memory` or `generator`."""
 
 
-def _in_context(original: Callable[..., Any]) -> Callable[..., Any]:
-    constructors = _device._device_constructors()  # cached by torch, and so made before any of them is replaced
-
-    def torch_function(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in constructors and not (kwargs and kwargs.get("device") is not None):
-            kwargs = {**(kwargs or {}), "device": devices.behind(self.device)}
-            _checked(kwargs.get("generator"), self.device)
-        return original(self, func, types, args, kwargs)
-
-    return torch_function
-
-
 def _checked(generator: torch.Generator | None, device: Any) -> None:
     """Raise as torch does where the generator is of another device than the tensor will be."""
     if generator is not None:
@@ -59,7 +47,16 @@ def _with_options(function: Callable[..., Any], name: str) -> Callable[..., Any]
 def install(patches: Patches) -> None:
     """Translate the device in these functions and in `with torch.device("cuda")`."""
     context: Any = _device.DeviceContext
-    patches.set(context, "__torch_function__", _in_context(context.__torch_function__))
+    original_function = context.__torch_function__
+    constructors = _device._device_constructors()  # cached by torch, and so made before any of them is replaced
+
+    def torch_function(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in constructors and not (kwargs and kwargs.get("device") is not None):
+            kwargs = {**(kwargs or {}), "device": devices.behind(self.device)}
+            _checked(kwargs.get("generator"), self.device)
+        return original_function(self, func, types, args, kwargs)
+
+    patches.set(context, "__torch_function__", torch_function)
     for name in sorted({*_MOVING, *_WITH_OPTIONS}):
         original = getattr(torch, name)
         replacement = with_device(original) if name in _MOVING else original

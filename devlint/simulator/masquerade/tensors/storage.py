@@ -7,7 +7,6 @@ and move it; the storages below answer as those of a GPU, so that checkpoints sa
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -94,20 +93,6 @@ def _copied(storage: torch.UntypedStorage, index: int | None, non_blocking: bool
     return result
 
 
-def _to(original: Callable[..., Any]) -> Callable[..., Any]:
-    def to(self: torch.UntypedStorage, *, device: Any, non_blocking: bool = False) -> Any:
-        index = devices.index_of(device)
-        if index is None:
-            if isinstance(self, SimulatedStorage) and torch.device(device).type == "cpu":
-                return _copied(self, None, non_blocking)
-            return original(self, device=device, non_blocking=non_blocking)
-        if isinstance(self, SimulatedStorage) and self.index == index:
-            return self
-        return _copied(self, index, non_blocking)
-
-    return to
-
-
 def _reduce(self: SimulatedTensor, protocol: Any) -> Any:
     """How a simulated tensor is pickled: as a tensor of a GPU."""
     if getattr(self, "_is_param", False):
@@ -146,5 +131,15 @@ def install(patches: Patches) -> None:
     patches.set(SimulatedTensor, "untyped_storage", of)
     patches.set(SimulatedTensor, "_typed_storage", _typed_storage)
     patches.set(SimulatedTensor, "__reduce_ex__", _reduce)
-    patches.set(torch.UntypedStorage, "to", _to(torch.UntypedStorage.to))
+    original = torch.UntypedStorage.to
+
+    def to(self: torch.UntypedStorage, *, device: Any, non_blocking: bool = False) -> Any:
+        index, simulated = devices.index_of(device), isinstance(self, SimulatedStorage)
+        if index is None and not (simulated and torch.device(device).type == "cpu"):
+            return original(self, device=device, non_blocking=non_blocking)
+        if isinstance(self, SimulatedStorage) and self.index == index:
+            return self
+        return _copied(self, index, non_blocking)
+
+    patches.set(torch.UntypedStorage, "to", to)
     ForkingPickler.register(SimulatedTensor, _send)

@@ -5,7 +5,6 @@ A simulated tensor is of a class of its own already, so for each class there is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -45,32 +44,6 @@ def simulated(cls: Any) -> Any:
     return known
 
 
-def _as_subclass(original: Callable[..., Any]) -> Callable[..., Any]:
-    def as_subclass(self: torch.Tensor, cls: Any) -> Any:
-        cls = _on_host.get(cls, cls)
-        if not isinstance(self, SimulatedTensor) or _dispatches(cls):
-            return original(self, cls)
-        with torch._C.DisableTorchFunctionSubclass():
-            result: Any = torch.ops.aten.alias(self)
-        result.__class__ = simulated(cls)
-        return result
-
-    return as_subclass
-
-
-def _make_subclass(original: Callable[..., Any]) -> Callable[..., Any]:
-    def make_subclass(cls: Any, data: torch.Tensor, require_grad: bool = False, **options: Any) -> Any:
-        cls = _on_host.get(cls, cls)
-        if not isinstance(data, SimulatedTensor) or _dispatches(cls) or issubclass(cls, torch.nn.Parameter):
-            return original(cls, data, require_grad, **options)
-        with torch._C.DisableTorchFunctionSubclass():
-            result: Any = data.detach()
-        result.__class__ = simulated(cls)
-        return result.requires_grad_(require_grad)
-
-    return make_subclass
-
-
 def _dispatches(cls: Any) -> bool:
     """Whether the class says itself what becomes of an operation."""
     return "__torch_dispatch__" in {name for base in cls.__mro__ if base is not torch.Tensor for name in vars(base)}
@@ -79,5 +52,25 @@ def _dispatches(cls: Any) -> bool:
 def install(patches: Patches) -> None:
     """Let a simulated tensor become one of the script's classes."""
     tensor: Any = torch.Tensor
-    patches.set(tensor, "as_subclass", _as_subclass(tensor.as_subclass))
-    patches.set(tensor, "_make_subclass", staticmethod(_make_subclass(tensor._make_subclass)))
+    as_its_own, make = tensor.as_subclass, tensor._make_subclass
+
+    def as_subclass(self: torch.Tensor, cls: Any) -> Any:
+        cls = _on_host.get(cls, cls)
+        if not isinstance(self, SimulatedTensor) or _dispatches(cls):
+            return as_its_own(self, cls)
+        with torch._C.DisableTorchFunctionSubclass():
+            result: Any = torch.ops.aten.alias(self)
+        result.__class__ = simulated(cls)
+        return result
+
+    def make_subclass(cls: Any, data: torch.Tensor, require_grad: bool = False, **options: Any) -> Any:
+        cls = _on_host.get(cls, cls)
+        if not isinstance(data, SimulatedTensor) or _dispatches(cls) or issubclass(cls, torch.nn.Parameter):
+            return make(cls, data, require_grad, **options)
+        with torch._C.DisableTorchFunctionSubclass():
+            result: Any = data.detach()
+        result.__class__ = simulated(cls)
+        return result.requires_grad_(require_grad)
+
+    patches.set(tensor, "as_subclass", as_subclass)
+    patches.set(tensor, "_make_subclass", staticmethod(make_subclass))
