@@ -82,12 +82,6 @@ class Listener:
         return None
 
 
-def emit(handlers: Handlers) -> None:
-    """Tell all who hear of an event that it has happened."""
-    for handle in handlers:
-        handle()
-
-
 class Signals:
     """The events of a session, each with those who hear of it: whoever knows of one calls its handlers."""
 

@@ -16,7 +16,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from devlint.auditor.loop.loaders import Loaders
 from devlint.auditor.loop.steps import LoopSteps
-from devlint.auditor.session import Listener, Session, emit
+from devlint.auditor.session import Listener, Session
 
 _Function = Callable[..., Any]
 
@@ -96,9 +96,11 @@ class LoopHooks(Listener):
 
     def _asked(self, iterator: Any) -> int:
         loader, anew = self.loaders.asked(iterator)
-        emit(self.session.signals.pass_end)
+        for handle in self.session.signals.pass_end:
+            handle()
         if self.steps.batch(loader, anew):
-            emit(self.session.signals.step_end)
+            for handle in self.session.signals.step_end:
+                handle()
         return loader
 
     # backward
@@ -128,10 +130,13 @@ class LoopHooks(Listener):
         return True
 
     def _backward_done(self) -> None:
-        emit(self.session.signals.pass_end)
+        for handle in self.session.signals.pass_end:
+            handle()
         if self.steps.backward_done():
-            emit(self.session.signals.step_end)
-        emit(self.session.signals.forward_due)
+            for handle in self.session.signals.step_end:
+                handle()
+        for handle in self.session.signals.forward_due:
+            handle()
 
     # optimizers and modules
 
@@ -147,16 +152,20 @@ class LoopHooks(Listener):
         if number is None:
             number = self._optimizers[optimizer] = next(self._numbers)
         if self.steps.optimizer_step(number, type(optimizer).__name__):
-            emit(self.session.signals.step_end)
-        emit(self.session.signals.forward_due)
+            for handle in self.session.signals.step_end:
+                handle()
+        for handle in self.session.signals.forward_due:
+            handle()
 
     def on_forward(self) -> None:
         """The loop has come to a forward: with autograd a pass begins, without it one is over."""
         if self._in_loop() and not self._fetching:
             recorded, signals = torch.is_grad_enabled(), self.session.signals
-            emit(() if recorded else signals.pass_end)
+            for handle in () if recorded else signals.pass_end:
+                handle()
             self.steps.forward(recorded)
-            emit(signals.pass_begin if recorded else ())
+            for handle in signals.pass_begin if recorded else ():
+                handle()
 
 
 def _trains(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

@@ -23,7 +23,7 @@ from devlint.auditor.explanation.trail import path_of
 from devlint.auditor.introspection.tensors import describe, device_of, fields, is_placed, leaves, own_tensors
 from devlint.auditor.modules.models import Observed
 from devlint.auditor.modules.strays import Key, Strays
-from devlint.auditor.session import Listener, Session, emit
+from devlint.auditor.session import Listener, Session
 from devlint.record import Mismatch, Party
 
 _CHECKED = 4
@@ -174,7 +174,8 @@ class ForwardCheck(Listener):
         if _in_backward():
             return
         self._rest()
-        emit(self._session.signals.forward)
+        for handle in self._session.signals.forward:
+            handle()
         if id(module) not in self._outermost and id(module) not in self._calls:
             self._watch()
             self._local.running.append(module)  # it is being called, and the new hooks will hear it return
@@ -183,7 +184,8 @@ class ForwardCheck(Listener):
         running = self._local.running
         running.append(module)
         if len(running) == 1 and not _in_backward():
-            emit(self._session.signals.forward)
+            for handle in self._session.signals.forward:
+                handle()
 
     def _see_leave(self, module: nn.Module, args: object, rest: tuple[object, ...]) -> None:
         running = self._local.running

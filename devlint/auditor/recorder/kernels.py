@@ -243,7 +243,8 @@ class Kernels(Listener):
             loader=session.services.loader_of(whole) if transfer.to_device else None,
         )
         tally = self._add(what, transfer.bytes, seconds)
-        tally.example = tally.example or describe(whole)
+        if not tally.example:
+            tally.example = describe(whole)
         if transfer.to_device and self._repeats.is_repeat(whole, transfer.target, origin.place):
             tally.repeats += 1
         if not origin.backward and whole.requires_grad and torch.is_grad_enabled():
@@ -268,7 +269,8 @@ class Kernels(Listener):
                 what = What(kind, name, origin.place, source, target, backward=origin.backward, blocking=True)
                 known[key] = what
             tally = add(what, tensor.element_size() if target else 0, seconds)
-            tally.example = tally.example or describe(tensor)
+            if not tally.example:
+                tally.example = describe(tensor)
             waits.waited()
 
         return count
@@ -278,7 +280,8 @@ class Kernels(Listener):
             tensor = args[0]
             what = What("pin", "pin_memory", origin.place, HOST, HOST, loader=self._session.services.loader_of(tensor))
             tally = self._add(what, tensor.numel() * tensor.element_size(), seconds)
-            tally.example = tally.example or describe(tensor)
+            if not tally.example:
+                tally.example = describe(tensor)
 
         return self._counted(original, count)
 
