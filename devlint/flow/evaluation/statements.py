@@ -19,7 +19,7 @@ from devlint.flow.evaluation import conditions, contexts, device_conditions, pre
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
 from devlint.flow.syntax import names, nodes
-from devlint.flow.syntax.versions import tries_versions
+from devlint.flow.syntax.exceptions import tries_device, tries_versions
 from devlint.flow.transfer import containers, device_queue, loop_invariance
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
@@ -216,7 +216,7 @@ def _if(frame: Frame, node: ast.If) -> None:
 
 def _try(frame: Frame, node: ast.Try) -> None:
     before = frame.state.copy()
-    outer_tried, frame.tried = frame.tried, frame.tried or any(_catches(handler) for handler in node.handlers)
+    outer_tried, frame.tried = frame.tried, frame.tried or tries_device(node)
     outer_shim, frame.shim = frame.shim, frame.shim or tries_versions(node)
     run_body(frame, node.body)
     frame.tried = outer_tried
@@ -236,14 +236,6 @@ def _try(frame: Frame, node: ast.Try) -> None:
         dead, frame.state.dead = frame.state.dead, False
         run_body(frame, node.finalbody)
         frame.state.dead = frame.state.dead or dead
-
-
-def _catches(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler catches what a missing accelerator raises."""
-    if handler.type is None:
-        return True
-    caught = {names.dotted(part) for part in nodes.walk(handler.type) if isinstance(part, (ast.Name, ast.Attribute))}
-    return not caught.isdisjoint({"RuntimeError", "AssertionError", "Exception"})
 
 
 def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:

@@ -9,7 +9,6 @@ from devlint import device
 from devlint.flow.catalog.methods import FETCHES
 from devlint.flow.syntax import names
 
-_FETCHES = frozenset({"cpu", "tolist", "item"})
 _KINDS = ("is_cuda", "is_mps", "is_xpu", "is_hpu")
 WORDS = (*_KINDS, ".device.type ==", " in str(")
 """What a file says that has such a test."""

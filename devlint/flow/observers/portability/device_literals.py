@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import functools
+from collections.abc import Iterable
 
 from devlint import device
 from devlint.device import Kind
@@ -76,7 +76,7 @@ def _is_meant(frame: Frame, node: ast.Constant) -> bool:
     for outer in frame.inside:
         if isinstance(outer, ast.Call):
             given = [*outer.args, *(keyword.value for keyword in outer.keywords)]
-            if any(map(functools.partial(_makes, node), given)) and _needs_cuda(frame, outer):
+            if any(_makes(node, part) for part in given) and _needs_cuda(frame, outer):
                 return True
         elif isinstance(outer, (ast.Tuple, ast.List, ast.Set)):
             made = [_spoken(part) for part in outer.elts if isinstance(part, ast.Call)]
@@ -110,9 +110,8 @@ def _falls_back(node: ast.AST, name: str) -> bool:
     """Whether a function takes the CPU for a parameter where the accelerator is missing: it has asked."""
     if isinstance(node, ast.If):
         return _asks(node.test) and name in _given([*node.body, *_flat(node.orelse)], "cpu")
-    if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.IfExp):
-        return False
-    return _asks(node.value.test) and name in _given([node], "cpu")
+    chosen = node.value if isinstance(node, ast.Assign) else None
+    return isinstance(chosen, ast.IfExp) and _asks(chosen.test) and name in _given([node], "cpu")
 
 
 def _places(frame: Frame, node: ast.AST, name: str) -> bool:
@@ -200,7 +199,7 @@ def _flat(body: list[ast.stmt]) -> list[ast.stmt]:
     return body
 
 
-def _given(body: list[ast.stmt], wanted: ast.Constant | str) -> set[str]:
+def _given(body: Iterable[ast.AST], wanted: ast.Constant | str) -> set[str]:
     """What the statements assign something to in which a literal is: this one, or any that says this."""
     return {
         names.dotted(target)

@@ -100,7 +100,8 @@ def _note_pair(frame: Frame, node: ast.Compare, left: Value, right: Value) -> No
     operator = _OPERATORS.get(type(node.ops[0]), "")
     first, second = node.left, node.comparators[0]
     if operator in ("in", "not in"):
-        if isinstance(left, DeviceValue) and left.is_object and _texts(right):
+        texts = isinstance(right, Sequence) and right.items and all(map(_is_text, right.items))
+        if isinstance(left, DeviceValue) and left.is_object and texts:
             _test(frame, node, first, second, operator, "text")
         elif isinstance(right, DeviceValue) and right.is_object and _is_text(left):
             _test(frame, node, second, first, operator, "membership")
@@ -125,21 +126,15 @@ def _never(operator: str, value: DeviceValue, other: Value) -> str:
         return ""
     if _is_text(other):
         return "text"
-    bare = isinstance(other, DeviceValue) and other.origin == "made" and value.origin == "tensor"
-    if bare and isinstance(other, DeviceValue):
-        place = other.device
-        return "index" if place.kind is Kind.ACCELERATOR and place.index is None else ""
-    return ""
+    if not isinstance(other, DeviceValue) or other.origin != "made" or value.origin != "tensor":
+        return ""
+    return "index" if other.device.kind is Kind.ACCELERATOR and other.device.index is None else ""
 
 
 def _is_text(value: Value | None) -> bool:
     if isinstance(value, DeviceValue):
         return value.origin == "text"
     return isinstance(value, Const) and isinstance(value.value, str)
-
-
-def _texts(value: Value) -> bool:
-    return isinstance(value, Sequence) and bool(value.items) and all(map(_is_text, value.items or ()))
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------

@@ -129,9 +129,9 @@ class GpuSelection(Observer):
 
     def _is_behind_a_check(self, info: FunctionInfo | None) -> bool:
         """Whether a function is named only at the top level, and only where an accelerator was found."""
-        started = self._started.get(info, ()) if info is not None else ()
-        if info is None or not started:
+        if info is None or info not in self._started:
             return False
+        started = self._started[info]
         return all(started) and len(re.findall(rf"\b{info.name}\b", self._text)) == 1 + len(started)
 
     def on_condition(self, frame: Frame, node: ast.expr) -> None:

@@ -32,7 +32,6 @@ _SHOWS = frozenset({"print", "info", "debug", "warning", "log", "write", "print_
 
 @immutable(frozen=True, slots=True)
 class _Chosen:
-    name: str
     target: ast.Name
     info: FunctionInfo | None
     scope: Scope
@@ -57,7 +56,7 @@ class UnusedDevices(Observer):
         place = value.device
         if in_class or not (place.switched or place.accelerates()):
             return
-        self._chosen.setdefault((frame.info, target.id), _Chosen(target.id, target, frame.info, scope_of(frame), value))
+        self._chosen.setdefault((frame.info, target.id), _Chosen(target, frame.info, scope_of(frame), value))
 
     def sites(self) -> Iterator[UnusedDevice]:
         """A site for each name that nobody reads, where something trains that nobody places."""
@@ -66,17 +65,17 @@ class UnusedDevices(Observer):
                 return
             inside = chosen.info.nodes if chosen.info else nodes.walk(self._index.tree)
             works = self._works(chosen.info)
-            if works is None or _escapes(inside, chosen.name):
+            if works is None or _escapes(inside, chosen.target.id):
                 continue
             reads = [
                 node
                 for node in inside
-                if isinstance(node, ast.Name) and node.id == chosen.name and isinstance(node.ctx, ast.Load)
+                if isinstance(node, ast.Name) and node.id == chosen.target.id and isinstance(node.ctx, ast.Load)
             ]
             shown = {id(inner) for node in inside if _shows(node) for inner in nodes.walk(node)}
             if all(id(node) in shown for node in reads):
                 step = Step(reads[0], "only shown here") if reads else None
-                yield UnusedDevice(chosen.target, chosen.scope, chosen.name, chosen.value.device, works, step)
+                yield UnusedDevice(chosen.target, chosen.scope, chosen.target.id, chosen.value.device, works, step)
 
     @cached_property
     def _placed(self) -> bool:
