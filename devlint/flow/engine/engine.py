@@ -45,8 +45,8 @@ from devlint.flow.interprocedural.imports import Family, Foreign, ProjectImports
 from devlint.flow.interprocedural.instantiation import survives
 from devlint.flow.interprocedural.probing import Overheard
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.torch.distributions import is_kept
-from devlint.flow.models.torch.distributions import is_one as is_distribution
+from devlint.flow.models.torch.rng import is_kept
+from devlint.flow.models.torch.rng import is_one as is_distribution
 from devlint.flow.observers.placement import constructor_tensors
 from devlint.flow.observers.placement.unregistered_modules import UnregisteredModules
 from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTensors

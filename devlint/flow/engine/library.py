@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from devlint.flow.core.interpreter import Component
 from devlint.flow.interprocedural.call_contexts import CallContexts
-from devlint.flow.models.data import draws
+from devlint.flow.models.data import datasets
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.libraries import builtins, clocks, rows, unknown
+from devlint.flow.models.libraries import builtins, rows, unknown
 from devlint.flow.models.libraries.managed import ManagedMoves
 from devlint.flow.models.nn import construction
 from devlint.flow.models.nn import methods as module_methods
@@ -17,7 +17,6 @@ from devlint.flow.models.torch import (
     api_calls,
     autograd,
     devices,
-    distributions,
     factories,
     functions,
     rng,
@@ -44,7 +43,7 @@ from devlint.flow.observers.portability.gpu_selection import GpuSelection
 from devlint.flow.observers.portability.unused_devices import UnusedDevices
 
 REGISTERING = (
-    *(api_calls, autograd, builtins, clocks, devices, distributions, draws, factories, functions),
+    *(api_calls, autograd, builtins, datasets, devices, factories, functions),
     *(construction, module_methods, rng, rows, tensor_methods, unknown),
 )
 """The modules that register models when they are imported, beside those of the observers."""

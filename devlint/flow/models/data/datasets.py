@@ -1,4 +1,4 @@
-"""Code that makes samples and batches: what it puts on a device, it puts there in whatever process the loader runs."""
+"""Code that makes samples and batches, in whatever process the loader runs, and the order in which they are drawn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from devlint import device
 from devlint.device import Device, Kind, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
@@ -17,6 +18,7 @@ from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.values import (
     UNKNOWN,
     Const,
+    DeviceValue,
     Function,
     Instance,
     Mapping,
@@ -28,10 +30,11 @@ from devlint.flow.domain.values import (
     as_tensor,
     placement,
 )
-from devlint.flow.models.data import draws
 from devlint.flow.program.symbols import ClassInfo
+from devlint.flow.transfer.defaults import generator_place, held
+from devlint.flow.transfer.escapes import Escapes
 from devlint.sites.base import Scope, Step
-from devlint.sites.loaders import SampleWork, Worker
+from devlint.sites.loaders import Draw, SampleWork, Worker
 from devlint.sites.transfers import Transfer
 
 _METHODS = ("__getitem__", "__getitems__")
@@ -246,11 +249,60 @@ def _subset(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _split(frame: Frame, call: Call, path: str) -> Value:
-    draws.note(frame, call, path)
+    note_draw(frame, call, path)
     first = _subset(frame, call, path)
     return first if isinstance(first, Unknown) else Sequence(None, first)
 
 
+_LOADER = "torch.utils.data.DataLoader"
+_DISTRIBUTED = "torch.utils.data.distributed.DistributedSampler"
+_OWN = frozenset({"torch.utils.data.random_split", "torch.utils.data.RandomSampler", _DISTRIBUTED, _LOADER})
+"""What draws with a generator of the CPU where none is given."""
+_SAMPLERS = frozenset({"torch.utils.data.RandomSampler", "torch.utils.data.SubsetRandomSampler"})
+
+
+def note_draw(frame: Frame, call: Call, path: str) -> None:
+    """Record a call that draws, where it is known with what."""
+    if call.open or call.starred:
+        return
+    given = call.keywords.get("generator")
+    if given is None or (isinstance(given, Const) and given.value is None):
+        if path in _OWN and _draws(call, path):
+            _emit(frame, call, path, device.CPU)
+    elif (place := generator_place(given)) is not None:
+        _emit(frame, call, path, place)
+
+
+def _emit(frame: Frame, call: Call, path: str, place: Device) -> None:
+    default = held(frame)
+    where, step = device.CPU, None
+    if isinstance(default, DeviceValue):
+        where = default.device
+        step = Step(default.node, "the default device is set here") if default.node is not None else None
+    elif frame.interpreter.default_changed:
+        return
+    node = call.keyword_nodes.get("generator")
+    frame.emit(Draw(call.node, scope_of(frame), path, node, place, where, step))
+
+
+def _draws(call: Call, path: str) -> bool:
+    """Whether a call without a generator of its own draws at all."""
+    shuffle = call.keywords.get("shuffle")
+    if path == _DISTRIBUTED:
+        return shuffle is None
+    if path != _LOADER:
+        return True
+    chosen = {"sampler", "batch_sampler"} & set(call.keywords) or len(call.positional) > 2
+    return isinstance(shuffle, Const) and shuffle.value is True and not chosen
+
+
+def _sampler(frame: Frame, call: Call, path: str) -> Value:
+    note_draw(frame, call, path)
+    frame.component(Escapes).data(call.values())
+    return UNKNOWN
+
+
+MODELS.register(dict.fromkeys(_SAMPLERS, _sampler))
 MODELS.register(
     {
         "torch.utils.data.TensorDataset": _tensor_dataset,

@@ -31,8 +31,7 @@ from devlint.flow.domain.values import (
     Value,
     tensor_away,
 )
-from devlint.flow.models.data import draws
-from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.datasets import Samples, note_draw
 from devlint.flow.models.data.samplers import SAMPLER, Sharing
 from devlint.flow.program.identity import identity
 from devlint.flow.program.type_hints import is_device_name
@@ -267,12 +266,12 @@ def _places(node: ast.AST) -> bool:
 
 
 def _loader(frame: Frame, call: Call, path: str) -> Value:
-    draws.note(frame, call, path)
+    note_draw(frame, call, path)
     return frame.component(Loaders).make(frame, call, path)
 
 
 def _sampler(frame: Frame, call: Call, path: str) -> Value:
-    draws.note(frame, call, path)
+    note_draw(frame, call, path)
     return frame.component(Loaders).sharing.sampler(call, path)
 
 

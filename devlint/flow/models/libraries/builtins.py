@@ -29,6 +29,7 @@ from devlint.flow.models.libraries import unknown
 from devlint.flow.models.nn import construction
 from devlint.flow.models.torch import factories, tensor_methods
 from devlint.flow.transfer import api_use, containers, device_queue, placement
+from devlint.flow.transfer.device_queue import Queue, Reading
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.iteration import iterate
@@ -168,6 +169,18 @@ def _absolute(frame: Frame, call: Call, path: str) -> Value:
     return as_tensor(value) if isinstance(value, Tensor) else UNKNOWN
 
 
+_CLOCKS = frozenset(
+    f"time.{clock}{unit}" for clock in ("time", "perf_counter", "monotonic") for unit in ("", "_ns")
+) | {"timeit.default_timer"}
+"""Functions that read a clock."""
+
+
+def _read(frame: Frame, call: Call, path: str) -> Value:
+    """A reading of a clock."""
+    return Reading(call.node, len(frame.component(Queue).events), len(frame.loops))
+
+
+MODELS.register(dict.fromkeys(_CLOCKS, _read))
 _FUNCTIONS: dict[str, Model] = {
     "enumerate": _enumerate,
     "zip": _zip,

@@ -1,10 +1,14 @@
-"""Calls of modules: their inputs have to be where they are."""
+"""Calls of modules: their inputs have to be where they are, and what ``forward`` of the project's own classes does.
+
+The first tensor of a call meets the module's layers.  Others, lengths and sizes, may well stay on the CPU; they meet
+them where ``forward`` is seen to bring them together with anything elsewhere.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from devlint import device
 from devlint.device import Device, Kind, Role
@@ -15,26 +19,31 @@ from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CONSUMER, DEVICE, STORY
 from devlint.flow.domain.values import (
     UNKNOWN,
+    Function,
     Mapping,
     Module,
     Opaque,
     Sequence,
+    Stateful,
     Tensor,
+    Unknown,
     Value,
     as_tensor,
 )
-from devlint.flow.models.nn import forward_inputs, summaries
 from devlint.flow.models.nn.construction import CONTAINERS
 from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import tensor_methods
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
-from devlint.flow.syntax import names
+from devlint.flow.program.mutations import moves_inputs
+from devlint.flow.program.symbols import ClassInfo
+from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import loop_invariance
 from devlint.flow.transfer.device_queue import Queue
-from devlint.flow.transfer.placement import blend, derive, is_tensor, meet, returned, strays
+from devlint.flow.transfer.placement import Met, blend, derive, is_tensor, meet, returned, strays
 from devlint.immutable import replace
-from devlint.sites.placement import Forward, OperationKind
+from devlint.sites.base import Step
+from devlint.sites.placement import Forward, Operation, OperationKind
 
 _CAUSAL_MASKS = {
     "torch.nn.TransformerEncoder": ((1, "mask"),),
@@ -73,13 +82,13 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
     tensors_in = [met for met in operands if is_tensor(met[1])]
     place = frame.place_of(module)
     clash = False
-    if module.has_state and not module.spread and not summaries.idle(module):
+    if module.has_state and not module.spread and not idle(module):
         if module.path.startswith("torch.nn."):
             # no layer of torch takes a 0-dim tensor
             tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
         unread = [call.argument_node(*mask) for mask in _CAUSAL_MASKS.get(module.path, ())]
         tensors_in = [met for met in tensors_in if met[0] not in unread]
-        clash = check(frame, call, module, place, forward_inputs.due(frame, call, module, place, tensors_in))
+        clash = check(frame, call, module, place, _due(frame, call, module, place, tensors_in))
         for observer in events.heard(frame, "on_module_call"):
             observer.on_module_call(frame, call, module, place)
     elif module.path == "torch.nn.CTCLoss":
@@ -97,7 +106,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         # one mistake is told once: go on as if the module was where its input is
         place = next(where for where in map(_where(frame), tensors_in) if where.differs(place))
     if module.cls is not None:
-        return summaries.own(frame, call, module, place)
+        return own(frame, call, module, place)
     return _output(frame, call, module, place, definite)
 
 
@@ -113,7 +122,7 @@ def check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[
     """Whether some of the inputs surely are not where the module is: a site."""
     clashing = strays(frame, inputs, place, module)
     alone = clashing and module.cls is not None and holds_only_tensors(module.cls)
-    if alone and not summaries.meets_state(frame, call, module, [value for _, value, _ in clashing]):
+    if alone and not meets_state(frame, call, module, [value for _, value, _ in clashing]):
         return False
     if clashing:
         for observer in events.heard(frame, "on_stray_inputs"):
@@ -175,3 +184,139 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
     module = Module(identity(), text=called.text, has_state=True)
     frame.put(module, place, next(iter(STORY.of(frame.state.heap, called.key) or ()), None))
     return module
+
+
+def _due(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Met]) -> list[Met]:
+    """Those of the tensors that go into a module which have to be where the module is, as far as is known."""
+    if module.path in WRAPPERS and isinstance(module.wraps, Module):
+        module = module.wraps
+    if len(inputs) < 2 or module.path.startswith("torch.nn."):
+        return inputs
+    places = [frame.state.settled(as_tensor(value).device) for _, value, _ in inputs]
+    strays = [number for number, where in enumerate(places) if where.differs(place)]
+    if not strays or strays[0] == 0 or not all(places[number].kind is Kind.CPU for number in strays):
+        return inputs
+    missed = _missed(frame, call, module.cls, [inputs[number][1] for number in strays])
+    return [met for number, met in enumerate(inputs) if number not in strays or id(met[1]) in missed]
+
+
+def _missed(frame: Frame, call: Call, info: ClassInfo | None, strays: list[Value]) -> set[int]:
+    """Those of the arguments, by identity, which ``forward`` brings together with what is elsewhere."""
+    if info is None:
+        return set()
+    marks = {id(value): Step(call.node, f"argument {number}") for number, value in enumerate(strays)}
+    probes = {
+        id(value): Tensor(as_tensor(value).device, many=as_tensor(value).many, story=(marks[id(value)],))
+        for value in strays
+    }
+    heard = frame.interpreter.overhear(frame, info, call.probing(probes))
+    return {known for known, mark in marks.items() if any(_is_stray(site, mark) for site in heard)}
+
+
+def _is_stray(site: Operation | Forward, mark: Step) -> bool:
+    """Whether a claim is of the argument: what it was computed from is told in its story."""
+    operands = site.inputs if isinstance(site, Forward) else site.operands
+    return any(mark in operand.story for operand in operands if operand.device.role is not Role.PLACE)
+
+
+def idle(module: Module) -> bool:
+    """Whether ``forward`` of a class of the file does nothing with its input, or with the module's own parts."""
+    method = module.cls.method("forward") if module.cls is not None else None
+    if method is None:
+        return False
+    own = any(isinstance(node, ast.Name) and node.id in ("self", "super") for node in method.nodes)
+    taken = [*method.node.args.posonlyargs, *method.node.args.args][1:]
+    return not own or (len(taken) == 1 and not _reads(method.node.body, taken[0].arg))
+
+
+def _reads(body: list[ast.stmt], name: str) -> bool:
+    """Whether the statements read a name before they bind it."""
+    for statement in body:
+        if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in nodes.walk(statement)):
+            return True
+        if isinstance(statement, ast.Assign) and any(names.dotted(target) == name for target in statement.targets):
+            return False
+    return False
+
+
+def own(frame: Frame, call: Call, module: Module, place: Device) -> Value:
+    """What ``forward`` of a class of the file returns, seen from where the module is."""
+    info = module.cls
+    method = info.method("forward") if info else None
+    if info is None or method is None:
+        return derive(frame, call)
+    near = UNKNOWN if moves_inputs(info) or not place.known else returned(frame, call, place)
+    interpreter = frame.interpreter
+    with interpreter.quiet():
+        heap = frame.state.heap
+        result = interpreter.enter(frame, Function(method, (), interpreter.self_value(info)), call)
+        frame.state.heap = heap
+    if not place.known and (not isinstance(result, Tensor) or not result.device.known or result.device.symbol):
+        return derive(frame, call)
+    return near if result is UNKNOWN else _seen_from(result, info.place, place, frame.story_of(module))
+
+
+def of_method(frame: Frame, call: Call, module: Module, function: Function) -> Value:
+    """What another method of a class of the file returns; of the module's parts, its class knows where they are."""
+    result = frame.interpreter.enter(frame, function, call)
+    info, place = module.cls, frame.place_of(module)
+    known = info is not None and place.known and module.text != "self" and not module.perhaps
+    if info is None or not known or not _lacks(result):
+        return result
+    interpreter = frame.interpreter
+    with interpreter.quiet():
+        heap = frame.state.heap
+        inside = interpreter.enter(frame, replace(function, bound=interpreter.self_value(info)), call)
+        frame.state.heap = heap
+    return _completed(result, _seen_from(inside, info.place, place, frame.story_of(module)))
+
+
+def _lacks(value: Value) -> bool:
+    """Whether something of a result is unknown."""
+    return isinstance(value, (Unknown, Opaque)) or (isinstance(value, Sequence) and any(map(_lacks, value.items or ())))
+
+
+def _completed(value: Value, other: Value) -> Value:
+    """A result, with the tensors of another one in the place of what is unknown of it."""
+    if isinstance(value, (Unknown, Opaque)):
+        return other if value is UNKNOWN or isinstance(other, Tensor) else value
+    if not isinstance(value, Sequence) or not isinstance(other, Sequence):
+        return value
+    if value.items is None or other.items is None or len(value.items) != len(other.items):
+        return value
+    return replace(value, items=tuple(map(_completed, value.items, other.items)))
+
+
+def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]) -> Value:
+    if isinstance(value, Tensor):
+        if value.device.symbol == symbol:
+            return replace(value, device=place, story=story, grad="graph")
+        # whoever has it now does not care what held it
+        return replace(value, attribute=None, attribute_of=None)
+    if isinstance(value, Stateful) and value.tensors:
+        return replace(value, tensors=tuple(_seen_from(held, symbol, place, story) for held in value.tensors))
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(_seen_from(item, symbol, place, story) for item in value.items)
+        return replace(value, items=items, head=(), item=_seen_from(value.item, symbol, place, story))
+    return value
+
+
+def meets_state(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> bool:
+    """Whether ``forward`` surely brings one of the arguments together with a tensor, not a number, of the module.
+
+    A layer meets its input; a buffer may be a number, which may meet any device, or be there for another method.
+    It is entered with the arguments on the CPU, and the module wherever its caller puts it.
+    """
+    info = module.cls
+    if info is None:
+        return False
+    probing = call.probing({id(value): Tensor(device.CPU, many=True) for value in strays})
+    return any(_proves(site, info) for site in frame.interpreter.overhear(frame, info, probing))
+
+
+def _proves(site: Operation | Forward, info: ClassInfo) -> bool:
+    if isinstance(site, Forward):
+        return site.device.role is Role.PLACE
+    own = [operand for operand in site.operands if operand.device.symbol == info.place]
+    # an index may be on the CPU, whatever it is an index of
+    return site.kind is not OperationKind.INDEX and any(operand.many is True for operand in own)

@@ -24,8 +24,7 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
-from devlint.flow.models.nn import summaries
-from devlint.flow.models.nn.forward import check, forward
+from devlint.flow.models.nn.forward import check, forward, of_method
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import api_use, havoc
@@ -57,7 +56,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
         if isinstance(value, Module):
             return forward(frame, call, value)
         _hand_over(frame, call, module, value)
-        return summaries.of_method(frame, call, module, value)
+        return of_method(frame, call, module, value)
     if name in _CHAINED:
         return module
     if name in ("register_buffer", "register_parameter"):

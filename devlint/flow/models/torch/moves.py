@@ -1,4 +1,4 @@
-"""Moves: ``.to``, ``.cuda``, ``.cpu`` and their kin, on tensors, modules and what may be either."""
+"""Moves: ``.to``, ``.cuda``, ``.cpu`` and their kin, on tensors, modules and what may be either, and where to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.catalog.methods import is_dtype
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -14,19 +15,25 @@ from devlint.flow.domain.heap import CHANGED, DEVICE, STORY
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
+    Const,
     Instance,
     Module,
+    Named,
     Opaque,
     Tensor,
     Unknown,
     Value,
     as_tensor,
+    named_place,
+    placement,
+    surely_tensor,
 )
 from devlint.flow.models.data.loaders import Loaders
-from devlint.flow.models.torch.move_targets import Target, target_of
+from devlint.flow.syntax import names
 from devlint.flow.transfer import api_use, creations, havoc, loop_invariance, memory, module_state, repeated_copies
+from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import in_graph, stranded
-from devlint.immutable import replace
+from devlint.immutable import immutable, replace
 from devlint.sites.base import Operand, Step
 from devlint.sites.transfers import Transfer
 
@@ -40,7 +47,7 @@ def move(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> Valu
     if name == "cuda" and not set(call.keywords) <= _OF_CUDA:
         # a namesake of another library
         return UNKNOWN
-    target = target_of(frame, call, name)
+    target = _target_of(frame, call, name)
     _initialize(frame, call, target.device)
     tensor = as_tensor(receiver)
     if isinstance(receiver, Batches) and call.node in frame.discarded and _is_collated(frame, receiver):
@@ -65,7 +72,7 @@ def _is_collated(frame: Frame, batch: Batches) -> bool:
 
 
 def _transfer(
-    frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tensor: Tensor, operand: Operand, target: Target
+    frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tensor: Tensor, operand: Operand, target: _Target
 ) -> Transfer:
     """The site of a move of anything but a module."""
     scope = scope_of(frame)
@@ -122,7 +129,7 @@ def _memory(frame: Frame, receiver: Value) -> tuple[bool | None, Step | None]:
     return (None if by is None else True), by
 
 
-def _arrives_late(target: Target) -> bool:
+def _arrives_late(target: _Target) -> bool:
     return target.non_blocking and target.device is not None and target.device.kind is Kind.CPU
 
 
@@ -153,7 +160,7 @@ def _moved_stranger(frame: Frame, call: Call, moved: ast.expr, place: Device) ->
 
 def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:
     """A move of a module: in place."""
-    target = target_of(frame, call, node.attr)
+    target = _target_of(frame, call, node.attr)
     empty = module_state.is_empty(frame, module)
     _initialize(frame, call, target.device)
     place = device.UNKNOWN if (module.oid, CHANGED) in frame.state.heap else frame.place_of(module)
@@ -191,3 +198,80 @@ def relocate(frame: Frame, module: Module, place: Device, step: Step) -> None:
 def _initialize(frame: Frame, call: Call, place: Device | None) -> None:
     if place is not None and place.kind is Kind.ACCELERATOR and place.type == "cuda":
         api_use.initialize(frame, call.node)
+
+
+@immutable(frozen=True, slots=True)
+class _Target:
+    """What a move asks for: a device (``None``: none), and whether it asks for nothing else."""
+
+    device: Device | None
+    node: ast.AST | None
+    plain: bool
+    non_blocking: bool
+
+
+def _target_of(frame: Frame, call: Call, name: str) -> _Target:
+    """What the arguments of ``.to(...)``, ``.cuda(...)``, ... ask for."""
+    blocking = call.argument(1, "non_blocking")
+    non_blocking = isinstance(blocking, Const) and blocking.value is True
+    if name == "cpu":
+        return _Target(device.CPU, None, not call.keywords and not call.positional, False)
+    if name == "type_as":
+        other = call.argument(0, "other")
+        where = as_tensor(other).device if other is not None else device.UNKNOWN
+        return _Target(where, call.argument_node(0, "other"), False, False)
+    if name != "to":
+        return _named_target(frame, call, name, non_blocking)
+    given = call.argument(0, "device") if "device" in call.keywords or call.positional else call.keywords.get("other")
+    node = call.argument_node(0, "device") or call.keyword_nodes.get("other")
+    extra = len(call.positional) > 1 or bool(set(call.keywords) - {"device", "non_blocking"})
+    if call.open or call.starred:
+        return _Target(device.UNKNOWN, node, False, non_blocking)
+    if given is None:
+        return _Target(None, None, False, non_blocking)
+    if isinstance(node, ast.Attribute) and node.attr == "device" and isinstance(node.value, ast.Name):
+        # where this tensor is, others follow
+        frame.component(Escapes).tensors((frame.lookup(node.value.id) or UNKNOWN,))
+    place = _device_argument(given, node, frame)
+    tensor = surely_tensor(given)
+    return _Target(place, node, not extra and not tensor, non_blocking)
+
+
+def _named_target(frame: Frame, call: Call, name: str, non_blocking: bool) -> _Target:
+    given = call.argument(0, "device")
+    node = call.argument_node(0, "device")
+    place: Device | None
+    if given is None or (isinstance(given, Const) and (given.value is None or isinstance(given.value, bool))):
+        # a boolean is meant for another parameter
+        place = device.accelerator(name)
+    elif isinstance(given, Const) and isinstance(given.value, int) and not isinstance(given.value, bool):
+        for observer in events.heard(frame, "on_device_index"):
+            observer.on_device_index(frame, call.node, given, f".{name}({given.value})")
+        place = device.accelerator(name, given.value)
+    else:
+        place = named_place(given) or device.UNKNOWN
+    extra = bool(set(call.keywords) - {"device", "non_blocking"}) or len(call.positional) > 2
+    return _Target(place, node, not extra and not call.open, non_blocking)
+
+
+def _device_argument(given: Value, node: ast.AST | None, frame: Frame) -> Device | None:
+    """The device that the first argument of ``.to`` names, ``None`` for a dtype."""
+    for observer in events.heard(frame, "on_device_use"):
+        observer.on_device_use(frame, node or frame.interpreter.tree, given, False)
+    place = placement(given)
+    if place is not None:
+        return place
+    if isinstance(given, Const):
+        if isinstance(given.value, int) and not isinstance(given.value, bool):
+            for observer in events.heard(frame, "on_device_index"):
+                observer.on_device_index(frame, node or frame.interpreter.tree, given, f".to({given.value})")
+            return device.accelerator("cuda", given.value)
+        return None if given.value is None else device.UNKNOWN
+    text = names.dotted(node) if isinstance(node, ast.expr) else ""
+    if isinstance(given, Named):
+        return None if is_dtype(given.path) else device.UNKNOWN
+    if isinstance(given, Tensor):
+        return given.device
+    if isinstance(given, Opaque) and given.hint == "tensor":
+        return as_tensor(given).device
+    return None if is_dtype(text) else device.UNKNOWN

@@ -1,27 +1,33 @@
-"""Random numbers: which generator they are drawn with, and on which device."""
+"""Random numbers: the generator that they are drawn with, and the distribution that they are of."""
 
 from __future__ import annotations
 
 import ast
 
 from devlint import device
+from devlint.device import Device
 from devlint.flow.catalog.concepts import GENERATOR
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.domain.values import (
     UNKNOWN,
+    Const,
     DeviceValue,
+    Opaque,
+    Sequence,
     Stateful,
     Tensor,
     Value,
     as_tensor,
     is_none,
     named_place,
+    surely_tensor,
 )
 from devlint.flow.transfer import api_use
 from devlint.flow.transfer.defaults import generator_place
-from devlint.flow.transfer.placement import blend, meet, stranded
+from devlint.flow.transfer.device_queue import Queue
+from devlint.flow.transfer.placement import blend, derived, is_tensor, meet, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.placement import OperationKind
@@ -69,5 +75,146 @@ class _Generator(ObjectModel):
         return value if node.attr == "manual_seed" else UNKNOWN
 
 
+ROOT = "torch.distributions."
+_PARAMETERS = {
+    **dict.fromkeys(("Bernoulli", "ContinuousBernoulli", "Geometric"), "probs logits"),
+    **dict.fromkeys(("Categorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"), "probs logits"),
+    **dict.fromkeys(("Cauchy", "Gumbel", "Laplace", "LogNormal", "LogisticNormal", "Normal"), "loc scale"),
+    **dict.fromkeys(("Beta", "Kumaraswamy"), "concentration1 concentration0"),
+    **dict.fromkeys(("Gamma", "InverseGamma"), "concentration rate"),
+    **dict.fromkeys(("HalfCauchy", "HalfNormal"), "scale"),
+    **dict.fromkeys(("Exponential", "Poisson"), "rate"),
+    "Dirichlet": "concentration",
+    "LowRankMultivariateNormal": "loc cov_factor cov_diag",
+    "MultivariateNormal": "loc covariance_matrix precision_matrix scale_tril",
+    "StudentT": "df loc scale",
+    "Uniform": "low high",
+    "VonMises": "loc concentration",
+}
+"""The distributions that are known, with their parameters, of which the place of any says where they draw."""
+_AROUND = {"Independent": 0, "TransformedDistribution": 0, "MixtureSameFamily": 1}
+"""Those that are made of another one, and where that stands among the arguments."""
+_DRAWN = frozenset({"sample", "rsample", "sample_n"})
+_OF_VALUES = frozenset({"log_prob", "cdf", "icdf"})
+_OWN = frozenset(
+    """entropy enumerate_support perplexity mean mode variance stddev probs logits loc scale low high rate concentration
+    covariance_matrix scale_tril""".split()
+)
+"""What a distribution tells of itself."""
+_DIVERGENCE = frozenset({f"{ROOT}kl_divergence", f"{ROOT}kl.kl_divergence"})
+
+
+def is_one(value: object) -> bool:
+    """Whether a value is a distribution."""
+    return isinstance(value, Stateful) and value.path.startswith(ROOT) and bool(value.tensors)
+
+
+def is_kept(value: Value) -> bool:
+    """Whether a distribution is kept by a module, which does not move what it holds."""
+    return isinstance(value, Stateful) and as_tensor(value.tensors[0]).attribute is not None
+
+
+def _called(frame: Frame, call: Call, path: str) -> Value:
+    """A call of something in ``torch.distributions``."""
+    if path in _DIVERGENCE:
+        return _divergence(frame, call)
+    name = path.rpartition(".")[2]
+    if name in _AROUND:
+        inner = call.positional[_AROUND[name]] if len(call.positional) > _AROUND[name] else UNKNOWN
+        return inner if is_one(inner) else UNKNOWN
+    if name not in _PARAMETERS or call.open or call.starred:
+        return UNKNOWN
+    named = [call.argument(position, parameter) for position, parameter in enumerate(_PARAMETERS[name].split())]
+    given = [value for value in named if value is not None and not is_none(value)]
+    held = _parameters(frame, call, given)
+    return UNKNOWN if held is None else Stateful(f"{ROOT}{name}", (held,), call.node)
+
+
+def _parameters(frame: Frame, call: Call, given: list[Value]) -> Tensor | None:
+    """The parameters as one tensor, ``None`` where nothing says where they are."""
+    tensors = [value for value in given if surely_tensor(value)]
+    if tensors:
+        # a number, and what has to be a tensor or a number, is where they are
+        held = blend(*tensors)
+        return held if held.device.known or held.near.known else None
+    if frame.interpreter.default_changed or not given or not all(_is_number(value) for value in given):
+        return None
+    return Tensor(_made_at(frame), many=False, rank=0, story=(Step(call.node, "made of numbers, on the CPU, here"),))
+
+
+def _made_at(frame: Frame) -> Device:
+    return device.IMPLIED_CPU if frame.default_device is None else frame.default_device
+
+
+def _is_number(value: Value) -> bool:
+    number = isinstance(value, Const) and isinstance(value.value, (int, float))
+    return number or (isinstance(value, Opaque) and value.hint == "number")
+
+
+def _method(frame: Frame, call: Call, receiver: Stateful, node: ast.Attribute) -> Value:
+    """The result of a distribution's method."""
+    frame.component(Queue).unseen(frame, call.node)
+    held = as_tensor(receiver.tensors[0])
+    if node.attr in _DRAWN:
+        drawn = derived(held, many=_dimensions(call, receiver, held))
+        if drawn.device.implied and drawn.factory_node is None:
+            # nobody chose a device, and what can be moved elsewhere is what was drawn
+            drawn = replace(drawn, factory=f"{receiver.path}.{node.attr}", factory_node=call.node)
+        return drawn if node.attr == "rsample" else replace(drawn, grad="")
+    if node.attr in _OF_VALUES:
+        return _met(frame, call, node, receiver, held)
+    return receiver if node.attr == "expand" else _told(receiver, node.attr)
+
+
+def _told(receiver: Stateful, name: str) -> Value:
+    """What a distribution tells of itself, by an attribute or a method."""
+    return derived(replace(as_tensor(receiver.tensors[0]), many=None)) if name in _OWN else UNKNOWN
+
+
+def _dimensions(call: Call, receiver: Stateful, held: Tensor) -> bool | None:
+    """Whether what is drawn has dimensions."""
+    size = call.argument(0, "sample_shape")
+    if size is not None and not (isinstance(size, Sequence) and not size.items):
+        return True
+    # of the probabilities of one thing, a number is drawn
+    return None if receiver.path.endswith("Categorical") else held.many
+
+
+def _met(frame: Frame, call: Call, node: ast.Attribute, receiver: Stateful, held: Tensor) -> Value:
+    """A value meets the parameters."""
+    value, where = call.argument(0, "value"), call.argument_node(0, "value")
+    if value is None or where is None or not is_tensor(value):
+        return derived(replace(held, many=None))
+    name = receiver.path.rpartition(".")[2]
+    clash = meet(
+        frame, call.node, f"{name}.{node.attr}", OperationKind.OPERANDS, [(node.value, held, ""), (where, value, "")]
+    )
+    result = replace(blend(held, value), many=None, rank=None)
+    return stranded(result) if clash else result
+
+
+def _divergence(frame: Frame, call: Call) -> Value:
+    """Two distributions are compared."""
+    given = [(node, value) for node, value in call.given() if isinstance(value, Stateful) and is_one(value)]
+    held = [(node, value.tensors[0], "") for node, value in given]
+    if len(held) < 2:
+        return UNKNOWN
+    clash = meet(frame, call.node, "kl_divergence", OperationKind.OPERANDS, held)
+    result = replace(blend(*(value for _, value, _ in held)), many=None, rank=None)
+    return stranded(result) if clash else result
+
+
+class _Distribution(ObjectModel):
+    keeps_tensors = True
+
+    def method(self, frame: Frame, call: Call, value: Value, node: ast.Attribute) -> Value:
+        return _method(frame, call, value, node) if isinstance(value, Stateful) else UNKNOWN
+
+    def attribute(self, frame: Frame, node: ast.Attribute, value: Value) -> Value:
+        return _told(value, node.attr) if isinstance(value, Stateful) else UNKNOWN
+
+
+MODELS.register({ROOT: _called})
+CLASSES.register({ROOT: _Distribution()})
 MODELS.register({GENERATOR: _made, "torch.manual_seed": _seeded})
 CLASSES.register({GENERATOR: _Generator()})
