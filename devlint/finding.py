@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 ENOUGH_STEPS = 3
@@ -72,6 +73,11 @@ class Place:
     span: Span
     label: str
     filename: str = ""
+
+
+def elsewhere(places: Iterable[Place], filename: str, change: Callable[[Place], Place]) -> tuple[Place, ...]:
+    """Places with others for those that are in the file of that name itself."""
+    return tuple(change(place) if place.filename in ("", filename) else place for place in places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,17 @@ class _Entry:
     used: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """How a suppression is written: its row, where it and its selectors begin and end there, and the selectors."""
+@dataclass(slots=True)
+class _Comment:
+    """One suppression comment, and how it is written: where it and its selectors begin and end in its row.
 
+    ``rows`` are the lines that it speaks of, None for the whole file.
+    """
+
+    rows: frozenset[int] | None
+    entries: list[_Entry]
+    reportable: bool
+    """Whether an unused one is worth a word: a blank ``# noqa`` is other linters' business."""
     row: int
     lines: Sequence[str]
     whole: tuple[int, int]
@@ -56,8 +63,8 @@ class _Written:
         if kept:
             edit = self._edit(*self.listed, ", ".join(kept))
             return Fix(f"Remove `{', '.join(sorted(unused))}`", (edit,), applicability)
-        whole = self._edit_of_all()
-        return None if whole is None else Fix("Remove the comment", (whole,), applicability)
+        edit_of_all = self._edit_of_all()
+        return None if edit_of_all is None else Fix("Remove the comment", (edit_of_all,), applicability)
 
     def _edit_of_all(self) -> Edit | None:
         line, (start, end) = self.lines[self.row - 1], self.whole
@@ -76,17 +83,6 @@ class _Written:
 
     def _edit(self, start: int, end: int, content: str) -> Edit:
         return Edit(Span(self.row, start + 1, self.row, end + 1), content)
-
-
-@dataclass(slots=True)
-class _Comment:
-    """One suppression comment; ``rows`` are the lines that it speaks of, None for the whole file."""
-
-    rows: frozenset[int] | None
-    entries: list[_Entry]
-    reportable: bool
-    """Whether an unused one is worth a word: a blank ``# noqa`` is other linters' business."""
-    written: _Written
 
 
 @dataclass(slots=True)
@@ -118,19 +114,11 @@ class Suppressions:
         reports: list[tuple[Span, str, Fix | None]] = [(span, message, None) for span, message in self.problems]
         for comment in filter(attrgetter("reportable"), self.comments):
             unused = [entry for entry in comment.entries if not entry.used and _could_fire(entry.codes, active)]
-            fix = comment.written.without(unused) if unused else None
+            fix = comment.without(unused) if unused else None
             reports += [(entry.span, f"{entry.text} silences nothing here", fix) for entry in unused]
+        advice = "remove it, so that it cannot hide a finding to come"
         findings = [
-            Finding(
-                UNUSED_SUPPRESSION,
-                rule.name,
-                rule.severity,
-                message,
-                filename,
-                span,
-                help="remove it, so that it cannot hide a finding to come",
-                fix=fix,
-            )
+            Finding(UNUSED_SUPPRESSION, rule.name, rule.severity, message, filename, span, help=advice, fix=fix)
             for span, message, fix in reports
         ]
         return [finding for finding in findings if not self._silenced(finding)]
@@ -264,9 +252,10 @@ def _read_pragma(
         entries.append(
             _Entry(f"`{word}[{selector}]`" if listed else f"`{word}`", span, codes, selector if listed else "")
         )
-    inside = (match.start("list") + 1, match.end("list") - 1)
-    written = _written(match, place, lines, inside, selectors if listed else [])
-    found.add(_Comment(None if word == "ignore-file" else rows, entries, True, written))
+    inside = (column + match.start("list") + 1, column + match.end("list") - 1)
+    whole, words = (column + match.start(), column + match.end()), tuple(selectors) if listed else ()
+    about = None if word == "ignore-file" else rows
+    found.add(_Comment(about, entries, True, row, lines, whole, inside, words))
 
 
 def _read_noqa(match: re.Match[str], place: tuple[int, int], lines: Sequence[str], found: Suppressions) -> None:
@@ -274,11 +263,7 @@ def _read_noqa(match: re.Match[str], place: tuple[int, int], lines: Sequence[str
     start = column + match.start() + 1
     span = Span(row, start, row, start + len(match[0]))
     listed = re.split(r"[\s,]+", match["codes"] or "")
-    written = _written(match, place, lines, match.span("codes"), listed)
-    if match["codes"] is None:
-        found.add(_Comment(frozenset({row}), [_Entry("`noqa`", span, frozenset(registry()), "")], False, written))
-        return
-    entries = []
+    entries = [_Entry("`noqa`", span, frozenset(registry()), "")] if match["codes"] is None else []
     for word in listed:
         code = word.upper()
         if not code.startswith("DVL"):
@@ -287,15 +272,9 @@ def _read_noqa(match: re.Match[str], place: tuple[int, int], lines: Sequence[str
             entries.append(_Entry(f"`noqa: {code}`", span, codes_of(code), word))
         except UnknownSelectorError as error:
             found.problems.append((span, str(error)))
-    found.add(_Comment(frozenset({row}), entries, True, written))
-
-
-def _written(
-    match: re.Match[str], place: tuple[int, int], lines: Sequence[str], inside: tuple[int, int], words: Iterable[str]
-) -> _Written:
-    row, column = place
-    start, end = match.span()
-    return _Written(row, lines, (column + start, column + end), (column + inside[0], column + inside[1]), tuple(words))
+    whole, inside = ((column + match.start(part), column + match.end(part)) for part in (0, "codes"))
+    reportable = match["codes"] is not None
+    found.add(_Comment(frozenset({row}), entries, reportable, row, lines, whole, inside, tuple(listed)))
 
 
 def _could_fire(codes: frozenset[str], active: frozenset[str]) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from devlint.finding import Applicability, Finding, Severity, named
+from devlint.finding import Applicability, Finding, Place, Severity, elsewhere, named
 from devlint.source.text import decode, split_lines
 
 _FILES_KEPT = 16
@@ -76,17 +76,14 @@ class Report:
         notebook = parsed(self._data(finding.filename))
         if notebook is None:
             return finding
-        own = ("", finding.filename)
-        return replace(
-            finding,
-            message=f"cell {span.cell}, line {span.row}: {finding.message}",
-            span=notebook.in_file(span),
-            related=tuple(
-                replace(place, span=notebook.in_file(place.span)) if place.filename in own else place
-                for place in finding.related
-            ),
-            fix=None,
-        )
+        in_file = notebook.in_file
+
+        def moved(place: Place) -> Place:
+            return replace(place, span=in_file(place.span))
+
+        message = f"cell {span.cell}, line {span.row}: {finding.message}"
+        related = elsewhere(finding.related, finding.filename, moved)
+        return replace(finding, message=message, span=in_file(span), related=related, fix=None)
 
     def _read(self, filename: str) -> Sequence[str]:
         cell = _CELL.fullmatch(filename)
@@ -123,9 +120,9 @@ def in_cells(finding: Finding) -> Finding:
     """The finding as if each cell of a notebook was a file of its own."""
     if not finding.span.cell:
         return finding
-    own = ("", finding.filename)
-    related = tuple(
-        replace(place, filename=named(finding.filename, place.span.cell)) if place.filename in own else place
-        for place in finding.related
-    )
+
+    def called(place: Place) -> Place:
+        return replace(place, filename=named(finding.filename, place.span.cell))
+
+    related = elsewhere(finding.related, finding.filename, called)
     return replace(finding, filename=named(finding.filename, finding.span.cell), related=related)

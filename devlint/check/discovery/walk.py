@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from devlint.check.discovery.exclusion import (
     IgnoreFile,
@@ -24,32 +23,12 @@ _ENDS = (".py", ".ipynb")
 """How the names of files end that are checked without being named."""
 
 
-@dataclass(slots=True)
 class Discovery:
-    """What discovery found, and a line for each thing that it could not look at."""
+    """What discovery finds, and a line for each thing that it could not look at; no file is found twice."""
 
-    targets: list[Target] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-
-def discover(paths: Sequence[str], resolver: Resolver) -> Discovery:
-    """Find the files to check: a file that is named, whatever it is called, and the Python files of directories."""
-    found = Discovery()
-    walk = _Walk(found, resolver)
-    for path in paths:
-        try:
-            walk.start(path)
-        except ConfigError as error:
-            found.errors.append(str(error))
-    walk.finish()
-    return found
-
-
-class _Walk:
-    """The state of one discovery: what was seen, so that no file is checked twice."""
-
-    def __init__(self, found: Discovery, resolver: Resolver) -> None:
-        self._found = found
+    def __init__(self, resolver: Resolver) -> None:
+        self.targets: list[Target] = []
+        self.errors: list[str] = []
         self._resolver = resolver
         self._seen: set[str] = set()
         self._real: set[str] = set()
@@ -64,26 +43,25 @@ class _Walk:
             self._fail(path, error)
             return
         except ValueError as error:  # a NUL in the path
-            self._found.errors.append(f"{path!r}: {error}")
+            self.errors.append(f"{path!r}: {error}")
             return
         path = _plain(path)
         absolute = os.path.abspath(path)
         self._given = absolute if stat.S_ISDIR(status.st_mode) else ""
-        if stat.S_ISDIR(status.st_mode):
-            config = self._resolver.at(absolute)
-            if not (config.force_exclude and force_excluded(absolute, config)):
-                self._directory(path, absolute, config, ignores_above(absolute) if config.respect_gitignore else ())
-            return
-        if not stat.S_ISREG(status.st_mode):
+        if not self._given and not stat.S_ISREG(status.st_mode):
             # Opening a pipe can wait for ever, and a device such as /dev/zero has no end.
             reason = "neither a file nor a directory (what comes from a pipe is read as `-`)"
-            self._found.errors.append(Failure(path, reason))
+            self.errors.append(Failure(path, reason))
             return
-        config = self._resolver.at(os.path.dirname(absolute))
-        if not (config.force_exclude and force_excluded(absolute, config)):
-            self._add(path, absolute, status.st_size, config)
-            if os.path.islink(path):
-                self._real.add(os.path.realpath(path))
+        config = self._resolver.at(self._given or os.path.dirname(absolute))
+        if config.force_exclude and force_excluded(absolute, config):
+            return
+        if self._given:
+            self._directory(path, absolute, config, ignores_above(absolute) if config.respect_gitignore else ())
+            return
+        self._add(path, absolute, status.st_size, config)
+        if os.path.islink(path):
+            self._real.add(os.path.realpath(path))
 
     def finish(self) -> None:
         """Take the links to files, now that it is known which of them lead to a file that was found anyway."""
@@ -120,7 +98,7 @@ class _Walk:
             try:
                 config, ignores = self._enter(absolute, listing, config, ignores)
             except ConfigError as error:
-                self._found.errors.append(str(error))
+                self.errors.append(str(error))
                 continue
             below = list(self._entries(path, absolute, listing, config, ignores))
             stack.extend(reversed(below))
@@ -181,10 +159,22 @@ class _Walk:
     def _add(self, path: str, absolute: str, size: int, config: Config) -> None:
         if absolute not in self._seen:
             self._seen.add(absolute)
-            self._found.targets.append(Target(path, size, config, self._given))
+            self.targets.append(Target(path, size, config, self._given))
 
     def _fail(self, path: str, error: OSError) -> None:
-        self._found.errors.append(Failure(path, error.strerror or str(error)))
+        self.errors.append(Failure(path, error.strerror or str(error)))
+
+
+def discover(paths: Sequence[str], resolver: Resolver) -> Discovery:
+    """Find the files to check: a file that is named, whatever it is called, and the Python files of directories."""
+    found = Discovery(resolver)
+    for path in paths:
+        try:
+            found.start(path)
+        except ConfigError as error:
+            found.errors.append(str(error))
+    found.finish()
+    return found
 
 
 def _plain(path: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from devlint.finding import Edit, Finding, Place, Span
+from devlint.finding import Edit, Finding, Place, Span, elsewhere
 from devlint.source.document import UnfixableError
 from devlint.source.notebook.cells import Notebook, written
 from devlint.source.notebook.magics import MARK, SkippedCell, plain, restored
@@ -108,10 +108,7 @@ class Script:
 
     def story(self, places: Iterable[Place], filename: str) -> tuple[Place, ...]:
         """Places, those in the script as ones of its cells."""
-        own = ("", filename)
-        return tuple(
-            replace(place, span=self.in_cell(place.span)) if place.filename in own else place for place in places
-        )
+        return elsewhere(places, filename, lambda place: replace(place, span=self.in_cell(place.span)))
 
     def in_cell(self, span: Span) -> Span:
         """A place of the script as one of a cell; what is between two cells is the end of the first."""
