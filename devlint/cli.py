@@ -276,7 +276,7 @@ def where(places: tuple[str, ...], output_format: str) -> None:
 @click.option("--cache-dir", metavar="DIR", envvar="DEVLINT_CACHE_DIR", help="The directory to clean, and no other.")
 def clean(cache_dir: str | None) -> None:
     """Remove the results that `devlint check` keeps for its next run, here and in the directories below."""
-    from devlint.check.cache.clean import clean as remove
+    from devlint.check.cache.place import clean as remove
 
     with _heard():
         code = remove(cache_dir)

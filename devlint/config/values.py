@@ -40,20 +40,18 @@ def _strings(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _file(value: object) -> str:
+def _file(value: object, kind: str = "file") -> str:
     if not isinstance(value, str) or not value or "\0" in value:
-        raise ValueError("expected the name of a file")
+        raise ValueError(f"expected the name of a {kind}")
     return value
 
 
 def _files(value: object) -> tuple[str, ...]:
-    return tuple(_file(name) for name in _strings(value))
+    return tuple(map(_file, _strings(value)))
 
 
 def _directory(value: object) -> str:
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise ValueError("expected the name of a directory")
-    return os.path.expanduser(value)
+    return os.path.expanduser(_file(value, "directory"))
 
 
 def _boolean(value: object) -> bool:

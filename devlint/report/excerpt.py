@@ -32,28 +32,19 @@ def diagnostic(
     lines_of: Callable[[str], Sequence[str | None]],
     paint: Paint,
     notes: Iterable[tuple[str, str]] = (),
+    titled: bool = True,
 ) -> Iterator[str]:
     """Yield the lines of one finding: its message, the code with what is marked in it, and the notes below that.
 
     ``lines_of`` gives the lines of a file, ``None`` where a line is not known.  A note is a title and its text.
     """
     color = _COLORS[finding.severity]
-    code = f"{finding.severity}[{finding.code}]" if finding.code else f"{finding.severity}:"
-    title = f"{finding.name}: " if finding.name else ""
-    first, *more = paint.wrap(one_line(f"{code} {title}{finding.message}"), 4)
-    yield f"{paint(color, first[: len(code)])}{paint(BOLD, first[len(code) :])}"
-    yield from (paint(BOLD, f"    {line}") for line in more)
-    yield from body(finding, lines_of, paint, notes)
-
-
-def body(
-    finding: Finding,
-    lines_of: Callable[[str], Sequence[str | None]],
-    paint: Paint,
-    notes: Iterable[tuple[str, str]] = (),
-) -> Iterator[str]:
-    """Yield the lines of one finding below its message."""
-    color = _COLORS[finding.severity]
+    if titled:
+        code = f"{finding.severity}[{finding.code}]" if finding.code else f"{finding.severity}:"
+        title = f"{finding.name}: " if finding.name else ""
+        first, *more = paint.wrap(one_line(f"{code} {title}{finding.message}"), 4)
+        yield f"{paint(color, first[: len(code)])}{paint(BOLD, first[len(code) :])}"
+        yield from (paint(BOLD, f"    {line}") for line in more)
     files = list(excerpts(finding, lines_of))
     gutter = len(str(max((mark.row for *_, marks in files for mark in marks), default=finding.span.row)))
     bar = paint(BLUE, " " * (gutter + 1) + "|")

@@ -89,13 +89,10 @@ def _cell(char: str) -> int:
 
 def shown(text: str) -> str:
     """Code as it may reach a terminal: an escape sequence in somebody's source must not."""
-    return text if text.isascii() and text.isprintable() else "".join(map(_character, text))
-
-
-def _character(char: str) -> str:
-    if char == "\t":
-        return _TAB
-    return char if char.isprintable() or _cell(char) == 0 else "\N{REPLACEMENT CHARACTER}"
+    if text.isascii() and text.isprintable():
+        return text
+    harmless = (char if char.isprintable() or char == "\t" or _cell(char) == 0 else "\ufffd" for char in text)
+    return "".join(harmless).replace("\t", _TAB)
 
 
 def one_line(text: str) -> str:

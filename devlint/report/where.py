@@ -8,7 +8,7 @@ from typing import Any
 
 from devlint.finding import Answer, Finding, Severity
 from devlint.report.base import in_cells
-from devlint.report.excerpt import body
+from devlint.report.excerpt import diagnostic
 from devlint.report.formats.json import absolute, place_of, places
 from devlint.report.terminal import BOLD, Paint, one_line
 
@@ -18,7 +18,7 @@ def text(answers: Sequence[Answer], lines_of: Callable[[str], Sequence[str]], pa
     for answer in answers:
         yield from paint.hanging(one_line(answer.message), "", "    ", 4, BOLD)
         finding = Finding("", "", Severity.INFO, "", answer.filename, answer.span, related=answer.story)
-        yield from body(in_cells(finding), lines_of, paint)
+        yield from diagnostic(in_cells(finding), lines_of, paint, titled=False)
         yield ""
 
 

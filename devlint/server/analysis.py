@@ -64,20 +64,17 @@ def analyze(snapshot: Snapshot) -> Analysis:
         found = analyzer.findings_in_code(opened.code if snapshot.notebook else snapshot.parts[0].text)
     except AnalysisError as error:
         return replace(empty, problem=f"{snapshot.filename}: {FAILED}: {error}")
+    looked_at = set(models.files(config))
+    if analyzer.project is not None:
+        files, names = analyzer.project.dependencies(Content(opened.code))
+        looked_at |= {*files, *(os.path.join(folder, name) for folder, name in names)}
     return replace(
         empty,
         found=tuple(found),
         placed=tuple(opened.placed(found)),
         broken=opened.broken if isinstance(opened, OpenedNotebook) else (),
-        looked_at=frozenset(models.files(config)) | _looked_at(analyzer, opened),
+        looked_at=frozenset(looked_at),
     )
-
-
-def _looked_at(analyzer: Analyzer, opened: Opened) -> frozenset[str]:
-    if analyzer.project is None:
-        return frozenset()
-    files, names = analyzer.project.dependencies(Content(opened.code))
-    return frozenset({*files, *(os.path.join(folder, name) for folder, name in names)})
 
 
 def _config(snapshot: Snapshot) -> tuple[Config, str]:

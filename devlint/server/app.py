@@ -135,8 +135,7 @@ class Server(LanguageServer):
         return {path: text for path, text in texts.items() if path}
 
     def _folder(self, filename: str) -> str:
-        folders = [_path(folder.uri) for folder in self.workspace.folders.values()]
-        folders += [self.workspace.root_path or ""]
+        folders = [*(_path(folder.uri) for folder in self.workspace.folders.values()), self.workspace.root_path or ""]
         around = [folder for folder in folders if folder and filename.startswith(os.path.join(folder, ""))]
         return max(around, key=len, default="")
 
@@ -162,12 +161,12 @@ class Server(LanguageServer):
                 self._analyses.pop(other)
                 self.schedule(other, 0)
 
-    def schedule_all(self, pause: float = PAUSE) -> None:
+    def schedule_all(self) -> None:
         """Look at all that is open, since files have changed that it may depend on."""
         self._worker.submit(view.begin)
         self._analyses.clear()
         for uri in dict.fromkeys(map(self.owner, self._texts)):
-            self.schedule(uri, pause)
+            self.schedule(uri)
 
     async def _look(self, uri: str, pause: float) -> None:
         await asyncio.sleep(pause)
@@ -271,12 +270,10 @@ def _key(position: types.Position) -> tuple[int, int]:
 
 
 def server() -> Server:
-    """A server that can be started."""
+    """A server that can be started, with the messages of the protocol that it listens to."""
     made = Server()
-    _documents(made)
-    _notebooks(made)
-    _requests(made)
-    _life(made)
+    for listen in (_documents, _notebooks, _requests, _life):
+        listen(made)
     return made
 
 

@@ -89,7 +89,9 @@ class _Descent:
         source, way = self._source, self._way
         while len(way) > 1 and not _contains(source, way[-1].node, span):
             way.pop()
-        while (node := next(_around(source, way[-1].node, span), None)) is not None:
+        while node := next(
+            (node for node in _children(source, way[-1].node, span) if _contains(source, node, span)), None
+        ):
             way.append(_inside(way[-1], node))
         inner = way[-1]
         if len(way) == 1:
@@ -135,11 +137,6 @@ def _span(source: Source, node: ast.AST) -> Span:
         return span
     last = max(span.row, min(_first_row(body[0]) - 1, span.end_row))
     return Span(_first_row(node), 1, last, len(source.lines[last - 1]) + 1)
-
-
-def _around(source: Source, node: ast.AST, span: Span) -> Iterator[ast.AST]:
-    """The nodes directly below one that contain a span."""
-    return (child for child in _children(source, node, span) if _contains(source, child, span))
 
 
 def _contains(source: Source, node: ast.AST, span: Span) -> bool:

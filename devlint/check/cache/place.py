@@ -7,6 +7,15 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
+import click
+
+from devlint.check.options import shortest
+from devlint.config.load import Resolver
+from devlint.config.schema import ConfigError
+from devlint.report.terminal import one_line
+from devlint.rules.selection import validate
+
+EXIT_CLEAN, EXIT_FAILED = 0, 2
 DIRECTORY = ".devlint_cache"
 TAG = "CACHEDIR.TAG"
 _SIGNATURE = "Signature: 8a477f597d28d172789f06886806bc55"
@@ -77,3 +86,35 @@ def remove(directory: str) -> bool:
 def _results(directory: str) -> Iterator[os.DirEntry[str]]:
     with os.scandir(directory) as entries:
         yield from (entry for entry in entries if entry.name.startswith(_PREFIX) and _END in entry.name)
+
+
+def clean(chosen: str | None) -> int:
+    """``devlint clean``: remove the cache in a directory, or else all that are in use here and below."""
+    try:
+        found = [os.path.abspath(chosen)] if chosen else list(dict.fromkeys(_in_use(os.getcwd())))
+    except (ConfigError, OSError) as error:
+        click.echo(one_line(f"error: {error}"), err=True)
+        return EXIT_FAILED
+    removed, code = 0, EXIT_CLEAN
+    for directory in filter(os.path.isdir, found):
+        shown = one_line(shortest(directory))
+        try:
+            if remove(directory):
+                removed += 1
+                click.echo(f"Removed {shown}")
+        except OSError as error:
+            code = EXIT_FAILED
+            click.echo(f"error: {shown} cannot be removed: {error.strerror}", err=True)
+    if not removed and code == EXIT_CLEAN:
+        click.echo("There is no cache.")
+    return code
+
+
+def _in_use(here: str) -> Iterator[str]:
+    """The caches below a directory, and that of its own configuration."""
+    config = Resolver(validate).at(here)
+    yield config.cache_dir or os.path.join(config.root, DIRECTORY)
+    for folder, below, _ in os.walk(here):
+        if DIRECTORY in below:
+            yield os.path.join(folder, DIRECTORY)
+        below[:] = [name for name in below if name not in (".git", DIRECTORY)]

@@ -31,7 +31,14 @@ class CachePolicy:
         if not self._decided:
             self._decided = True
             if self._options.only_checks and not self._options.no_cache and not config.no_cache:
-                self._open(config)
+                from devlint.check.cache import place
+                from devlint.check.cache.results import Cache
+
+                # A configuration that was named may lie anywhere.
+                root = os.getcwd() if self._options.config is not None else config.root
+                chosen = self._options.cache_dir or config.cache_dir
+                self._wanted = chosen is not None
+                self._cache = Cache.at(os.path.abspath(chosen or os.path.join(root, place.DIRECTORY)), root)
         return self._cache
 
     def save(self) -> str:
@@ -43,13 +50,3 @@ class CachePolicy:
         except OSError as error:
             return f"{self._cache.directory}: the cache cannot be written: {error.strerror}" if self._wanted else ""
         return ""
-
-    def _open(self, config: Config) -> None:
-        from devlint.check.cache import place
-        from devlint.check.cache.results import Cache
-
-        # A configuration that was named may lie anywhere.
-        root = os.getcwd() if self._options.config is not None else config.root
-        chosen = self._options.cache_dir or config.cache_dir
-        self._wanted = chosen is not None
-        self._cache = Cache.at(os.path.abspath(chosen or os.path.join(root, place.DIRECTORY)), root)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -98,21 +98,13 @@ def _packaged() -> tuple[str, ...]:
 
 def _speaks_of_models(folder: str) -> bool:
     """Whether a package that is installed in a folder has such an entry point."""
-    for name in _installed(folder):
-        try:
-            with open(os.path.join(folder, name, "entry_points.txt"), "rb") as stream:
-                if GROUP.encode() in stream.read():
-                    return True
-        except OSError:
-            pass
+    with suppress(OSError):
+        for name in os.listdir(folder or os.curdir):
+            if name.endswith(_METADATA):
+                with suppress(OSError), open(os.path.join(folder, name, "entry_points.txt"), "rb") as stream:
+                    if GROUP.encode() in stream.read():
+                        return True
     return False
-
-
-def _installed(folder: str) -> Iterator[str]:
-    try:
-        yield from (name for name in os.listdir(folder or os.curdir) if name.endswith(_METADATA))
-    except OSError:
-        return
 
 
 def _file(name: str, value: str) -> str:

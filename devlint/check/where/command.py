@@ -12,7 +12,7 @@ import click
 
 from devlint.check.discovery.target import Target
 from devlint.check.project.view import view_of
-from devlint.check.where.lookup import NoSuchNameError, where
+from devlint.check.where.lookup import NoSuchNameError, where, where_in_notebook
 from devlint.config.load import Resolver
 from devlint.config.schema import ConfigError
 from devlint.finding import Answer, named
@@ -82,8 +82,6 @@ def _answers(question: Question) -> list[Answer]:
     project = view_of(Target(filename, len(data), config))
     try:
         if question.cell:
-            from devlint.check.where.lookup import where_in_notebook
-
             place = question.cell, question.row
             return where_in_notebook(data, filename, place, question.name, question.column, project)
         source = Source.parse(data, filename, project.tree)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from devlint.record import Process, Record
 from devlint.report.audit.code import Code
-from devlint.report.audit.findings import counted, explained, fatal, findings
+from devlint.report.audit.findings import counted, fatal, told
 from devlint.report.audit.header import header
 from devlint.report.audit.layout import lay_out, legend
 from devlint.report.audit.processes import title
 from devlint.report.audit.table import tables
+from devlint.report.excerpt import diagnostic
 from devlint.report.terminal import BOLD, Paint, one_line
 
 _WIDEST = 140
@@ -28,10 +29,8 @@ def render(record: Record, color: bool = False, width: int = 100, quiet: bool = 
     died_of = fatal(record)
     if not quiet:
         yield from _section(header(record, code, paint))
-    if died_of is not None:
-        yield from _section(explained(record, died_of, code, paint))
-    for finding in findings(record, died_of, code, paint):
-        yield from _section([finding])
+    for finding, below in told(record, died_of, code):
+        yield from _section(diagnostic(finding, code.lines_by_name, paint, below))
     if quiet:
         return
     closing = counted(record, died_of)

@@ -10,8 +10,7 @@ from devlint.finding import Finding, Place, Severity, Span
 from devlint.record import Frame, Mismatch, Party, Record
 from devlint.report.audit.code import Code
 from devlint.report.evidence import seen
-from devlint.report.excerpt import diagnostic
-from devlint.report.terminal import Paint, one_line
+from devlint.report.terminal import one_line
 from devlint.report.wording import listed, plural
 
 _MOST_PARTIES = 6
@@ -30,12 +29,6 @@ def fatal(record: Record) -> Mismatch | None:
 
 Notes = list[tuple[str, str]]
 """What stands below the code of a finding: titles and texts."""
-
-
-def explained(record: Record, mismatch: Mismatch, code: Code, paint: Paint) -> Iterator[str]:
-    """Yield the explanation of a mismatch: who was where and why, each with its code."""
-    finding, notes = explanation(record, mismatch, code)
-    yield "\n".join(diagnostic(finding, code.lines_by_name, paint, notes))
 
 
 def explanation(record: Record, mismatch: Mismatch, code: Code) -> tuple[Finding, Notes]:
@@ -78,14 +71,10 @@ def _died(devices: list[str], inside: str) -> str:
     return f"the run died {met.format(listed(devices))}{inside}"
 
 
-def findings(record: Record, died_of: Mismatch | None, code: Code, paint: Paint) -> Iterator[str]:
-    """Yield each finding but the one that ``died_of`` has explained already."""
-    for finding, notes in others(record, died_of, code):
-        yield "\n".join(diagnostic(finding, code.lines_by_name, paint, notes))
-
-
-def others(record: Record, died_of: Mismatch | None, code: Code) -> Iterator[tuple[Finding, Notes]]:
-    """Yield the same as data: each finding, and the notes below its code."""
+def told(record: Record, died_of: Mismatch | None, code: Code) -> Iterator[tuple[Finding, Notes]]:
+    """Yield what the run died of, then all else that was found, each with the notes below its code."""
+    if died_of is not None:
+        yield explanation(record, died_of, code)
     for found in record.findings or ():
         if died_of is None or not _is_about(found, died_of):
             yield _read(found, code)

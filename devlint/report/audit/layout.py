@@ -7,7 +7,7 @@ from itertools import groupby
 
 from devlint.record import WARM_UP, Frame
 from devlint.report.audit.code import Code
-from devlint.report.audit.table import Cost, Group, Kind, Row, Table
+from devlint.report.audit.table import Cost, Group, Row, Table
 from devlint.report.terminal import BLUE, BOLD, Paint, cells
 from devlint.report.wording import between, duration, number, plural, size
 
@@ -73,8 +73,8 @@ def lay_out(tables: Sequence[Table], code: Code, paint: Paint, width: int) -> It
 
 def _foremost(table: Table) -> tuple[list[Row], list[Row]]:
     """The rows that cost most, and the rest."""
-    ranked = sorted(((row.weight(), group, row) for group in table.groups for row in group.rows), key=_by_weight)
-    rows = [row for *_, row in ranked]
+    pairs = [(group.line, row) for group in table.groups for row in group.rows]
+    rows = [row for _, row in sorted(pairs, key=lambda pair: (-pair[1].weight(), pair[0], pair[1].kind))]
     most = _MOST.get(table.phase, _MOST_ELSEWHERE)
     # a line that says that one more was left out would take as much room
     return (rows[:most], rows[most:]) if len(rows) > most + 1 else (rows, [])
@@ -195,7 +195,8 @@ def _place(row: Row, code: Code, several: bool, room: int) -> str:
     if not several or row.frame is None or room < _READABLE:
         return ""
     expression = code.expression(row.frame)
-    return "" if expression == code.line(row.frame) else _cut_before(expression, room)
+    # the end is kept, where the call stands that was running
+    return "" if expression == code.line(row.frame) else _cut(expression[::-1], room)[::-1]
 
 
 def _via(frame: Frame, code: Code, room: int) -> str:
@@ -230,11 +231,6 @@ def _by_file(groups: Sequence[Group]) -> Iterator[tuple[str, list[Group]]]:
         yield file, list(found)
 
 
-def _by_weight(entry: tuple[float, Group, Row]) -> tuple[float, str, int, Kind]:
-    weight, group, row = entry
-    return -weight, group.line.file, group.line.row, row.kind
-
-
 def _cut(text: str, room: int) -> str:
     """Text that fits; what does not ends in dots."""
     if cells(text) <= room:
@@ -245,8 +241,3 @@ def _cut(text: str, room: int) -> str:
             break
         kept += char
     return f"{kept.rstrip()}..." if room > 3 else ""
-
-
-def _cut_before(text: str, room: int) -> str:
-    """The same with the end kept, where the call stands that was running."""
-    return text if cells(text) <= room else _cut(text[::-1], room)[::-1]

@@ -154,9 +154,8 @@ def table(processes: Sequence[Process], phase: Phase, who: str = "") -> Table:
             group = lines.setdefault(line, Group(line, event.frame or event.via))
             row = rows.get((line, kind))
             if row is None:
-                row = rows[line, kind] = Row(
-                    kind, [Cost()] * len(processes), event.frame, event.via if kind.via.file else None
-                )
+                via = event.via if kind.via.file else None
+                row = rows[line, kind] = Row(kind, [Cost()] * len(processes), event.frame, via)
                 group.rows.append(row)
             together.setdefault((line, kind), []).append(number)
             row.calls += event.calls
@@ -234,9 +233,7 @@ def _qualities(event: Event, several_devices: bool) -> Iterator[str]:
     if event.kind == "copy" and direction(event) == "D2D":
         yield f"{event.source} to {event.target}"
     elif event.kind == "copy" and several_devices:
-        yield f"{'from' if _side(event.source) == 'D' else 'to'} " + (
-            event.source if _side(event.source) == "D" else event.target
-        )
+        yield f"from {event.source}" if _side(event.source) == "D" else f"to {event.target}"
 
 
 def _devices(process: Process) -> Iterable[str]:

@@ -14,22 +14,13 @@ _ENOUGH = 5
 
 def caveats(before: Record, after: Record) -> list[str]:
     """One line of text each."""
-    return [
-        *_scripts(before, after),
-        *_clocks(before, after),
-        *_machines(before, after),
-        *_loops(before, after),
-        *_endings(before, after),
-    ]
+    return [*_runs(before, after), *_machines(before, after), *_loops(before, after), *_endings(before, after)]
 
 
-def _scripts(before: Record, after: Record) -> Iterator[str]:
+def _runs(before: Record, after: Record) -> Iterator[str]:
     names = [" ".join(record.command[: 2 if record.command[:1] == ("-m",) else 1]) for record in (before, after)]
     if all(names) and names[0] != names[1]:
         yield f"these are runs of two scripts, {names[0]} and {names[1]}"
-
-
-def _clocks(before: Record, after: Record) -> Iterator[str]:
     if before.simulated != after.simulated:
         first, second = ("simulated", "real") if before.simulated else ("real", "simulated")
         yield f"the device was {first} before and is {second} after: only counts and bytes are compared, no times"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from devlint.finding import Finding
 from devlint.record import Record
 from devlint.report.audit.code import Code
-from devlint.report.audit.findings import Notes, counted, explanation, fatal, others
+from devlint.report.audit.findings import Notes, counted, fatal, told
 from devlint.report.excerpt import Mark, excerpts, rows_between
 
 if TYPE_CHECKING:
@@ -84,9 +84,7 @@ class Problems:
 def problems(record: Record, code: Code) -> Problems:
     """What was found in a run, what it died of first, then the worst."""
     died_of = fatal(record)
-    found = sorted(others(record, died_of, code), key=lambda pair: -pair[0].severity)
-    if died_of is not None:
-        found = [explanation(record, died_of, code), *found]
+    found = sorted(told(record, died_of, code), key=lambda pair: -pair[0].severity)
     shown = [Problem(finding, list(_excerpts(finding, code)), notes) for finding, notes in found[:_IN_FULL]]
     further = [
         (each.code, each.name, str(each.severity), each.message, each.filename, each.span.row, each.span.column)
