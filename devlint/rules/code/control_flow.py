@@ -8,13 +8,14 @@ import functools
 from collections.abc import Iterator
 
 from devlint.rules.base import SourceText
-from devlint.rules.code.blocks import Way, function_at, way, way_to
+from devlint.rules.code.blocks import Way, function_at, stores, way, way_to
 from devlint.source.syntax import says_none, walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LOOPS = (ast.For, ast.AsyncFor)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_TAKEN_TO_RUN = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 _TELLING = frozenset({"isinstance", "hasattr", "is_tensor", "is_torch_tensor"})
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
@@ -36,6 +37,25 @@ def stands_at(source: SourceText, expression: str, node: ast.AST) -> bool:
     return inner is not None and all(_has_value(name, parts, function, inner, outer or []) for name in names)
 
 
+def is_bound_at(source: SourceText, name: str, node: ast.AST) -> bool:
+    """Whether a name is bound by the time that the code comes to ``node``, if only to None, or nowhere in the file.
+
+    The body of a loop is taken to run, and that of a `try` to come to its end; what is around a function has run to its
+    end when that is called.
+    """
+    if name not in stores(source.tree):
+        return True
+    function = function_at(source, node) or source.tree
+    inner, outer = way(function, node), way(source.tree, function) or []
+    if function is source.tree or name in _parameters(function) or name in _bound_in(function):
+        return inner is not None and _has_value(name, set(), function, inner, outer)
+    scopes = [scope for scope, _ in outer if isinstance(scope, (ast.Module, *_FUNCTIONS))]
+    ends = (getattr(scope, "body", []) for scope in scopes)
+    return any(name in _parameters(scope) for scope in scopes) or any(
+        _runs_to_bind(statement, name) for body in ends if isinstance(body, list) for statement in body
+    )
+
+
 def conditions(source: SourceText, node: ast.AST) -> Iterator[ast.expr]:
     """The conditions in the function of ``node`` on which it hangs, or the absence of which."""
     for parent, child in way_to(source, node):
@@ -48,7 +68,7 @@ def _has_value(name: str, parts: set[str], function: ast.AST, inner: Way, outer:
     """Whether one of them has: the last thing on the way that is said of the name has the word."""
     for parent, child in reversed(inner):
         for earlier in _earlier(parent, child):
-            if _binds(earlier, name):
+            if _binds(earlier, name) or (not parts and _runs_to_bind(earlier, name)):
                 return True
             if isinstance(earlier, ast.If) and _supplies(earlier, name):
                 return True
@@ -87,6 +107,10 @@ def _binds(statement: ast.AST, name: str) -> bool:
     if hasattr(statement, "body"):
         return getattr(statement, "name", None) == name
     return name in _bound_in(statement)
+
+
+def _runs_to_bind(statement: ast.stmt, name: str) -> bool:
+    return name in _bound_in(statement) if isinstance(statement, _TAKEN_TO_RUN) else _binds(statement, name)
 
 
 def _supplies(statement: ast.If, name: str) -> bool:

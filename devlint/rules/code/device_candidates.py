@@ -12,7 +12,8 @@ from devlint.device import parse
 from devlint.flow.catalog.methods import TO_HOST
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.type_hints import defaults_of
-from devlint.rules.code.blocks import blocks_of, statement_of, stores, way
+from devlint.rules.code.blocks import method_of, statement_of, stores
+from devlint.rules.code.control_flow import is_bound_at
 from devlint.rules.code.edits import around
 from devlint.source.syntax import walk
 
@@ -24,12 +25,10 @@ if TYPE_CHECKING:
 _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
 # A word more, as in `origin_device` and `gather_device`, says that it is the device of something else.
 _OF_ANYTHING = re.compile(r"(?:.*\.)?_*(?:(?:cuda|gpu|torch|target|model)_)?dev(?:ice)?\d*", re.IGNORECASE)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _NOWHERE = re.compile(r"(?:None|(?:[\w.]*device\()?'cpu'\)?)\Z")
 """A default with which a function takes no accelerator."""
 _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
 """Attributes of a tensor that are the same memory."""
-_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _TENSOR = re.compile(r"(?:^|\.)(?:Tensor|Parameter)$")
 
 
@@ -56,7 +55,7 @@ def _best(source: SourceText, node: ast.AST, devices: Iterable[str]) -> str:
             continue
         if text in words(source.tree) or (rest == "device" and _may_be_else(source, node, name)):
             continue
-        if _surely_bound(source, node, name):
+        if is_bound_at(source, name, node):
             return text
     return ""
 
@@ -67,13 +66,12 @@ def _goes_on_to(source: SourceText, node: ast.AST, text: str) -> bool:
     targets = {ast.unparse(target) for target in getattr(found[0], "targets", ())} if found is not None else set()
     function, row = around(source, node), int(getattr(node, "lineno", 0))
     sent = (call for call in walk(function) if isinstance(call, ast.Call) and call.lineno > row) if targets else ()
-    return any(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr == "to"
-        and any(ast.unparse(given) == text for given in [*call.args[:1], *(word.value for word in call.keywords)])
-        and not targets.isdisjoint(made_of(call.func.value, function))
-        for call in sent
-    )
+    for call in sent:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "to":
+            given = map(ast.unparse, [*call.args[:1], *(word.value for word in call.keywords)])
+            if text in given and not targets.isdisjoint(made_of(call.func.value, function)):
+                return True
+    return False
 
 
 def _may_be_else(source: SourceText, node: ast.AST, name: str) -> bool:
@@ -83,82 +81,23 @@ def _may_be_else(source: SourceText, node: ast.AST, name: str) -> bool:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance":
             kinds = call.args[1] if len(call.args) > 1 else None
             named = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
-            if ast.unparse(call.args[0]) == name and not all(
-                kind and _TENSOR.search(ast.unparse(kind)) for kind in named
-            ):
+            tensors = all(kind and _TENSOR.search(ast.unparse(kind)) for kind in named)
+            if ast.unparse(call.args[0]) == name and not tensors:
                 return True
     return False
-
-
-def _surely_bound(source: SourceText, node: ast.AST, name: str) -> bool:
-    """Whether a name is bound by the time that the code comes to ``node``, whatever way it takes."""
-    called = False
-    for parent, child in reversed(way(source.tree, node) or ()):
-        if isinstance(parent, ast.ClassDef) and called:
-            continue
-        if _bound_on_the_way(parent, child, name, called):
-            return True
-        if isinstance(parent, _FUNCTIONS):
-            if name in stores(parent):
-                return False
-            # what is around a function has run to its end when it is called
-            called = True
-    return name not in stores(source.tree)
-
-
-def _bound_on_the_way(parent: ast.AST, child: ast.AST, name: str, called: bool) -> bool:
-    """Whether ``parent`` binds a name before it comes to ``child``, or, for what is ``called`` later, at all."""
-    if isinstance(parent, _FUNCTIONS):
-        arguments = parent.args
-        given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        if any(part is not None and part.arg == name for part in given):
-            return True
-    if child not in (getattr(parent, "iter", None), getattr(parent, "test", None)) and _names(_heads(parent), name):
-        return True
-    for block in blocks_of(parent):
-        if child in block:
-            return _binds(block if called else block[: block.index(child)], name)
-    return False
-
-
-def _binds(block: Iterable[ast.stmt], name: str) -> bool:
-    """Whether a block surely binds a name; one that does not come to its end may do as it likes."""
-    return any(isinstance(statement, _ENDS) or _binds_in(statement, name) for statement in block)
-
-
-def _binds_in(statement: ast.stmt, name: str) -> bool:
-    if isinstance(statement, ast.If):
-        return _binds(statement.body, name) and _binds(statement.orelse, name)
-    if isinstance(statement, ast.Match):
-        return all(_binds(case.body, name) for case in statement.cases)
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return statement.name == name
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return any((alias.asname or alias.name.partition(".")[0]) in (name, "*") for alias in statement.names)
-    # the body of a loop is taken to run, and that of a `try` to come to its end
-    return _names(_heads(statement), name) or any(_binds(block, name) for block in blocks_of(statement))
-
-
-def _heads(node: ast.AST) -> list[ast.expr]:
-    """What a statement binds itself, before its blocks."""
-    if isinstance(node, (ast.With, ast.AsyncWith)):
-        return [item.optional_vars for item in node.items if item.optional_vars is not None]
-    if isinstance(node, ast.Assign):
-        return node.targets
-    target = getattr(node, "target", None)
-    return [target] if isinstance(target, ast.expr) and not isinstance(node, ast.comprehension) else []
-
-
-def _names(targets: Iterable[ast.expr], name: str) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == name for target in targets for part in walk(target))
 
 
 @lru_cache(maxsize=4)
 def sent_to_cuda(around: ast.AST) -> frozenset[str]:
     """Whose data a function or file itself moves to CUDA, so that it is not surely there."""
-    calls = (node for node in walk(around) if isinstance(node, ast.Call))
-    moved = (call.func.value for call in calls if isinstance(call.func, ast.Attribute) and _goes_to_cuda(call))
-    return frozenset(name for value in moved for name in made_of(value, around))
+    names: set[str] = set()
+    for call in walk(around):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda"):
+            given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
+            named = (part.value for part in given if isinstance(part, ast.Constant))
+            if call.func.attr == "cuda" or any(str(name).startswith("cuda") for name in named):
+                names |= made_of(call.func.value, around)
+    return frozenset(names)
 
 
 @lru_cache(maxsize=4)
@@ -212,13 +151,6 @@ def left_to_default(name: str, node: ast.AST, function: ast.AST) -> bool:
     return all(row >= getattr(node, "lineno", 0) for row, _ in _assigned(function).get(name, ()))
 
 
-def _goes_to_cuda(call: ast.Call) -> bool:
-    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
-    named = (part.value for part in given if isinstance(part, ast.Constant))
-    return method == "cuda" or (method == "to" and any(str(name).startswith("cuda") for name in named))
-
-
 def made_of(moved: ast.expr, around: ast.AST) -> set[str]:
     """The names, and the attributes of names, whose data ``moved`` carries, in the function or file ``around`` it."""
     assigned = _assigned(around)
@@ -261,7 +193,7 @@ def _read(node: ast.expr) -> Iterator[str]:
     while rest:
         part = rest.pop()
         if isinstance(part, ast.Call):
-            method = part.func.attr if isinstance(part.func, ast.Attribute) else ""
+            method = method_of(part)
             if method in TO_HOST or (isinstance(part.func, ast.Name) and part.func.id == "len"):
                 continue
             if isinstance(part.func, ast.Attribute) and method not in DESCRIPTIONS:
