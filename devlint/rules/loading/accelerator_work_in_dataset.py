@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.device import Kind, Role
 from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import quoted
+from devlint.rules.transfers.pinned import chosen_away
 from devlint.sites.base import Step
 from devlint.sites.loaders import SampleWork, Worker
 
@@ -75,7 +75,7 @@ class AcceleratorWorkInDataset(Rule):
 
     def judge(self, site: SampleWork) -> Iterable[Report]:
         """One report for each placement, about the loader that suffers most."""
-        if not _away(site):
+        if not chosen_away(site.place):
             return
         certain = site.place.accelerates() is True
         loader = max(site.loaders, key=_weight, default=None)
@@ -85,7 +85,11 @@ class AcceleratorWorkInDataset(Rule):
 
     def _report(self, site: SampleWork, loader: Worker | None) -> Report:
         what = f"{quoted(self.source.segment(site.node), 'this call')} in `{site.role}`"
-        asked = () if loader is None else (Step(loader.node, _workers(loader)),)
+        asked: tuple[Step, ...] = ()
+        if loader is not None:
+            count = f"{loader.workers or 'no'} worker{'' if loader.workers == 1 else 's'}"
+            has = "may have workers" if loader.workers is None else f"has {count}"
+            asked = (Step(loader.node, f"the loader {has}"),)
         help_ = "return tensors of the CPU, and move each batch in the training loop"
         if loader is not None and loader.workers and loader.context not in _FRESH:
             # on an accelerator it raises, unless the device is merely a parameter
@@ -101,20 +105,6 @@ class AcceleratorWorkInDataset(Rule):
         return Report(site.node, message, f"once for each {each}", severity, asked, help_)
 
 
-def _away(site: SampleWork) -> bool:
-    """Whether the code itself names the device, and it is or may be an accelerator."""
-    place = site.place
-    if place.accelerates() is True or place.switched:
-        return True
-    return place.kind is Kind.SYMBOL and place.role is Role.DEVICE
-
-
 def _weight(loader: Worker) -> tuple[bool, bool, bool]:
     """What a loader has to fear from work on an accelerator: forked workers most, no workers least."""
     return (bool(loader.workers) and loader.context not in _FRESH, bool(loader.workers), loader.workers is None)
-
-
-def _workers(loader: Worker) -> str:
-    if loader.workers is None:
-        return "the loader may have workers"
-    return f"the loader has {loader.workers or 'no'} worker{'' if loader.workers == 1 else 's'}"

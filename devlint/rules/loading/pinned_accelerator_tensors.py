@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.device import Device, Kind, Role
 from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import fix_of, rewritten, without_keyword
+from devlint.rules.transfers.pinned import chosen_away
 from devlint.sites import proof
 from devlint.sites.base import Step
 from devlint.sites.loaders import Load
@@ -64,7 +64,7 @@ class PinningAcceleratorTensors(Rule):
 
     def judge(self, site: Load) -> Iterable[Report]:
         """A report where pinning is asked for and the batches are elsewhere."""
-        if not site.pinned or not _away(site.batches):
+        if not site.pinned or not chosen_away(site.batches):
             return
         if "collate_fn" in site.keywords and site.put is None:
             return
@@ -80,10 +80,3 @@ class PinningAcceleratorTensors(Rule):
             help="leave `pin_memory` out: the batches need no copy",
             fix=None if asked is None else fix_of("Remove `pin_memory`", removed, safe=True),
         )
-
-
-def _away(batches: Device) -> bool:
-    """Whether the batches are on an accelerator, or where the code's own device expression says."""
-    if batches.accelerates() or batches.switched:
-        return True
-    return batches.kind is Kind.SYMBOL and batches.role is Role.DEVICE

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.blocks import function_at, statement_of
+from devlint.rules.code.blocks import function_at, method_of, statement_of
+from devlint.rules.code.edits import fix_of, put_after
 from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.base import Step
 from devlint.sites.devices import Override
@@ -131,10 +132,11 @@ class UnregisteredTensorAttribute(Rule):
         if site.kept:
             what = "is moved by hand"
         sure = site.value.many is True and len(leaves) == 1 and not site.kept
-        name, mixed = f"self.{site.name}", not _is_real(site.value.node) and self._complex
+        # where the file makes complex numbers, `Module.to(dtype)` would make a buffer of them real
+        mixed = not _is_real(site.value.node) and any(map(_COMPLEX.search, self.source.lines))
         yield Report(
             site.value.node,
-            f"`{name}` is a plain attribute, which `{site.owner}.to()` does not move: it {what}",
+            f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: it {what}",
             label="a tensor, but neither a parameter nor a buffer",
             severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
             steps=site.uses,
@@ -161,16 +163,9 @@ class UnregisteredTensorAttribute(Rule):
             return None
         if self.source.segment(found[0])[: -len(self.source.segment(node))].split() != [f"self.{site.name}", "="]:
             return None
-        head = Edit(
-            Span(statement.row, statement.column, value.row, value.column), f'self.register_buffer("{site.name}", '
-        )
-        tail = Edit(Span(value.end_row, value.end_column, value.end_row, value.end_column), ", persistent=False)")
-        return Fix("Register it as a buffer", (head, tail), Applicability.UNSAFE)
-
-    @cached_property
-    def _complex(self) -> bool:
-        """Whether the file makes complex numbers: `Module.to(dtype)` makes a buffer of them real."""
-        return any(_COMPLEX.search(line) for line in self.source.lines)
+        head = Span(statement.row, statement.column, value.row, value.column)
+        registering = Edit(head, f'self.register_buffer("{site.name}", ')
+        return fix_of("Register it as a buffer", registering, put_after(self.source, node, ", persistent=False)"))
 
 
 def _is_real(node: ast.AST) -> bool:
@@ -179,28 +174,22 @@ def _is_real(node: ast.AST) -> bool:
         named = node.func if isinstance(node, ast.Call) else node
         if not isinstance(named, ast.Attribute):
             return False
-        if isinstance(node, ast.Call) and not all(_is_real_dtype(keyword) for keyword in node.keywords):
+        dtypes = [word.value for word in node.keywords if word.arg == "dtype"] if isinstance(node, ast.Call) else []
+        if any(not isinstance(dtype, ast.Attribute) or _COMPLEX.search(f".{dtype.attr}") for dtype in dtypes):
             return False
         if named.attr in _REAL:
             return True
         if isinstance(node, ast.Call) and named.attr in ("tensor", "full"):
             given = [inner for argument in node.args[-1:] for inner in ast.walk(argument)]
-            return bool(given) and all(isinstance(inner, _NUMBERS) for inner in given) and not _imaginary(given)
+            numbers = (inner.value for inner in given if isinstance(inner, ast.Constant))
+            real = all(isinstance(number, (bool, int, float)) for number in numbers)
+            return bool(given) and real and all(isinstance(inner, _NUMBERS) for inner in given)
         if named.attr not in _AS_REAL:
             return False
         # torch.sqrt(x) as well as x.sqrt()
         of_torch = isinstance(named.value, ast.Name) and isinstance(node, ast.Call) and bool(node.args)
         node = node.args[0] if of_torch and isinstance(node, ast.Call) else named.value
     return False
-
-
-def _is_real_dtype(keyword: ast.keyword) -> bool:
-    named = isinstance(keyword.value, ast.Attribute) and not _COMPLEX.search(f".{keyword.value.attr}")
-    return keyword.arg != "dtype" or named
-
-
-def _imaginary(nodes: list[ast.AST]) -> bool:
-    return any(isinstance(node, ast.Constant) and not isinstance(node.value, (bool, int, float)) for node in nodes)
 
 
 def _left_to_the_caller(site: Override) -> Report:
@@ -219,11 +208,10 @@ def _left_to_the_caller(site: Override) -> Report:
 
 def _stays_with_the_maker(site: Attribute) -> Report:
     """A hint at an argument that only whoever makes the module can put where its inputs will be."""
-    name = f"self.{site.name}"
     return Report(
         site.value.node,
-        f"`{name}` is a plain attribute, which `{site.owner}.to()` does not move: it stays where it was when the "
-        "module was made, and meets the inputs there",
+        f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: it stays where it was "
+        "when the module was made, and meets the inputs there",
         label="a tensor, but neither a parameter nor a buffer",
         severity=Severity.INFO,
         steps=site.uses,
@@ -266,7 +254,7 @@ def _rows(function: ast.FunctionDef) -> dict[str, int]:
         name = ""
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             name = node.attr
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
+        elif method_of(node) == "__init__":
             name = "__init__()"
         if name:
             rows[name] = min(rows.get(name, node.lineno), node.lineno)  # type: ignore[attr-defined]  # both have one
@@ -279,10 +267,11 @@ def _copied_each_time(site: Attribute) -> Iterable[Report]:
     if not site.moved or not implied or site.value.many is False:
         return
     for use in site.uses:
+        moved = isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute)
+        text = ast.unparse(use.node.func.value) if moved else f"self.{site.name}"  # type: ignore[attr-defined]  # seen just above
         yield Report(
             use.node,
-            f"{shown(_moved_text(use.node, site.name))} stays on the CPU, where `__init__` put it, "
-            "and is copied at every call",
+            f"{shown(text)} stays on the CPU, where `__init__` put it, and is copied at every call",
             label="the same copy each time",
             severity=Severity.INFO,
             steps=(Step(site.value.node, "made on the CPU here"),),
@@ -309,24 +298,13 @@ def _moved_by_hand(site: Attribute) -> Iterable[Report]:
 
 
 def _help(site: Attribute, early: bool = False) -> str:
-    value = _value(site)
+    value = ast.unparse(site.value.node) if isinstance(site.value.node, ast.expr) else ""
+    when = "register it"
     if early:
-        return f'register it after `super().__init__()`: `self.register_buffer("{site.name}", ..., persistent=False)`'
-    if value == f"self.{site.name}":
+        when = "register it after `super().__init__()`"
+    elif value == f"self.{site.name}":
         # one of several targets: the buffer cannot take the name of an attribute that is there already
-        return (
-            f'unpack into a local name, then register it: `self.register_buffer("{site.name}", ..., persistent=False)`'
-        )
-    return f'register it: `self.register_buffer("{site.name}", {value}, persistent=False)`'
-
-
-def _value(site: Attribute) -> str:
-    """The assigned expression, where it is short enough to be repeated."""
-    text = ast.unparse(site.value.node) if isinstance(site.value.node, ast.expr) else ""
-    return text if text and shown(text) == f"`{text}`" else "..."
-
-
-def _moved_text(node: ast.AST, name: str) -> str:
-    """What a call moves, as the code spells it."""
-    moved = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    return ast.unparse(node.func.value) if moved else f"self.{name}"  # type: ignore[attr-defined]  # seen just above
+        when = "unpack into a local name, then register it"
+    elif value and shown(value) == f"`{value}`":
+        return f'register it: `self.register_buffer("{site.name}", {value}, persistent=False)`'
+    return f'{when}: `self.register_buffer("{site.name}", ..., persistent=False)`'

@@ -77,7 +77,13 @@ class InvariantTransferInLoop(Rule):
         if site.via or in_test(self.source, site.scope):
             return
         if isinstance(site, Upload):
-            yield self._upload(site)
+            yield Report(
+                site.node,
+                f"`{site.function}` copies the same values to {site.target} again in every step",
+                label="the same copy each time",
+                help="make the tensor once, before the loop",
+                fix=out_of_the_loop(self.source, site.scope.loop, site.node),
+            )
         elif isinstance(site, Attribute):
             yield from _copied_by_a_module(site)
         if not isinstance(site, Transfer) or site.target is None or site.value.attribute is not None:
@@ -86,7 +92,15 @@ class InvariantTransferInLoop(Rule):
         if away and site.invariant and site.value.device.kind is Kind.CPU:
             yield self._in_the_loop(site)
         elif away and site.kept is not None:
-            yield self._in_every_call(site, site.kept)
+            text = short(site.value.text, "the tensor")
+            calls = f"every call of `{site.scope.function}()` copies it to {site.target}"
+            yield Report(
+                site.node,
+                f"`{text}` stays on the CPU, so that {calls}",
+                label="the same copy each time",
+                steps=(site.kept,),
+                help=f"keep what was moved: `{text} = {text}.to(...)` copies once for each device",
+            )
 
     def _in_the_loop(self, site: Transfer) -> Report:
         text = short(site.value.text, "")
@@ -100,25 +114,6 @@ class InvariantTransferInLoop(Rule):
             steps=site.value.story if site.creation is None or not site.value.story else (),
             help=f"move {what} once, before the loop" if text else "make this copy once, and keep the result",
             fix=hoisting(self.source, site) or created_before(self.source, site),
-        )
-
-    def _in_every_call(self, site: Transfer, kept: Step) -> Report:
-        text = short(site.value.text, "the tensor")
-        return Report(
-            site.node,
-            f"`{text}` stays on the CPU, so that every call of `{site.scope.function}()` copies it to {site.target}",
-            label="the same copy each time",
-            steps=(kept,),
-            help=f"keep what was moved: `{text} = {text}.to(...)` copies once for each device",
-        )
-
-    def _upload(self, site: Upload) -> Report:
-        return Report(
-            site.node,
-            f"`{site.function}` copies the same values to {site.target} again in every step",
-            label="the same copy each time",
-            help="make the tensor once, before the loop",
-            fix=out_of_the_loop(self.source, site.scope.loop, site.node),
         )
 
 

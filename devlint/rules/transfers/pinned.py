@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from devlint.device import Device, Kind
+from devlint.device import Device, Kind, Role
 from devlint.finding import Edit
 from devlint.rules.base import Rule
 from devlint.rules.code.blocks import method_of
@@ -19,6 +19,13 @@ _METHODS = frozenset({"to", "cuda", "copy_"})
 def pins_inline(site: Transfer) -> bool:
     """Whether what is copied is pinned in the same expression, for this copy alone."""
     return method_of(site.value.node) == "pin_memory"
+
+
+def chosen_away(device: Device) -> bool:
+    """Whether something is on an accelerator, or where the code's own device expression says."""
+    if device.accelerates() or device.switched:
+        return True
+    return device.kind is Kind.SYMBOL and device.role is Role.DEVICE
 
 
 def reads_pinned(target: Device | None) -> bool:

@@ -83,7 +83,17 @@ class RedundantMove(Rule):
             yield self._by_way_of_the_cpu(site)
             return
         if self._moved_just_before(site):
-            yield self._again(site)
+            yield Report(
+                site.node,
+                f"`{short(site.value.text, 'the value')}` has just been moved to {site.target}: "
+                f"`.{site.spelled}()` moves nothing",
+                label="moved there before",
+                severity=Severity.INFO,
+                steps=site.value.story,
+                help="drop the call",
+                # a type of another library may do more
+                fix=self._fix(site, safe=False),
+            )
             return
         # the batches of a loader are surely somewhere, whatever their type
         if not site.kind and site.value.many is not True:
@@ -126,19 +136,6 @@ class RedundantMove(Rule):
         rows = range(begin.end_row + 1, last.row)
         between = (part for part in walk(here or self.source.tree) if isinstance(part, ast.Name))
         return not any(part.id == node.id and part.lineno in rows for part in between)
-
-    def _again(self, site: Transfer) -> Report:
-        return Report(
-            site.node,
-            f"`{short(site.value.text, 'the value')}` has just been moved to {site.target}: "
-            f"`.{site.spelled}()` moves nothing",
-            label="moved there before",
-            severity=Severity.INFO,
-            steps=site.value.story,
-            help="drop the call",
-            # a type of another library may do more
-            fix=self._fix(site, safe=False),
-        )
 
     def _by_way_of_the_cpu(self, site: Transfer) -> Report:
         """A verdict on `x.cpu().to(device)`."""

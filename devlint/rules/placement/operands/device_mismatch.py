@@ -75,11 +75,11 @@ class DeviceMismatch(Rule):
 
     def judge(self, site: Forward | Operation | Hint) -> Iterable[Report]:
         """One report for the place, about the first operand that is somewhere else."""
-        if isinstance(site, Hint) and site.kind in _HINTS:
-            yield from (_HINTS[site.kind](meeting, site) for meeting in meetings(site))
-        if not isinstance(site, Forward | Operation):
-            return
         found = meetings(site)
+        if isinstance(site, Hint):
+            if site.kind in _TOLD:
+                yield from (_hint(meeting, site) for meeting in found)
+            return
         if isinstance(site, Operation) and site.kind is OperationKind.BROUGHT:
             yield from (_brought(meeting, site) for meeting in found)
             return
@@ -114,49 +114,30 @@ def _brought(meeting: Meeting, site: Operation) -> Report:
     )
 
 
-def _parted(meeting: Meeting, site: Hint) -> Report:
-    """Of two parts, one branch moves only the one, and another only the other."""
-    left, gone = shown(meeting.stray.text), shown(meeting.other.text)
-    return Report(
-        site.node,
-        f"this branch moves {gone} and leaves {left}, another one moves {left} and leaves {gone}; "
-        "used together, they are on different devices",
-        label=f"{left} stays where it is",
-        severity=meeting.severity,
-        help="move both in every branch",
-    )
+_TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED})
+"""The kinds of hints that this rule tells."""
 
 
-def _half_moved(meeting: Meeting, site: Hint) -> Report:
-    """A hint for those who ask: what is moved on one path is taken as it is on the other."""
-    stray, gone = meeting.stray, meeting.other
-    return Report(
-        site.node,
-        f"`{gone.text}` is moved to {gone.device} on one path, on the other it is {shown(stray.text)}, as it is",
-        label="converts it, and leaves it where it is",
-        severity=meeting.severity,
-        steps=(Step(gone.node, "moved here"), Step(stray.node, "not moved here")),
-        help=f"move it where it is converted, on both paths: `.to({beside(gone, site.scope) or 'device'}, ...)`",
-        asked=True,
-    )
-
-
-def _unplaced(meeting: Meeting, site: Hint) -> Report:
-    """A hint for those who ask: an input that nobody puts where the model is."""
-    stray, model = meeting.stray, meeting.other
-    return Report(
-        site.node,
-        f"{shown(model.text)} is on {model.device}, and nothing here puts {shown(stray.text)} there",
-        label=f"gets {shown(stray.text)} as it was made",
-        severity=meeting.severity,
-        steps=(*stray.story, *model.story),
-        help=f"move it as the other inputs are: `{receiver(stray.text)}.to({beside(model, site.scope) or 'device'})`",
-        asked=True,
-    )
-
-
-_HINTS = {HintKind.PARTED: _parted, HintKind.HALF: _half_moved, HintKind.UNPLACED: _unplaced}
-"""The hints that this rule tells, each by its kind."""
+def _hint(meeting: Meeting, site: Hint) -> Report:
+    """Of two parts each branch moves one; or, for those who ask, what is moved elsewhere is not moved here."""
+    stray, other = meeting.stray, meeting.other
+    left, gone, steps = shown(stray.text), shown(other.text), (*stray.story, *other.story)
+    target = beside(other, site.scope) or "device"
+    if site.kind is HintKind.PARTED:
+        message = f"this branch moves {gone} and leaves {left}, another one moves {left} and leaves {gone}; "
+        message += "used together, they are on different devices"
+        label, told, steps = f"{left} stays where it is", "move both in every branch", ()
+    elif site.kind is HintKind.HALF:
+        message = f"`{other.text}` is moved to {other.device} on one path, on the other it is {left}, as it is"
+        label, told = "converts it, and leaves it where it is", f"on both paths: `.to({target}, ...)`"
+        told = f"move it where it is converted, {told}"
+        steps = (Step(other.node, "moved here"), Step(stray.node, "not moved here"))
+    else:
+        message = f"{gone} is on {other.device}, and nothing here puts {left} there"
+        label, told = f"gets {left} as it was made", f"`{receiver(stray.text)}.to({target})`"
+        told = f"move it as the other inputs are: {told}"
+    asked = site.kind is not HintKind.PARTED
+    return Report(site.node, message, label, meeting.severity, steps, told, asked=asked)
 
 
 def _named(operand: Operand, site: Forward | Operation) -> str:
