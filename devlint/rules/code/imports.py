@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from devlint.finding import Edit, Span
+from devlint.flow.syntax.names import imported, modules
 from devlint.rules.base import SourceText
 from devlint.rules.code.blocks import beside
 
@@ -56,10 +57,10 @@ def _names(tree: ast.Module, module: str) -> dict[ast.AST | None, _Names]:
     names: defaultdict[ast.AST | None, _Names] = defaultdict(_Names)
     for scope, node, direct in _nodes(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            bound = _bound(node)
-            names[scope].bound |= (module, module) in bound
-            names[scope].taken |= any(name == module != meant for name, meant in bound)
-            if direct and _loads(node, module):
+            meant = imported(node).get(module, "")
+            names[scope].bound |= meant == module
+            names[scope].taken |= meant not in ("", module)
+            if direct and any(name.partition(".")[0] == module for name in modules(node)):
                 names[scope].imports.append(node)
         elif module in _binds(node):
             names[scope].taken = True
@@ -78,21 +79,6 @@ def _nodes(tree: ast.Module) -> Iterator[tuple[ast.AST | None, ast.AST, bool]]:
         inner = node if isinstance(node, _SCOPES) else scope
         top = isinstance(node, (*_SCOPES, ast.Module))
         stack.extend((inner, child, top) for child in reversed([*children]))
-
-
-def _bound(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, str]]:
-    """The names that an import binds, each with the module that it then means; empty for what may be none."""
-    if isinstance(statement, ast.ImportFrom):
-        return [(alias.asname or alias.name, "") for alias in statement.names]
-    meant = [(alias.asname, alias.name if alias.asname else alias.name.partition(".")[0]) for alias in statement.names]
-    return [(name or module, module) for name, module in meant]
-
-
-def _loads(statement: ast.Import | ast.ImportFrom, module: str) -> bool:
-    """Whether an import runs a module, be it for something inside it."""
-    if isinstance(statement, ast.ImportFrom):
-        return not statement.level and (statement.module or "").partition(".")[0] == module
-    return any(alias.name.partition(".")[0] == module for alias in statement.names)
 
 
 def _binds(node: ast.AST) -> tuple[str, ...]:

@@ -92,20 +92,32 @@ class MissingPinMemory(Rule):
             return
         repeated = (move for move in site.moves if move.repeated and not self._of_one_batch(move))
         moves = [move for move in repeated if reads_pinned(move.target)]
+        loader = site.loader.rpartition(".")[2]
         if _decided(site):
-            if moves and _turned_off(site):
-                yield _for_those_who_ask(site, moves)
+            asked = site.keywords.get("pin_memory")
+            off = isinstance(asked, ast.Constant) and asked.value is False and site.measured is None
+            if asked is not None and off and moves and not says_none(site.keywords.get("batch_size")):
+                # perhaps with good reason: pinning can be measured to be slower
+                target = moves[0].target
+                yield Report(
+                    site.node,
+                    f"the batches of this `{loader}` are copied to {target} at every step, and pinning is turned off",
+                    label="copied from pageable memory",
+                    severity=Severity.INFO,
+                    steps=(Step(asked, "pinning is turned off here"), *_copies(moves)),
+                    help="unless it was measured to be slower, set `pin_memory=True`" + _overlap(moves),
+                    asked=True,
+                )
             return
         if site.pinned or (not moves and (site.moves or not site.escapes or site.anywhere or site.scope.test)):
             return
         # the loaders of torch_xla make no use of pinned memory
         if not moves and any("torch_xla" in line for line in self.source.lines):
             return
-        target = moves[0].target if moves else "an accelerator"
-        verb = "are copied" if moves else "may be copied"
+        copied = f"are copied to {moves[0].target}" if moves else "may be copied to an accelerator"
         yield Report(
             site.node,
-            f"the batches of this `{_name(site)}` {verb} to {target} from pageable memory at every step",
+            f"the batches of this `{loader}` {copied} from pageable memory at every step",
             label="`pin_memory` is not set" if not site.via else "made in this call, without `pin_memory`",
             # an argument that the code takes from elsewhere may have been a decision
             severity=None if moves and not site.open else Severity.INFO,
@@ -161,19 +173,6 @@ def _bindings(around: ast.AST) -> dict[str, list[tuple[int, ast.expr | None]]]:
     return found
 
 
-def _for_those_who_ask(site: Load, moves: list[Transfer]) -> Report:
-    """A loader that was told not to pin, perhaps with good reason: pinning can be measured to be slower."""
-    return Report(
-        site.node,
-        f"the batches of this `{_name(site)}` are copied to {moves[0].target} at every step, and pinning is turned off",
-        label="copied from pageable memory",
-        severity=Severity.INFO,
-        steps=(Step(site.keywords["pin_memory"], "pinning is turned off here"), *_copies(moves)),
-        help="unless it was measured to be slower, set `pin_memory=True`" + _overlap(moves),
-        asked=True,
-    )
-
-
 def _decided(site: Load) -> bool:
     """Whether the call says something about pinning, or makes no batches."""
     positional = len(site.node.args) if isinstance(site.node, ast.Call) else 0
@@ -183,17 +182,6 @@ def _decided(site: Load) -> bool:
     # `DataLoader([])` stands in for one
     empty = isinstance(first, ast.List | ast.Tuple) and not first.elts
     return hidden or told or empty or says_none(site.keywords.get("batch_size"))
-
-
-def _turned_off(site: Load) -> bool:
-    """Whether the code itself says that the memory is not to be pinned."""
-    asked = site.keywords.get("pin_memory")
-    literal = isinstance(asked, ast.Constant) and asked.value is False
-    return literal and site.measured is None and not says_none(site.keywords.get("batch_size"))
-
-
-def _name(site: Load) -> str:
-    return site.loader.rpartition(".")[2]
 
 
 def _copies(moves: list[Transfer]) -> tuple[Step, ...]:

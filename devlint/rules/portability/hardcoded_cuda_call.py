@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule, SourceText
+from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import function_at, stores, way_to
+from devlint.rules.code.blocks import Way, function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
@@ -89,20 +89,20 @@ class HardcodedCudaCall(Rule):
             yield Report(site.node, message, "does nothing", Severity.INFO, help="leave `.cuda()` out")
             return
         there = Severity.INFO if _is_there(site) else None
-        if _places_what_is_loaded(self.source, site.node):
+        way = way_to(self.source, site.node)
+        # in a lambda that tells `torch.load` where things go: storages, which are no tensors
+        lambdas = (outer for outer, inner in way if isinstance(outer, ast.keyword) and isinstance(inner, ast.Lambda))
+        if any(keyword.arg == "map_location" for keyword in lambdas):
             told = "give `map_location` the device itself, which it takes as it is: `map_location=device`"
             yield Report(site.node, _bound_to_cuda(site), "CUDA only", there, help=told)
             return
-        # which of the GPUs it is, by what is a number by its name
         number = "" if site.target_node is None else ast.unparse(site.target_node)
-        number = number if _NUMBER.search(number) else ""
-        # which of the GPUs it is says more than a device that happens to be at hand
-        device = "" if number else _beside(self.source, site.node)
-        if not device and not number:
-            device = device_instead_of_cuda(self.source, site.node, site.scope)
-        given, safe = _given_device(site)
-        if given and _is_number(self.source, site.node, given):
-            given = ""
+        device = ""
+        if not _NUMBER.search(number):
+            number, device = "", _beside(way)
+            device = device or device_instead_of_cuda(self.source, site.node, site.scope)
+        # else which of the GPUs it is says more than a device that happens to be at hand
+        given, safe = self._given_device(site)
         call, instead = _call(site, given), given or device
         replaces = instead and (given or site.target_node is None)
         moved = edits.rewritten(self.source, site.node, lambda call: _to(call, instead)) if replaces else None
@@ -121,6 +121,20 @@ class HardcodedCudaCall(Rule):
             fix=edits.fix_of(f"Use `.to({instead})`", moved, safe=safe) if replaces else None,
         )
 
+    def _given_device(self, site: Transfer) -> tuple[str, bool]:
+        """The argument where it is a device, and whether that is proven; an index, or what may be one, is none."""
+        node, target = site.target_node, site.target
+        if target is None or not isinstance(node, ast.Name | ast.Attribute | ast.Call):
+            return "", False
+        text = ast.unparse(node)
+        made = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "device"
+        proven = target.kind is Kind.CHOICE or made or (isinstance(node, ast.Call) and target.kind in _FACTS)
+        # what is asked to be below some number is an index, of which -1 is the CPU
+        asked = (part for part in walk(edits.around(self.source, site.node)) if isinstance(part, ast.Compare))
+        number = any(isinstance(part.ops[0], _ORDERS) and ast.unparse(part.left) == text for part in asked)
+        device = proven or text.rpartition(".")[2].lower().endswith("device")
+        return (text, proven) if device and not number else ("", False)
+
     def _for_cuda_alone(self, site: Transfer) -> bool:
         """Whether code that runs where CUDA is has no need of others: it is about CUDA, or serves them elsewhere."""
         if site.scope.bound or edits.is_about_cuda(self.source, site.scope):
@@ -135,22 +149,14 @@ def _is_there(site: Transfer) -> bool:
     return site.scope.guarded or site.scope.required
 
 
-def _beside(source: SourceText, node: ast.AST) -> str:
+def _beside(way: Way) -> str:
     """The device of another tensor, where the code moves there if that one is on CUDA: ``if x.is_cuda: y.cuda()``."""
-    for outer, inner in way_to(source, node):
+    for outer, inner in way:
         asked = outer.test if isinstance(outer, ast.If) and inner in outer.body else None
         if isinstance(asked, ast.Attribute) and asked.attr == "is_cuda" and isinstance(asked.value, ast.Name):
             name = asked.value.id
             return f"{name}.device" if name not in stores(outer) else ""
     return ""
-
-
-def _places_what_is_loaded(source: SourceText, node: ast.AST) -> bool:
-    """Whether something happens in a lambda that tells `torch.load` where things go: storages, which are no tensors."""
-    return any(
-        isinstance(outer, ast.keyword) and outer.arg == "map_location" and isinstance(inner, ast.Lambda)
-        for outer, inner in way_to(source, node)
-    )
 
 
 def _call(site: Transfer, given: str = "") -> str:
@@ -171,25 +177,6 @@ def _help(device: str, number: str) -> str:
     if number:
         chosen = f'torch.device("cuda", {number}) if torch.cuda.is_available() else torch.device("cpu")'
     return f"choose once, `device = {chosen}`, and use `.to(device)`"
-
-
-def _given_device(site: Transfer) -> tuple[str, bool]:
-    """The argument where it is a device, and whether that is proven; an index, or what may be one, is none."""
-    node, target = site.target_node, site.target
-    if target is None or not isinstance(node, ast.Name | ast.Attribute | ast.Call):
-        return "", False
-    text = ast.unparse(node)
-    made = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "device"
-    proven = target.kind is Kind.CHOICE or made or (isinstance(node, ast.Call) and target.kind in _FACTS)
-    return (text, proven) if proven or text.rpartition(".")[2].lower().endswith("device") else ("", False)
-
-
-def _is_number(source: SourceText, node: ast.AST, device: str) -> bool:
-    """Whether the function asks if what is passed as a device is below some number: of an index, -1 is the CPU."""
-    return any(
-        isinstance(part, ast.Compare) and isinstance(part.ops[0], _ORDERS) and ast.unparse(part.left) == device
-        for part in walk(edits.around(source, node))
-    )
 
 
 def _to(call: cst.Call, device: str) -> cst.Call | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from enum import Enum
 from functools import lru_cache
 
 from devlint.finding import Applicability, Severity
@@ -128,7 +127,7 @@ def _uses(source: SourceText, node: ast.AST) -> set[str]:
         return part is node or getattr(part, "id", None) in names
 
     used: set[str] = set()
-    for call in ast.walk(edits.around(source, node)):
+    for call in ast.walk(around(source, node)):
         if not isinstance(call, ast.Call):
             continue
         if is_it(call.func):
@@ -152,9 +151,9 @@ def _from_here(source: SourceText, node: ast.AST) -> bool:
     if ast.unparse(file).startswith("self."):
         # what an object keeps is one file, whichever of its methods saves it
         classes = (found for found in walk(source.tree) if isinstance(found, ast.ClassDef))
-        around = (found for found in classes if found.lineno <= node.lineno <= (found.end_lineno or 0))
-        return path in _saved(next(around, None) or edits.around(source, node))
-    first = _saved(edits.around(source, node)).get(path)
+        holders = (found for found in classes if found.lineno <= node.lineno <= (found.end_lineno or 0))
+        return path in _saved(next(holders, None) or around(source, node))
+    first = _saved(around(source, node)).get(path)
     return first is not None and first < node.lineno
 
 
@@ -169,30 +168,18 @@ def _saved(body: ast.AST) -> dict[str, int]:
     return rows
 
 
-class _End(Enum):
-    """What becomes of a value where it is read."""
-
-    COPIED = "copied, or only looked at"
-    NAMED = "given another name"
-    LOST = "anything else"
-
-
 def _only_restored(source: SourceText, call: ast.AST) -> bool:
     """Whether each use of what ``call`` returns, under all names, copies its values or only looks at them."""
     names: set[str] = set()
     rest: list[ast.AST] = [call]
     while rest:
-        way = way_to(source, rest.pop())
-        end, targets = _end(way)
-        if end is _End.LOST:
+        targets = _given_to(way_to(source, rest.pop()))
+        if targets is None:
             return False
         fresh = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)} - names
         names |= fresh
-        rest += (
-            node
-            for node in (ast.walk(around(source, call)) if fresh else ())
-            if isinstance(node, ast.Name) and node.id in fresh and isinstance(node.ctx, ast.Load)
-        )
+        named = (node for node in ast.walk(around(source, call)) if isinstance(node, ast.Name)) if fresh else ()
+        rest += (node for node in named if node.id in fresh and isinstance(node.ctx, ast.Load))
     return True
 
 
@@ -214,12 +201,9 @@ def _replaces_moved(source: SourceText, call: ast.AST) -> bool:
 def _sampled(source: SourceText, call: ast.AST) -> bool:
     """Whether what ``call`` returns, or something in it, goes into a data set or its loader."""
     names, function = _names_of(source, call), around(source, call)
-    return any(
-        isinstance(node, ast.Call)
-        and _DATA.search(ast.unparse(node.func))
-        and any(not names.isdisjoint(made_of(given, function)) for given in node.args)
-        for node in (walk(function) if names else ())
-    )
+    calls = [node for node in walk(function) if isinstance(node, ast.Call)] if names else []
+    loads = (call for call in calls if _DATA.search(ast.unparse(call.func)))
+    return any(not names.isdisjoint(made_of(given, function)) for load in loads for given in load.args)
 
 
 def _names_of(source: SourceText, call: ast.AST) -> set[str]:
@@ -229,30 +213,25 @@ def _names_of(source: SourceText, call: ast.AST) -> set[str]:
     return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
-def _end(way: Way) -> tuple[_End, list[ast.expr]]:
-    """What becomes of the expression at the end of a way, and the targets that it is given to."""
+def _given_to(way: Way) -> list[ast.expr] | None:
+    """The targets that take the expression at the end of a way; none where it is copied, ``None`` where it is lost."""
     mere = True
     for outer, inner in reversed(way):
         if isinstance(outer, ast.Assign):
-            return _assigned(outer, inner)
+            # an item of a dict goes where the dict does
+            targets = [target.value if isinstance(target, ast.Subscript) else target for target in outer.targets]
+            named = all(isinstance(target, ast.Name) for target in targets)
+            return [] if inner is not outer.value else targets if named else None
         if isinstance(outer, ast.For) and inner is outer.iter:
-            return _End.NAMED, [outer.target]
+            return [outer.target]
         if (isinstance(outer, ast.Call) and _copies(outer, inner)) or _looks_up(outer, inner):
-            return _End.COPIED, []
+            return []
         if isinstance(outer, ast.stmt):
             # a method of its own, as in ``state.pop(key)``
-            return _End.COPIED if isinstance(outer, ast.Expr) and mere else _End.LOST, []
+            return [] if isinstance(outer, ast.Expr) and mere else None
         own = isinstance(outer, ast.Attribute | ast.Subscript) or (isinstance(outer, ast.Call) and inner is outer.func)
         mere = mere and own
-    return _End.LOST, []
-
-
-def _assigned(statement: ast.Assign, part: ast.AST) -> tuple[_End, list[ast.expr]]:
-    if part is not statement.value:
-        return _End.COPIED, []
-    # an item of a dict goes where the dict does
-    targets = [target.value if isinstance(target, ast.Subscript) else target for target in statement.targets]
-    return (_End.NAMED, targets) if all(isinstance(target, ast.Name) for target in targets) else (_End.LOST, [])
+    return None
 
 
 def _copies(call: ast.Call, part: ast.AST) -> bool:

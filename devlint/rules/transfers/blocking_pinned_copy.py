@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code.edits import fix_of, in_test, quoted
 from devlint.rules.transfers.creating import reads_the_host
@@ -106,27 +106,21 @@ class BlockingCopyFromPinned(Rule):
     def _beside(self, site: Transfer) -> Iterable[Report]:
         """A report for each part of a batch that is waited for, once another part is known not to be."""
         loop = site.scope.loop
-        if site.value.device.kind is Kind.CPU:
-            # the loader is known, and whether it pins
-            return
-        if site.pinned is not None or not site.scope.step or not isinstance(loop, ast.For):
+        # of a batch on the CPU the loader is known, and whether it pins
+        known = site.value.device.kind is Kind.CPU or site.pinned is not None
+        if known or not site.scope.step or not isinstance(loop, ast.For):
             return
         if not reads_pinned(site.target) or root(site.value.node) not in parts_of(loop):
             return
         parts = self._batches.setdefault(loop, _Parts())
+        moved = site.kind != "module" and site.value.device.accelerates() is not True
         if site.non_blocking:
             parts.free = parts.free or site.node
-        elif (
-            not site.scope.sometimes
-            and site.kind != "module"
-            and site.value.device.accelerates() is not True
-            and can_be_released(site)
-        ):
+        elif moved and not site.scope.sometimes and can_be_released(site):
             parts.waiting.append(site)
         while parts.free is not None and parts.waiting:
             waiting = parts.waiting.pop()
             if waiting.node not in self._told:
-                self._told.add(waiting.node)
                 what = quoted(waiting.value.text, "this part of the batch")
                 yield self._blocked(
                     waiting,
@@ -143,18 +137,25 @@ class BlockingCopyFromPinned(Rule):
         # a library's copy has to be one that can be told not to wait
         if site.via.partition("/")[0] not in _SETTABLE if site.via else not can_be_released(site):
             return
+        what = "a batch" if site.via else quoted(site.value.text, "the tensor")
         if not site.pinned:
             if _assembled(site) and released_in_time(self, site) and not in_test(self.source, site.scope):
-                self._told.add(site.node)
-                yield self._from_pageable(site)
+                yield self._blocked(
+                    site,
+                    f"the host waits for the copy of {what} to {site.target} in every step, "
+                    "until the device has caught up",
+                    f"do not wait: `.{site.spelled}(..., non_blocking=True)`; pinned, it overlaps too",
+                    site.value.story,
+                    asked=True,
+                )
             return
         if pins_inline(site):
             # DVL206 tells to leave the pinning out
             return
-        self._told.add(site.node)
         # the flag where the device is expected
         given = site.node.args[:1] if isinstance(site.node, ast.Call) and site.spelled != "to" else []
         if any(isinstance(argument, ast.Constant) and argument.value is True for argument in given):
+            self._told.add(site.node)
             yield Report(
                 site.node,
                 f"`.{site.spelled}(True)` takes `True` for a device, which raises a `TypeError`",
@@ -164,42 +165,20 @@ class BlockingCopyFromPinned(Rule):
                 help=f"name the argument: `.{site.spelled}(non_blocking=True)`",
             )
             return
-        what = "a batch" if site.via else quoted(site.value.text, "the tensor")
         place = f"in `{site.via}`, " if site.via else ""
-        yield Report(
-            site.node,
-            f"{place}the host waits for each copy of {what} to {site.target}, though its memory is pinned",
-            label="waits for the copy",
-            steps=() if site.pinned_by is None or site.pinned_by.node is site.node else (site.pinned_by,),
-            help=_SETTING if site.via else f"let it go on: `.{site.spelled}(..., non_blocking=True)`",
-            fix=None if site.via else self._fix(site),
-        )
-
-    def _from_pageable(self, site: Transfer) -> Report:
-        what = quoted(site.value.text, "the tensor")
-        return self._blocked(
+        yield self._blocked(
             site,
-            f"the host waits for the copy of {what} to {site.target} in every step, until the device has caught up",
-            f"do not wait: `.{site.spelled}(..., non_blocking=True)`; pinned, it overlaps too",
-            site.value.story,
-            asked=True,
+            f"{place}the host waits for each copy of {what} to {site.target}, though its memory is pinned",
+            _SETTING if site.via else f"let it go on: `.{site.spelled}(..., non_blocking=True)`",
+            () if site.pinned_by is None or site.pinned_by.node is site.node else (site.pinned_by,),
         )
 
     def _blocked(
         self, site: Transfer, message: str, advice: str, steps: tuple[Step, ...], asked: bool = False
     ) -> Report:
-        return Report(
-            site.node,
-            message,
-            label="waits for the copy",
-            steps=steps,
-            help=advice,
-            fix=self._fix(site),
-            asked=asked,
-        )
-
-    def _fix(self, site: Transfer) -> Fix | None:
-        return fix_of("Add `non_blocking=True`", release(self, site), safe=released_safely(self, site))
+        self._told.add(site.node)
+        fix = fix_of("Add `non_blocking=True`", release(self, site), safe=released_safely(self, site))
+        return Report(site.node, message, "waits for the copy", None, steps, advice, fix, asked)
 
 
 @dataclass
