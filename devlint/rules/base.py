@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, get_args, get_type_hints
 
 from devlint.finding import Applicability, Edit, Fix, Severity, Span
 from devlint.sites.base import Site, Step
@@ -77,8 +77,8 @@ class Report:
 class Rule:
     """A rule of the catalogue: one file, one class, its docstring is its documentation.
 
-    Subclasses set ``code``, ``severity`` and the ``sites`` they listen to, and implement :meth:`judge`.  The ``name``
-    is that of the class: ``LossKeepsGraph`` is ``loss-keeps-graph``.
+    Subclasses set ``code``, and ``severity`` unless it is a warning, and implement :meth:`judge`.  The ``name`` is that
+    of the class: ``LossKeepsGraph`` is ``loss-keeps-graph``; ``sites`` are the kinds of sites that :meth:`judge` takes.
     ``fixes`` says of what kind its fixes can be: safe, unsafe, or either, as the case is.
     ``hints`` says whether what it reports as a hint is for all, or only for those who select the rule themselves.
     ``observed`` says that the rule judges what an audit observed, too, and not only what was inferred from the code.
@@ -87,7 +87,7 @@ class Rule:
 
     code: ClassVar[str]
     name: ClassVar[str]
-    severity: ClassVar[Severity]
+    severity: ClassVar[Severity] = Severity.WARNING
     fixes: ClassVar[tuple[Applicability, ...]] = ()
     default: ClassVar[bool] = True
     hints: ClassVar[bool] = True
@@ -98,6 +98,9 @@ class Rule:
     def __init_subclass__(cls) -> None:
         if "name" not in vars(cls):
             cls.name = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+        if "judge" in vars(cls):
+            taken = get_type_hints(cls.judge)["site"]
+            cls.sites = get_args(taken) or (taken,)
 
     def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
         self.source = source

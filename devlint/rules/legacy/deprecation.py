@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from devlint import torch_api
-from devlint.finding import Fix, Severity
+from devlint.finding import Fix
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import keyword_of, statement_of
@@ -31,8 +31,6 @@ class DeprecatedName(Rule):
     """A rule about the deprecated names, and arguments, of one topic."""
 
     topic: ClassVar[Topic]
-    severity = Severity.WARNING
-    sites = (Mention,)
 
     def judge(self, site: Mention) -> Iterable[Report]:
         """A report for each use of an old name or argument."""

@@ -70,8 +70,6 @@ class AcceleratorWorkInDataset(Rule):
     """
 
     code = "DVL303"
-    severity = Severity.WARNING
-    sites = (SampleWork,)
 
     def judge(self, site: SampleWork) -> Iterable[Report]:
         """One report for each placement, about the loader that suffers most."""

@@ -80,10 +80,8 @@ class MissingPinMemory(Rule):
     """
 
     code = "DVL301"
-    severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
-    sites = (Load,)
     proof = proof.Traces(left=(proof.LOADER,), confirm=(proof.PAGEABLE_BATCHES,), contradict=(proof.PINNED_BATCHES,))
 
     def judge(self, site: Load) -> Iterable[Report]:

@@ -59,7 +59,6 @@ class PinningAcceleratorTensors(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
     observed = True
-    sites = (Load,)
     proof = proof.Traces(left=(proof.LOADER,), contradict=(proof.HOST_BATCHES,))
 
     def judge(self, site: Load) -> Iterable[Report]:

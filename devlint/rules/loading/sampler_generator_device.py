@@ -64,7 +64,6 @@ class SamplerGeneratorDevice(Rule):
     code = "DVL304"
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
-    sites = (Draw,)
 
     def judge(self, site: Draw) -> Iterable[Report]:
         """A report where the generator is surely not where the order is drawn."""

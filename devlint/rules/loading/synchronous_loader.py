@@ -59,7 +59,6 @@ class SynchronousLoader(Rule):
     code = "DVL305"
     severity = Severity.INFO
     default = False
-    sites = (Load,)
     proof = proof.Traces(left=(proof.LOADER,), confirm=(proof.WITHOUT_WORKERS,), contradict=(proof.WITH_WORKERS,))
 
     def judge(self, site: Load) -> Iterable[Report]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.finding import Applicability, Severity
+from devlint.finding import Applicability
 from devlint.rules.base import Rule
 
 
@@ -43,5 +43,4 @@ class UnusedSuppression(Rule):
     """
 
     code = "DVL901"
-    severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)

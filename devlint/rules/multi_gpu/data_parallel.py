@@ -63,9 +63,7 @@ class DataParallel(Rule):
     """
 
     code = "DVL501"
-    severity = Severity.WARNING
     observed = True
-    sites = (Wrap,)
     proof = proof.Traces(left=(proof.WRAPPER,), confirm=(proof.WRAPPER,))
 
     def judge(self, site: Wrap) -> Iterable[Report]:

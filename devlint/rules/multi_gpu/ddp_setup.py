@@ -90,7 +90,6 @@ class DdpSetup(Rule):
     code = "DVL502"
     severity = Severity.ERROR
     observed = True
-    sites = (Wrap, Group, Unforwarded)
     proof = proof.Traces(left=(proof.WRAPPER,))
 
     def judge(self, site: Wrap | Group | Unforwarded) -> Iterable[Report]:

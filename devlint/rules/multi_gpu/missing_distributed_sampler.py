@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.sites.loaders import Load
 
@@ -67,8 +66,6 @@ class MissingDistributedSampler(Rule):
     """
 
     code = "DVL503"
-    severity = Severity.WARNING
-    sites = (Load,)
 
     def judge(self, site: Load) -> Iterable[Report]:
         """A report about the loader, or about its sampler."""

@@ -59,7 +59,6 @@ class DeviceComparisonAlwaysFalse(Rule):
     code = "DVL110"
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
-    sites = (DeviceTest,)
 
     def judge(self, site: DeviceTest) -> Iterable[Report]:
         """A report for each comparison whose outcome does not hang on the device."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Severity
 from devlint.rules.base import Report, Rule
 from devlint.sites.placement import UnusedDevice
 
@@ -58,8 +57,6 @@ class DeviceSelectedButUnused(Rule):
     """
 
     code = "DVL113"
-    severity = Severity.WARNING
-    sites = (UnusedDevice,)
 
     def judge(self, site: UnusedDevice) -> Iterable[Report]:
         """A report for each device that is chosen in vain."""

@@ -67,7 +67,6 @@ class DiscardedMove(Rule):
     code = "DVL102"
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
-    sites = (Transfer,)
     proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
 
     def judge(self, site: Transfer) -> Iterable[Report]:

@@ -96,7 +96,6 @@ class InvalidDeviceValue(Rule):
     code = "DVL112"
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
-    sites = (DeviceArgument,)
 
     def judge(self, site: DeviceArgument) -> Iterable[Report]:
         """A report for each argument that is no device."""

@@ -118,8 +118,6 @@ class ManagedModelMoved(Rule):
     """
 
     code = "DVL114"
-    severity = Severity.WARNING
-    sites = (ManagedMove,)
 
     def judge(self, site: ManagedMove) -> Iterable[Report]:
         """A report for each such move."""

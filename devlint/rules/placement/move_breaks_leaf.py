@@ -71,7 +71,6 @@ class MoveBreaksLeaf(Rule):
     code = "DVL106"
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
-    sites = (LeafMove,)
     proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
 
     def judge(self, site: LeafMove) -> Iterable[Report]:

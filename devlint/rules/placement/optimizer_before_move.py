@@ -58,9 +58,7 @@ class OptimizerBeforeMove(Rule):
     """
 
     code = "DVL109"
-    severity = Severity.WARNING
     observed = True
-    sites = (Optimize,)
     proof = proof.Traces(left=(proof.OPTIMIZER,), contradict=(proof.STAYED,))
 
     def judge(self, site: Optimize) -> Iterable[Report]:

@@ -50,7 +50,6 @@ class UncalledAvailabilityCheck(Rule):
     code = "DVL111"
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
-    sites = (Mention,)
 
     def judge(self, site: Mention) -> Iterable[Report]:
         """A report where the truth of the function is taken for its answer."""

@@ -72,10 +72,8 @@ class UnregisteredSubmodule(Rule):
     """
 
     code = "DVL105"
-    severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True
-    sites = (Attribute,)
 
     def judge(self, site: Attribute) -> Iterable[Report]:
         """A report where modules are kept out of sight of their owner."""

@@ -98,10 +98,8 @@ class UnregisteredTensorAttribute(Rule):
     """
 
     code = "DVL104"
-    severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True
-    sites = (Attribute, Override)
 
     def judge(self, site: Attribute | Override) -> Iterable[Report]:
         """A report where the attribute surely stays behind and is missed, or fetched over and over."""

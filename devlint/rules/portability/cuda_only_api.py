@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint import torch_api
-from devlint.finding import Applicability, Severity
+from devlint.finding import Applicability
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import fix_of
 from devlint.rules.portability.rewriting import edits_for
@@ -66,10 +66,8 @@ class CudaOnlyApi(Rule):
     """
 
     code = "DVL609"
-    severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     default = False
-    sites = (Mention,)
 
     def judge(self, site: Mention) -> Iterable[Report]:
         """A report for every use of a name that has an equivalent."""

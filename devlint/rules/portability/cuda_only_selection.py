@@ -52,7 +52,6 @@ class CudaOnlyDeviceSelection(Rule):
     severity = Severity.INFO
     default = False
     fixes = (Applicability.UNSAFE,)
-    sites = (Alternative,)
 
     def judge(self, site: Alternative) -> Iterable[Report]:
         """A report for every choice that knows CUDA only."""

@@ -53,7 +53,6 @@ class FixedGpuIndex(Rule):
 
     code = "DVL603"
     severity = Severity.INFO
-    sites = (Numbered,)
 
     def judge(self, site: Numbered) -> Iterable[Report]:
         """A report for every number of a GPU that a machine may lack."""

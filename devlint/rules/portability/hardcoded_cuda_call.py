@@ -74,9 +74,7 @@ class HardcodedCudaCall(Rule):
     """
 
     code = "DVL601"
-    severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
-    sites = (Transfer,)
 
     def judge(self, site: Transfer) -> Iterable[Report]:
         """A report for every `.cuda()` that may meet a tensor or a module."""

@@ -92,9 +92,7 @@ class HardcodedCudaDevice(Rule):
     """
 
     code = "DVL602"
-    severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
-    sites = (Literal,)
 
     def judge(self, site: Literal) -> Iterable[Report]:
         """A report for every literal CUDA device which nothing guards."""

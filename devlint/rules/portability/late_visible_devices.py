@@ -57,9 +57,7 @@ class VisibleDevicesTooLate(Rule):
     """
 
     code = "DVL608"
-    severity = Severity.WARNING
     hints = False
-    sites = (Visible,)
 
     def judge(self, site: Visible) -> Iterable[Report]:
         """A report where the variable is set after CUDA was used, or may have been."""

@@ -82,9 +82,7 @@ class LoadWithoutMapLocation(Rule):
 
     code = "DVL604"
     hints = False
-    severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
-    sites = (ApiCall,)
 
     def judge(self, site: ApiCall) -> Iterable[Report]:
         """A report for every load that leaves the device to the file."""

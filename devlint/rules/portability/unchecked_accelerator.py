@@ -54,9 +54,7 @@ class UncheckedAccelerator(Rule):
     """
 
     code = "DVL607"
-    severity = Severity.WARNING
     fixes = (Applicability.SAFE,)
-    sites = (Current,)
 
     def judge(self, site: Current) -> Iterable[Report]:
         """A report for every use of an accelerator that may not be there."""

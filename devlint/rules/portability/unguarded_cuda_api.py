@@ -66,7 +66,6 @@ class UnguardedCudaApi(Rule):
     code = "DVL605"
     severity = Severity.INFO
     default = False
-    sites = (Mention,)
 
     def judge(self, site: Mention) -> Iterable[Report]:
         """A report for the first call on each way that needs CUDA."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Severity
+from devlint.finding import Applicability
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, removal
@@ -63,10 +63,8 @@ class CacheFlushInLoop(Rule):
     """
 
     code = "DVL404"
-    severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True
-    sites = (ApiCall,)
     proof = proof.Traces(left=(proof.CALL,), confirm=(proof.CALL_IN_STEP,))
 
     def judge(self, site: ApiCall) -> Iterable[Report]:

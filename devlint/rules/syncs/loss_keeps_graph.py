@@ -65,9 +65,7 @@ class LossKeepsGraph(Rule):
     """
 
     code = "DVL403"
-    severity = Severity.WARNING
     fixes = (Applicability.SAFE,)
-    sites = (Keep,)
 
     def judge(self, site: Keep) -> Iterable[Report]:
         """A report for each loss that is kept."""

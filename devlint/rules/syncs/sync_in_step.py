@@ -92,7 +92,6 @@ class SyncInStepLoop(Rule):
     severity = Severity.INFO
     default = False
     observed = True
-    sites = (Sync,)
     proof = proof.Traces(left=(proof.WAIT,), confirm=(proof.WAIT_IN_STEP,))
 
     def judge(self, site: Sync) -> Iterable[Report]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Fix
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import beside, simple_statement_at
 from devlint.rules.code.edits import fix_of, put_before
@@ -74,9 +74,7 @@ class UnsynchronizedTiming(Rule):
     """
 
     code = "DVL402"
-    severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
-    sites = (Timing,)
 
     def judge(self, site: Timing) -> Iterable[Report]:
         """A report for each time that was taken too early."""

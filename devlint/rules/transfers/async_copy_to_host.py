@@ -61,7 +61,6 @@ class AsyncCopyToHost(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
     observed = True
-    sites = (Transfer,)
     proof = proof.Traces(left=(proof.DOWNLOAD,), confirm=(proof.READ_TOO_EARLY,))
 
     def judge(self, site: Transfer) -> Iterable[Report]:

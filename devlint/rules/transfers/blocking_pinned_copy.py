@@ -85,7 +85,6 @@ class BlockingCopyFromPinned(Rule):
     severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
-    sites = (Transfer, Load)
     proof = proof.Traces(left=(proof.UPLOAD,), confirm=(proof.WAITED_FOR_PINNED,), contradict=(proof.FROM_PAGEABLE,))
 
     def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:

@@ -90,7 +90,6 @@ class CreateThenMove(Rule):
     code = "DVL203"
     severity = Severity.INFO
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
-    sites = (Transfer, IndexCopy)
     proof = proof.Traces(left=(proof.UPLOAD, proof.MOVE), confirm=(proof.UPLOAD,), contradict=(proof.ONLY_IN_PLACE,))
 
     def judge(self, site: Transfer | IndexCopy) -> Iterable[Report]:

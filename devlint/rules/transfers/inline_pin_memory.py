@@ -52,7 +52,6 @@ class InlinePinMemory(Rule):
     code = "DVL206"
     severity = Severity.INFO
     fixes = (Applicability.UNSAFE,)
-    sites = (Transfer,)
     proof = proof.Traces(left=(proof.PIN,), confirm=(proof.PIN,))
 
     def judge(self, site: Transfer) -> Iterable[Report]:

@@ -66,10 +66,8 @@ class InvariantTransferInLoop(Rule):
 
     code = "DVL202"
     hints = False
-    severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
     observed = True
-    sites = (Transfer, Upload, Attribute)
     proof = proof.Traces(left=(proof.UPLOAD,), confirm=(proof.REPEATED,), contradict=(proof.ALWAYS_NEW,))
 
     def judge(self, site: Transfer | Upload | Attribute) -> Iterable[Report]:

@@ -67,10 +67,8 @@ class RedundantMove(Rule):
     """
 
     code = "DVL201"
-    severity = Severity.WARNING
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     observed = True
-    sites = (Transfer,)
     proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.ONLY_IN_PLACE,), contradict=(proof.COPY,))
 
     def judge(self, site: Transfer) -> Iterable[Report]:

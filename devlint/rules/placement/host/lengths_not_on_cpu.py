@@ -58,7 +58,6 @@ class LengthsNotOnCpu(Rule):
     code = "DVL108"
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
-    sites = (HostRead,)
 
     def judge(self, site: HostRead) -> Iterable[Report]:
         """A report where the lengths are away from the host."""

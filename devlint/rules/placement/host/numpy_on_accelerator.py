@@ -67,7 +67,6 @@ class NumpyOnAccelerator(Rule):
     hints = False
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
-    sites = (HostRead,)
 
     def judge(self, site: HostRead) -> Iterable[Report]:
         """A report for the first tensor of the call that is away from the host, and one fix for all of them."""

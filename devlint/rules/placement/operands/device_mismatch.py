@@ -70,7 +70,6 @@ class DeviceMismatch(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
     observed = True
-    sites = (Forward, Operation, Hint)
     proof = proof.Traces(confirm=(proof.MISMATCH,), contradict=(proof.RAN,))
 
     def judge(self, site: Forward | Operation | Hint) -> Iterable[Report]:

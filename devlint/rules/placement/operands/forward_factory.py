@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.device import Role
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Fix
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
@@ -94,9 +94,7 @@ class ForwardFactoryWithoutDevice(Rule):
 
     code = "DVL103"
     hints = False
-    severity = Severity.WARNING
     fixes = (Applicability.UNSAFE,)
-    sites = (Forward, Operation, Hint)
 
     def judge(self, site: Forward | Operation | Hint) -> Iterable[Report]:
         """One report per creation that meets a caller's tensor at this place."""
