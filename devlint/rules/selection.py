@@ -59,13 +59,8 @@ def check_selectors(selectors: Iterable[str], known: set[str]) -> None:
 def selected(config: Config) -> tuple[type[Rule], ...]:
     """The rules that a configuration runs, by code."""
     known = registry()
-    chosen = {code for code, rule in known.items() if rule.default}
-    for layer in config.rule_layers:
-        if layer.select is not None:
-            # A file that cannot be read is reported under any choice of rules, unless that very report is ignored.
-            chosen = {PARSE_ERROR} & known.keys()
-        for code, wanted in _verdicts(layer).items():
-            (chosen.add if wanted else chosen.discard)(code)
+    # A file that cannot be read is reported under any choice of rules, unless that very report is ignored.
+    chosen = _chosen(config, {code for code, rule in known.items() if rule.default}, {PARSE_ERROR} & known.keys())
     return tuple(known[code] for code in sorted(chosen))
 
 
@@ -78,13 +73,16 @@ def active_rules(filename: str, config: Config) -> tuple[type[Rule], ...]:
 @lru_cache(maxsize=64)
 def asked(config: Config) -> frozenset[str]:
     """The codes that a configuration selects itself, and does not only leave selected."""
-    found: set[str] = set()
+    return frozenset(_chosen(config, set(), set()))
+
+
+def _chosen(config: Config, default: set[str], always: set[str]) -> set[str]:
+    """The codes that the layers leave of the ``default`` ones, or of those that run ``always``, and add to them."""
     for layer in config.rule_layers:
-        if layer.select is not None:
-            found = set()
+        default = default if layer.select is None else set(always)
         for code, wanted in _verdicts(layer).items():
-            (found.add if wanted else found.discard)(code)
-    return frozenset(found)
+            (default.add if wanted else default.discard)(code)
+    return default
 
 
 def ignored_in(path: str, config: Config) -> frozenset[str]:

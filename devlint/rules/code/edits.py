@@ -190,6 +190,11 @@ def quoted(text: str, otherwise: str) -> str:
     return f"`{text}`" if short(text, "") else otherwise
 
 
+def with_path(spelled: str, path: str) -> str:
+    """A name as the code spells it, with the one that is meant where it does not show."""
+    return f"`{spelled}`" if spelled == path else f"`{spelled}` (`{path}`)"
+
+
 def receiver(text: str) -> str:
     """The text of an expression as what a method is called on: in brackets, if it needs them."""
     try:

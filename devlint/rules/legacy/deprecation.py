@@ -45,26 +45,23 @@ class DeprecatedName(Rule):
 def _report(rule: Rule, site: Mention, row: Api) -> Report:
     fix = _replaced(rule, site, row)
     given = _argument(site, row)
-    what = _spelled(rule, site) if given is None else f"`{row.argument}` of `{site.path.rpartition('.')[2]}`"
+    last = site.path.rpartition(".")[2]
+    what = f"`{row.argument}` of `{last}`"
+    if given is None and site.path.startswith(rows.PROFILED_EVENT):
+        what = f"`.{last}` of a profiled event"
+    elif given is None:
+        what = edits.with_path(edits.short(rule.source.segment(site.node), site.path), site.path)
     since = f" since torch {row.deprecated[0]}.{row.deprecated[1]}" if row.deprecated else ""
-    advice = fix.message[:1].lower() + fix.message[1:] if fix is not None else row.note or _named_only(site, row)
+    # one who hands a name on, to be called elsewhere, may have to give the new one more
+    more = "" if site.call is not None else row.prepend or "=".join(row.keyword or ())
+    advice = row.note or f"use `{row.replacement}`" + (f", and give it `{more}`, too" if more else "")
+    if fix is not None:
+        advice = fix.message[:1].lower() + fix.message[1:]
     # an argument that is gone needs no newer torch; what is as old as any, or for a known one, needs no word
     told = rule.target_torch is None and row.since >= _YOUNG and (not row.argument or row.kind is Kind.ARGUMENT)
     needs = f" (there since torch {row.since[0]}.{row.since[1]})" if told else ""
-    return Report(
-        given or site.node,
-        f"{what} is deprecated{since}: {row.note or advice}",
-        label="deprecated",
-        help=advice + needs,
-        fix=fix,
-    )
-
-
-def _named_only(site: Mention, row: Api) -> str:
-    """What to do about a name that is handed on, and called elsewhere: the new one may want more of its caller."""
-    more = row.prepend or ("=".join(row.keyword) if row.keyword is not None else "")
-    told = f"use `{row.replacement}`"
-    return f"{told}, and give it `{more}`, too" if more and site.call is None else told
+    message = f"{what} is deprecated{since}: {row.note or advice}"
+    return Report(given or site.node, message, "deprecated", help=advice + needs, fix=fix)
 
 
 def _replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:
@@ -140,9 +137,8 @@ def _with_argument(call: cst.Call, row: Api) -> cst.Call | None:
         return edits.without_keyword(call, row.argument)
     if row.kind is Kind.DROPPED and len(call.args) == 1 and not call.args[0].star:
         return call.with_changes(args=[])
-    if row.kind is not Kind.ARGUMENT or not named:
-        return None
-    if any(arg.keyword is not None and arg.keyword.value == row.replacement for arg in call.args):
+    given = any(arg.keyword is not None and arg.keyword.value == row.replacement for arg in call.args)
+    if row.kind is not Kind.ARGUMENT or not named or given:
         return None
     new = named[0].with_changes(keyword=cst.Name(row.replacement))
     if row.value:
@@ -156,10 +152,8 @@ def _argument(site: Mention, row: Api) -> ast.expr | None:
         return None
     if (named := keyword_of(site.call, row.argument)) is not None:
         return named
-    if row.position is not None and len(site.call.args) > row.position:
-        given = site.call.args[row.position]
-        return None if isinstance(given, ast.Starred) else given
-    return None
+    given = site.call.args[row.position :] if row.position is not None else []
+    return given[0] if given and not isinstance(given[0], ast.Starred) else None
 
 
 def _holds(row: Api, given: ast.expr | None) -> bool:
@@ -174,12 +168,3 @@ def _renamed(rule: Rule, site: Mention, row: Api) -> bool:
     value = site.call is not None or row.kind in (Kind.EXPRESSION, Kind.ATTRIBUTE)
     found = None if value else statement_of(rule.source, site.node)
     return found is not None and isinstance(found[0], ast.Assign | ast.AnnAssign)
-
-
-def _spelled(rule: Rule, site: Mention) -> str:
-    """The name as the code spells it, with the one that is meant where it does not show."""
-    spelled = edits.short(rule.source.segment(site.node), site.path)
-    last = site.path.rpartition(".")[2]
-    if site.path.startswith(rows.PROFILED_EVENT):
-        return f"`.{last}` of a profiled event"
-    return f"`{spelled}`" if spelled == site.path else f"`{spelled}` (`{site.path}`)"

@@ -118,9 +118,12 @@ class LegacyCudaTensorType(DeprecatedName):
         if site.use == "conversion" and isinstance(call.func, ast.Attribute):
             text = f"{self.source.segment(call.func.value)}.to({device}, torch.{dtype})"
         else:
-            function = _constructor(call)
-            if not function:
+            listed = len(call.args) == 1 and isinstance(call.args[0], ast.List | ast.Tuple)
+            sizes = [given for given in call.args if isinstance(given, ast.Constant) and type(given.value) is int]
+            if not listed and (not sizes or len(sizes) < len(call.args)):
+                # values or sizes, the arguments do not show it
                 return None
+            function = "tensor" if listed else "empty"
             given = ", ".join(self.source.segment(argument) for argument in call.args)
             text = f"torch.{function}({given}, dtype=torch.{dtype}, device={device})"
         needed = importing(self.source, "torch", call)
@@ -165,14 +168,6 @@ class LegacyCudaTensorType(DeprecatedName):
         removed = None if found is None else removal(self.source, *found)
         used = f"Use {edits.quoted(text, 'the tensor itself')}"
         return edits.fix_of(used, removed or self.replace(call, text), safe=fresh or grad)
-
-
-def _constructor(call: ast.Call) -> str:
-    """The function that does what the constructor does with these arguments; empty where they do not show it."""
-    if len(call.args) == 1 and isinstance(call.args[0], ast.List | ast.Tuple):
-        return "tensor"
-    sizes = [argument for argument in call.args if isinstance(argument, ast.Constant) and type(argument.value) is int]
-    return "empty" if sizes and len(sizes) == len(call.args) else ""
 
 
 def _is_new(node: ast.expr) -> bool:

@@ -88,29 +88,21 @@ class SamplerGeneratorDevice(Rule):
         )
 
     def _fix(self, site: Draw) -> Fix | None:
-        if site.default.kind is Kind.CPU:
-            return self._on_the_cpu(site.generator)
-        imports = importing(self.source, "torch", site.node)
-        if imports is None or site.drawer in _NO_GENERATOR:
+        made = _made_here(site.generator)
+        if made is None and (site.generator is not None or site.default.kind is Kind.CPU):
             return None
-        if site.generator is not None:
-            made = _made_here(site.generator)
-            edit = None if made is None else self.replace(made, _MATCHING)
-        else:
-            edit = rewritten(self.source, site.node, lambda call: with_keyword(call, "generator", _MATCHING))
-        return fix_of("Use a generator on the default device", edit, imports)
+        if made is not None and site.default.kind is Kind.CPU:
+            named = bool(made.keywords)
 
-    def _on_the_cpu(self, generator: ast.AST | None) -> Fix | None:
-        """The generator that is made in the call, without its device."""
-        made = _made_here(generator)
-        if made is None:
+            def bare(call: cst.Call) -> cst.Call:
+                return without_keyword(call, "device") if named else call.with_changes(args=call.args[1:])
+
+            return fix_of("Make the generator on the CPU", rewritten(self.source, made, bare))
+        if site.drawer in _NO_GENERATOR:
             return None
-        named = bool(made.keywords)
-
-        def bare(call: cst.Call) -> cst.Call:
-            return without_keyword(call, "device") if named else call.with_changes(args=call.args[1:])
-
-        return fix_of("Make the generator on the CPU", rewritten(self.source, made, bare))
+        edit = rewritten(self.source, site.node, lambda call: with_keyword(call, "generator", _MATCHING))
+        edit = edit if made is None else self.replace(made, _MATCHING)
+        return fix_of("Use a generator on the default device", edit, importing(self.source, "torch", site.node))
 
 
 def _made_here(generator: ast.AST | None) -> ast.Call | None:

@@ -94,16 +94,14 @@ class DiscardedMove(Rule):
         )
 
     def _help(self, site: Transfer, name: str, call: str) -> str:
-        owner = _parameters_of(site)
+        owner, moved = _parameters_of(site), call.replace(name, f"{name}.data", 1)
         if owner == "self" and site.scope.function.rpartition(".")[2] == site.spelled:
             # here the module is being moved, and would ask itself again
-            moved = call.replace(name, f"{name}.data", 1)
             return f"move its data, which keeps the parameter or the buffer itself: `{name}.data = {moved}`"
         if owner:
             verb = "move" if site.target is not None else "convert"
             return f"{verb} the module, which {verb}s its parameters in place: `{call.replace(name, owner, 1)}`"
         if site.value.grad in _LEAVES:
-            moved = call.replace(name, f"{name}.data", 1)
             return f"move its data, so that it stays what collects the gradients: `{name}.data = {moved}`"
         return f"assign the result: `{name} = {call}`"
 

@@ -56,10 +56,9 @@ class UncalledAvailabilityCheck(Rule):
         if site.use not in _WRONG:
             return
         spelled = edits.short(self.source.segment(site.node), site.path)
-        what = f"`{spelled}`" if spelled == site.path else f"`{spelled}` (`{site.path}`)"
         yield Report(
             site.node,
-            f"{what} is a function, and {_WRONG[site.use]}: it is not called",
+            f"{edits.with_path(spelled, site.path)} is a function, and {_WRONG[site.use]}: it is not called",
             label="never asked",
             help=f"call it: `{spelled}()`",
             fix=edits.fix_of("Call it", edits.put_after(self.source, site.node, "()"), safe=True),

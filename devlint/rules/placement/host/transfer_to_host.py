@@ -46,13 +46,11 @@ def absence(site: HostRead, operand: Operand) -> Absence | None:
     verb = "can be" if not _chosen(device) and any(leaf.kind is Kind.CPU for leaf in device.leaves()) else "is"
     roles = {leaf.role for leaf in device.leaves()}
     if roles <= {None, Role.DEVICE}:
-        if operand.derived:
-            # what made it fails, or was dropped: of that another rule tells
-            return None
         # nothing but a tensor goes where lengths go, or has the method
         proven = operand.certain or site.kind == "lengths" or site.reader == NUMPY
-        sure = verb == "is" and proven
-        return Absence(Severity.ERROR if sure else Severity.WARNING, f"{verb} on {_shown(device)}")
+        severity = Severity.ERROR if verb == "is" and proven else Severity.WARNING
+        # of what is derived, what made it fails, or was dropped: of that another rule tells
+        return None if operand.derived else Absence(severity, f"{verb} on {_shown(device)}")
     if Role.INPUT not in roles:
         return Absence(Severity.WARNING, f"{verb} wherever the module is")
     return _given(site, operand)
@@ -69,10 +67,9 @@ def fetched(source: SourceText, operand: Operand, receiver: bool) -> list[Edit]:
         return [put_before(source, node, "("), put_after(source, node, f"){fetch}")]
     span = source.span(node)
     before, after = beside(source, span)
-    if not before.endswith("(") or not after.startswith(")"):
-        return []
     behind = span.end_column + 1
-    return [Edit(Span(span.end_row, behind, span.end_row, behind), fetch)]
+    bracketed = before.endswith("(") and after.startswith(")")
+    return [Edit(Span(span.end_row, behind, span.end_row, behind), fetch)] if bracketed else []
 
 
 def is_without_graph(source: SourceText, node: ast.AST) -> bool:

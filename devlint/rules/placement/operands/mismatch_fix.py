@@ -16,7 +16,6 @@ from devlint.sites.base import Operand
 from devlint.sites.placement import Forward, Operation, OperationKind
 
 _PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
-_LISTS = frozenset({"tensors"})
 _WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
 _DRAWN = "torch.distributions."
 """How the names begin of what draws where its parameters are."""
@@ -39,18 +38,17 @@ def fix(rule: Rule, site: Forward | Operation, strays: Sequence[Meeting], target
 
 def _movable(site: Forward | Operation, stray: Operand) -> bool:
     """Whether the operand's own expression can be replaced by a moved one."""
-    node = stray.node
-    if isinstance(site, Operation) and site.kind is OperationKind.GENERATOR:
-        # it draws where it was made
-        return False
+    node, operation = stray.node, site if isinstance(site, Operation) else None
     if stray.device.kind is not Kind.CPU or not stray.device.implied or not isinstance(node, ast.expr):
         # on the CPU on some paths, or on purpose
         return False
-    if isinstance(node, (ast.Starred, ast.List, ast.Tuple)) or stray.role in _LISTS:
+    if isinstance(node, (ast.Starred, ast.List, ast.Tuple)) or stray.role == "tensors":
         return False
     if isinstance(getattr(node, "ctx", None), ast.Store) or (isinstance(site.node, ast.AugAssign | ast.Subscript)):
         return False
-    return not (stray.role == "self" and isinstance(site, Operation) and site.operator.endswith("_()"))
+    # a generator draws where it was made, and a method that writes into its tensor has to be that tensor's
+    in_place = operation is not None and stray.role == "self" and operation.operator.endswith("_()")
+    return not in_place and (operation is None or operation.kind is not OperationKind.GENERATOR)
 
 
 def _surely_there(rule: Rule, site: Forward | Operation, stray: Operand, target: str) -> bool:
