@@ -37,19 +37,15 @@ class SourceText(Protocol):
     @property
     def lines(self) -> Sequence[str]:
         """The lines, split where Python's parser splits."""
-        ...
 
     def cst(self, node: ast.AST) -> cst.BaseExpression | None:
         """The LibCST node of an expression, ``None`` where LibCST cannot read it."""
-        ...
 
     def span(self, node: ast.AST) -> Span:
         """Where the node stands."""
-        ...
 
     def segment(self, node: ast.AST) -> str:
         """The code of the node."""
-        ...
 
 
 _RECENT = (2, 4)

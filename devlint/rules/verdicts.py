@@ -14,7 +14,7 @@ from devlint.rules.code.edits import loses_comments
 from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:
-    from devlint.sites.base import Site, Step
+    from devlint.sites.base import Site
     from devlint.source.tree import Source
 
 
@@ -49,7 +49,8 @@ def verdicts(
 
 
 def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST], Source] | None) -> Finding:
-    places = tuple(_place(source, source if home is None else home(step.node), step) for step in report.steps)
+    homes = ((step, source if home is None else home(step.node)) for step in report.steps)
+    places = (Place(file.span(step.node), step.label, "" if file is source else file.filename) for step, file in homes)
     severity = report.severity or rule.severity
     return Finding(
         code=rule.code,
@@ -75,7 +76,3 @@ def _applicable(source: Source, fix: Fix | None) -> Fix | None:
     if fix.applicability is Applicability.SAFE and loses_comments(source, fix.edits):
         return replace(fix, applicability=Applicability.UNSAFE)
     return fix
-
-
-def _place(source: Source, home: Source, step: Step) -> Place:
-    return Place(home.span(step.node), step.label, "" if home is source else home.filename)

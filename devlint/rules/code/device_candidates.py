@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -101,28 +102,27 @@ def sent_to_cuda(around: ast.AST) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4)
-def held_devices(around: ast.AST) -> dict[str, frozenset[str]]:
+def held_devices(around: ast.AST) -> Mapping[str, set[str]]:
     """The names that hold the device of something, with what that is made of: `device = x.device`."""
-    found: dict[str, frozenset[str]] = {}
-    for node in walk(around):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute) and node.value.attr == "device":
-            parts = frozenset(_read(node.value.value))
-            for target in node.targets:
-                name = ast.unparse(target)
-                found[name] = found.get(name, frozenset()) | parts
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for name, value in _given_names(around):
+        if isinstance(value, ast.Attribute) and value.attr == "device":
+            found[name].update(_read(value.value))
     return found
 
 
 @lru_cache(maxsize=4)
 def numbers_of_cuda(around: ast.AST) -> frozenset[str]:
     """The names that hold the number of a GPU, as CUDA gives it: `device = torch.cuda.current_device()`."""
-    return frozenset(
-        ast.unparse(target)
-        for node in walk(around)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        if ast.unparse(node.value.func).endswith("cuda.current_device")
-        for target in node.targets
-    )
+    calls = ((name, value.func) for name, value in _given_names(around) if isinstance(value, ast.Call))
+    return frozenset(name for name, function in calls if ast.unparse(function).endswith("cuda.current_device"))
+
+
+def _given_names(around: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """What is assigned in a function or file: each target, with the whole value."""
+    for node in walk(around):
+        if isinstance(node, ast.Assign):
+            yield from ((ast.unparse(target), node.value) for target in node.targets)
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Fix, Severity
-from devlint.rules.base import Report, Rule, SourceText
+from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import way_to
 from devlint.rules.code.edits import around, fix_of, rewritten, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
@@ -132,7 +132,11 @@ class MissingPinMemory(Rule):
         ``next(iter(loader))``, pinning starts a thread, and nothing is ready before it is asked for.
         """
         loops = [outer for outer, _ in way_to(self.source, move.node) if isinstance(outer, _LOOPS)]
-        return (move.invariant and len(loops) == 1) or _drawn_alone(self.source, move)
+        bindings = _bindings(around(self.source, move.node)).get(root(move.value.node), ())
+        bound = (each for each in bindings if each[0] < getattr(move.value.node, "lineno", 0))
+        _, drawn = max(bound, key=operator.itemgetter(0), default=(0, None))
+        alone = drawn is not None and ast.unparse(drawn).startswith("next(iter(")
+        return alone or (move.invariant and len(loops) == 1)
 
     def _fix(self, site: Load, moves: list[Transfer]) -> Fix | None:
         if site.via:
@@ -147,14 +151,6 @@ class MissingPinMemory(Rule):
         safe = seen and all(released_safely(self, move) for move in waiting)
         message = "Add `pin_memory=True`" + (" and `non_blocking=True`" if released else "")
         return fix_of(message, pinned, released, safe=safe)
-
-
-def _drawn_alone(source: SourceText, move: Transfer) -> bool:
-    """Whether what is moved was last bound to a batch of an iterator that was made for it alone."""
-    bindings = _bindings(around(source, move.node)).get(root(move.value.node), ())
-    bound = (each for each in bindings if each[0] < getattr(move.value.node, "lineno", 0))
-    last = max(bound, key=operator.itemgetter(0), default=None)
-    return last is not None and last[1] is not None and ast.unparse(last[1]).startswith("next(iter(")
 
 
 @lru_cache(maxsize=4)

@@ -112,7 +112,7 @@ class DdpSetup(Rule):
             yield _report(site, message, "move the module to its GPU first")
         elif site.moved_after is not None:
             message = "the module is moved after it was wrapped, though its communication is prepared for where it was"
-            yield _report(site, message, "move the module, then wrap it", Severity.WARNING, (site.moved_after,))
+            yield _report(site, message, "move the module, then wrap it", Severity.WARNING, site.moved_after)
         elif site.fixed is not None:
             yield self._shared(site, site.fixed)
         elif site.attached is not None:
@@ -149,7 +149,7 @@ class DdpSetup(Rule):
         help_ = "set it on the module before it is wrapped, or on `.module`"
         if shared:
             help_ += "; who is given the wrapper reads it from its `.module`, then"
-        yield _report(site, message, help_, Severity.INFO, (attached,), "its module is `.module`")
+        yield Report(site.node, message, "its module is `.module`", Severity.INFO, (attached,), help_)
 
     def _after(self, target: ast.AST, does: Callable[[ast.AST, ast.Attribute], bool]) -> bool:
         """Whether something is done to an attribute that was set, or to its owner, further down in the function."""
@@ -192,7 +192,7 @@ class DdpSetup(Rule):
         taken = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)} if function else set()
         severity = Severity.WARNING if taken & _RANKS else Severity.INFO
         message = "every process takes the same GPU: which one does not depend on the rank"
-        return _report(site, message, "`device_ids=[local_rank]` gives each process its own", severity, (fixed,))
+        return _report(site, message, "`device_ids=[local_rank]` gives each process its own", severity, fixed)
 
 
 def _asks(part: ast.AST, wrapper: str) -> bool:
@@ -224,12 +224,5 @@ def _hands_on(part: ast.AST, target: ast.Attribute) -> bool:
     return ast.unparse(target.value) in map(ast.unparse, given)
 
 
-def _report(
-    site: Wrap,
-    message: str,
-    help_: str,
-    severity: Severity | None = None,
-    steps: tuple[Step, ...] = (),
-    label: str = "one process for each GPU",
-) -> Report:
-    return Report(site.node, message, label, severity, steps, help_)
+def _report(site: Wrap, message: str, help_: str, severity: Severity | None = None, *steps: Step) -> Report:
+    return Report(site.node, message, "one process for each GPU", severity, steps, help_)

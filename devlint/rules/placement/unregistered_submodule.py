@@ -77,7 +77,9 @@ class UnregisteredSubmodule(Rule):
 
     def judge(self, site: Attribute) -> Iterable[Report]:
         """A report where modules are kept out of sight of their owner."""
-        if site.kind != "module" or (site.measured is not None and _harmless(site)):
+        # what an audit saw may look like a choice: the modules are in place, and trained or hidden on purpose
+        there = site.measured is not None and site.value.device.same(site.beside) is True and not site.uses
+        if site.kind != "module" or (there and (site.registered or site.name.startswith("_"))):
             return
         name = f"self.{site.name}"
         holder = f"a plain {site.container}" if site.container else "no submodule"
@@ -115,9 +117,3 @@ class UnregisteredSubmodule(Rule):
         names = [item for node in imports for item in imported(node).items()]
         of_nn = (f"{name}." for name, path in names if path == "torch.nn" and name != "torch")
         return next(of_nn, "torch.nn." if any(name == "torch" for name, _ in names) else None)
-
-
-def _harmless(site: Attribute) -> bool:
-    """Whether what an audit saw looks like a choice: the modules are in place, and trained or hidden on purpose."""
-    there = site.value.device.same(site.beside) is True and not site.uses
-    return there and (site.registered or site.name.startswith("_"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
+from devlint.finding import Applicability, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.imports import importing
@@ -57,18 +57,15 @@ class CudaOnlyDeviceSelection(Rule):
         """A report for every choice that knows CUDA only."""
         if (self.target_torch or _SINCE) < _SINCE:
             return
+        replaced = site.whole or site.node
+        text = f"({_DEVICE}).type" if site.whole is None else edits.bracketed(self.source, replaced, _DEVICE)
+        imports = importing(self.source, "torch", site.node)
+        # more than a choice alone in `torch.device(...)` is let be
+        alone = site.whole is None or (len(site.whole.args) == 1 and not site.whole.keywords)
         yield Report(
             site.node,
             "this choice knows CUDA and the CPU: MPS, XPU and other accelerators are left unused",
             label="CUDA or the CPU",
             help=f"use `{_DEVICE}` (torch 2.7)",
-            fix=self._fix(site),
+            fix=edits.fix_of("Use the current accelerator", self.replace(replaced, text), imports) if alone else None,
         )
-
-    def _fix(self, site: Alternative) -> Fix | None:
-        replaced = site.whole or site.node
-        if site.whole is not None and (len(site.whole.args) != 1 or site.whole.keywords):
-            return None
-        text = edits.bracketed(self.source, replaced, _DEVICE) if site.whole is not None else f"({_DEVICE}).type"
-        imports = importing(self.source, "torch", site.node)
-        return edits.fix_of("Use the current accelerator", self.replace(replaced, text), imports)

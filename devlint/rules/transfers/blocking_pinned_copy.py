@@ -136,9 +136,13 @@ class BlockingCopyFromPinned(Rule):
         # a library's copy has to be one that can be told not to wait
         if site.via.partition("/")[0] not in _SETTABLE if site.via else not can_be_released(site):
             return
+        value = site.value
         what = "a batch" if site.via else quoted(site.value.text, "the tensor")
         if not site.pinned:
-            if _assembled(site) and released_in_time(self, site) and not in_test(self.source, site.scope):
+            every = (site.scope.step and not site.scope.sometimes) or site.scope.called
+            # each step copies what the code has made of values of the host
+            made = value.certain and value.many is True and reads_the_host(value.factory) and not site.invariant
+            if every and made and released_in_time(self, site) and not in_test(self.source, site.scope):
                 yield self._blocked(
                     site,
                     f"the host waits for the copy of {what} to {site.target} in every step, "
@@ -186,10 +190,3 @@ class _Parts:
 
     free: ast.AST | None = None
     waiting: list[Transfer] = field(default_factory=list)
-
-
-def _assembled(site: Transfer) -> bool:
-    """Whether each step copies what the code has made of values of the host."""
-    every = (site.scope.step and not site.scope.sometimes) or site.scope.called
-    value = site.value
-    return every and value.certain and value.many is True and reads_the_host(value.factory) and not site.invariant

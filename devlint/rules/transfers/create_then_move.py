@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Severity
+from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import earlier_in_block, keyword_of, way_to
 from devlint.rules.code.control_flow import stands_at
@@ -103,7 +104,7 @@ class CreateThenMove(Rule):
         ways = (made, *made.others)
         if any(way.generator == "else" for way in ways):
             return
-        together = all(_within(way.node, site.node) for way in ways)
+        together = all(holds(site.node, way.node) for way in ways)
         if site.invariant and together:
             # the same values each time, of which DVL202 tells
             return
@@ -125,7 +126,7 @@ class CreateThenMove(Rule):
     def _selecting(self, site: IndexCopy) -> Report:
         """A hint at an index that torch copies to what is indexed."""
         made = site.creation
-        together = _within(made.node, site.node)
+        together = holds(site.node, made.node)
         goal = f"{site.value.text}.device" if _NAMED.fullmatch(site.value.text) else ""
         told = goal and stands_at(self.source, goal, made.node)
         edit = with_device(self.source, made.node, goal) if told else None
@@ -275,7 +276,3 @@ def _needed(made: Creation) -> bool:
 def _by_type(made: Creation) -> bool:
     """Whether a constructor by type may be given values, as `torch.Tensor(values)`; several numbers are sizes."""
     return not made.function.rpartition(".")[2].islower() and len(made.node.args) == 1
-
-
-def _within(inner: ast.AST, outer: ast.AST) -> bool:
-    return any(node is inner for node in ast.walk(outer))

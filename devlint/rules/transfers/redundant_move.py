@@ -101,12 +101,15 @@ class RedundantMove(Rule):
         if (site.discarded and site.kind == "tensor") or (site.target.implied and not site.value.device.implied):
             # the default device is asked for, whatever whoever runs this has made it
             return
+        # the code moves one value to where another one is, or to the CPU, in case it is not there
+        beside = isinstance(site.target_node, ast.Attribute) and site.target_node.attr == "device"
+        careful = site.measured is not None and (beside or site.value.device.kind is Kind.CPU)
         what = quoted(site.value.text, f"the {site.kind or 'value'}")
         yield Report(
             site.node,
             f"{what} is already on {site.target}: `.{site.spelled}()` returns its input and moves nothing",
             label=f"already on {site.target}",
-            severity=None if site.repeated and not _careful(site) else Severity.INFO,
+            severity=None if site.repeated and not careful else Severity.INFO,
             steps=site.value.story,
             help=f"drop the call, and use {what} as it is",
             # what was so in one run need not be so in the next
@@ -176,12 +179,6 @@ def _idle(site: Transfer) -> bool:
     """
     literal = site.spelled == "cpu" or isinstance(site.target_node, ast.Constant)
     return site.repeated and not site.via and (literal or site.value.device.accelerates() is True)
-
-
-def _careful(site: Transfer) -> bool:
-    """Whether the code moves one value to where another one is, or to the CPU, in case it is not there."""
-    beside = isinstance(site.target_node, ast.Attribute) and site.target_node.attr == "device"
-    return site.measured is not None and (beside or site.value.device.kind is Kind.CPU)
 
 
 def _round_trip(site: Transfer) -> bool:

@@ -98,15 +98,12 @@ class NumpyOnAccelerator(Rule):
             severity=first.severity,
             steps=operand.story,
             help="put numbers into the list: `.item()`" if site.several else "copy it to the host first: `.cpu()`",
-            fix=self._fix(site, [operand for operand, _ in away]),
+            fix=None if site.several else self._fix(site, [operand for operand, _ in away]),
         )
 
     def _fix(self, site: HostRead, operands: list[Operand]) -> Fix | None:
-        receiver = site.reader.startswith(_METHOD)
-        edits = [fetched(self.source, operand, receiver) for operand in operands]
-        if site.several or not all(edits):
-            return None
+        fetches = [fetched(self.source, operand, site.reader.startswith(_METHOD)) for operand in operands]
         proven = all(operand.certain and operand.device.known for operand in operands)
         # a tensor by what is done with it may still be one of another library
         given = any(leaf.role is Role.INPUT for operand in operands for leaf in operand.device.leaves())
-        return fix_of("Copy the tensor to the host", *edits, safe=proven and not given)
+        return fix_of("Copy the tensor to the host", *(edits or None for edits in fetches), safe=proven and not given)
