@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from devlint.flow.catalog import bare_modules, torch_table
+from devlint.flow.catalog import modules, torch_table
 from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, STORY
@@ -16,19 +16,19 @@ _OF_ITSELF = frozenset({CHILDREN, DEVICE, STORY, CREATOR, "training"})
 def made_empty(call: Call, path: str) -> bool:
     """Whether what a class of ``torch.nn`` makes of these arguments is known to hold nothing."""
     known = torch_table.module(path)
-    if known is None or path in bare_modules.TAKE_MODULES or call.open or call.starred:
+    if known is None or path in modules.TAKE_MODULES or call.open or call.starred:
         return False
     if known.buffer_arguments:
         plain = all(isinstance(value, Const) for value in call.positional)
         return plain and all(_is(call, name, None) for name in known.buffer_arguments)
-    parameters = known.has_params and not _is_off(call, path, bare_modules.OF_PARAMETERS)
-    buffers = known.has_buffers and not _is_off(call, path, bare_modules.OF_BUFFERS)
+    parameters = known.has_params and not _is_off(call, path, modules.OF_PARAMETERS)
+    buffers = known.has_buffers and not _is_off(call, path, modules.OF_BUFFERS)
     return not parameters and not buffers
 
 
 def _is_off(call: Call, path: str, arguments: tuple[str, ...]) -> bool:
     """Whether one of the arguments says that there shall be none."""
-    implied = path in bare_modules.BARE_BY_DEFAULT and len(call.positional) <= 1
+    implied = path in modules.BARE_BY_DEFAULT and len(call.positional) <= 1
     if implied and all(_is(call, name, False) for name in arguments):
         return True
     return any(name in call.keywords and _is(call, name, False) for name in arguments)

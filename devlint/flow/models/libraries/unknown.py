@@ -6,7 +6,7 @@ import ast
 
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Role
-from devlint.flow.catalog import methods
+from devlint.flow.catalog import methods, modules
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -89,7 +89,7 @@ def _opaque_method(frame: Frame, call: Call, receiver: Opaque, node: ast.Attribu
         return tensor_methods.method(frame, call, replace(receiver, hint="tensor"), node)
     if receiver.hint == "device":
         return UNKNOWN
-    if name in module_methods.PARAMETERS and (receiver.hint == "module" or _is_part(frame, node.value)):
+    if name in modules.PARAMETERS and (receiver.hint == "module" or _is_part(frame, node.value)):
         place = frame.own_place() if _is_part(frame, node.value) else as_tensor(receiver).device
         return module_methods.parameters(name, Tensor(place, buffer=True))
     return None

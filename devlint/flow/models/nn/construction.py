@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devlint import device
 from devlint.device import Device
-from devlint.flow.catalog import torch_table
+from devlint.flow.catalog import modules, torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
@@ -27,12 +27,10 @@ from devlint.flow.transfer.placement import is_tensor
 from devlint.immutable import replace
 from devlint.sites.base import Step
 
-CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
-
 
 def construct(frame: Frame, call: Call, path: str) -> Value:
     """A new module of ``torch.nn``."""
-    if path in CONTAINERS:
+    if path in modules.CONTAINERS:
         return _contain(frame, call, Module(identity(), path, text=path.rpartition(".")[2]))
     known = torch_table.module(path)
     module = Module(
@@ -128,5 +126,5 @@ def _compiled(frame: Frame, call: Call, path: str) -> Value:
     return first if isinstance(first, (Module, Opaque, Batches)) else UNKNOWN
 
 
-MODELS.register(dict.fromkeys((*torch_table.module_names(), *CONTAINERS), construct))
+MODELS.register(dict.fromkeys((*torch_table.module_names(), *modules.CONTAINERS), construct))
 MODELS.register({"torch.compile": _compiled, "torch.jit.script": _unwrapped, "torch.compiler.disable": _unwrapped})

@@ -7,11 +7,11 @@ them where ``forward`` is seen to bring them together with anything elsewhere.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow.catalog import modules
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -30,8 +30,6 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
-from devlint.flow.models.nn.construction import CONTAINERS
-from devlint.flow.models.nn.parallel import WRAPPERS
 from devlint.flow.models.torch import tensor_methods
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors
@@ -44,19 +42,6 @@ from devlint.flow.transfer.placement import Met, blend, derive, is_tensor, meet,
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.placement import Forward, Operation, OperationKind
-
-_CAUSAL_MASKS = {
-    "torch.nn.TransformerEncoder": ((1, "mask"),),
-    "torch.nn.TransformerDecoder": ((2, "tgt_mask"),),
-    "torch.nn.Transformer": ((2, "src_mask"), (3, "tgt_mask")),
-}
-"""Masks that are not used if they are causal, and may stay anywhere then, in training at least: position and name."""
-_KEEPS_RANK = re.compile(
-    r"torch\.nn\.(Linear|\w*Norm(\dd)?|Conv(Transpose)?\dd|\w*Dropout(\dd)?|\w*ReLU6?|[CSG]?ELU|Sigmoid|Tanh|SiLU"
-    r"|Softplus|(Log)?Softmax|Identity)$"
-)
-"""Layers whose results have as many dimensions as their inputs."""
-_RECURRENT = frozenset({"torch.nn.RNN", "torch.nn.LSTM", "torch.nn.GRU"})
 
 
 def forward(frame: Frame, call: Call, module: Module) -> Value:
@@ -86,7 +71,7 @@ def _called(frame: Frame, call: Call, module: Module) -> Value:
         if module.path.startswith("torch.nn."):
             # no layer of torch takes a 0-dim tensor
             tensors_in = [(node, _with_dimensions(value), role) for node, value, role in tensors_in]
-        unread = [call.argument_node(*mask) for mask in _CAUSAL_MASKS.get(module.path, ())]
+        unread = [call.argument_node(*mask) for mask in modules.CAUSAL_MASKS.get(module.path, ())]
         tensors_in = [met for met in tensors_in if met[0] not in unread]
         clash = check(frame, call, module, place, _due(frame, call, module, place, tensors_in))
         for observer in events.heard(frame, "on_module_call"):
@@ -140,18 +125,18 @@ def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: lis
     """What a call returns: tensors on the module's device, else with the inputs."""
     if not module.path.startswith("torch.nn."):
         return UNKNOWN if module.spread else returned(frame, call, place)
-    if module.path in CONTAINERS or module.path in WRAPPERS:
+    if module.path in modules.CONTAINERS or module.path in modules.WRAPPERS:
         if module.has_state:
             return UNKNOWN if module.spread else Tensor(place, many=True, story=frame.story_of(module), grad="graph")
         return blend(*inputs) if inputs else UNKNOWN
     many: bool | None = None if module.path.endswith("Loss") else True
     if not module.has_state:
         result = blend(*inputs) if inputs else Tensor(device.UNKNOWN)
-        rank = result.rank if _KEEPS_RANK.match(module.path) else None
+        rank = result.rank if modules.KEEPS_RANK.match(module.path) else None
         return replace(result, many=many if many is None else result.many, rank=rank, certain=True)
-    rank = as_tensor(inputs[0]).rank if len(inputs) == 1 and _KEEPS_RANK.match(module.path) else None
+    rank = as_tensor(inputs[0]).rank if len(inputs) == 1 and modules.KEEPS_RANK.match(module.path) else None
     result = Tensor(place, many=many, rank=rank, certain=True, story=frame.story_of(module), grad="graph")
-    if module.path in _RECURRENT:
+    if module.path in modules.RECURRENT:
         state: Value = Sequence((result, result), result) if module.path.endswith("LSTM") else result
         return Sequence((result, state), UNKNOWN)
     if module.path == "torch.nn.MultiheadAttention":
@@ -188,7 +173,7 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
 
 def _due(frame: Frame, call: Call, module: Module, place: Device, inputs: list[Met]) -> list[Met]:
     """Those of the tensors that go into a module which have to be where the module is, as far as is known."""
-    if module.path in WRAPPERS and isinstance(module.wraps, Module):
+    if module.path in modules.WRAPPERS and isinstance(module.wraps, Module):
         module = module.wraps
     if len(inputs) < 2 or module.path.startswith("torch.nn."):
         return inputs

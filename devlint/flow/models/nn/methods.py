@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from devlint.device import Role
-from devlint.flow.catalog import methods
+from devlint.flow.catalog import methods, modules
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import KINDS, ObjectModel
@@ -33,18 +33,6 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive, strays
 from devlint.immutable import replace
 
-_CHAINED = frozenset(
-    """train eval half float double bfloat16 type requires_grad_ apply share_memory compile to_empty
-    register_forward_hook zero_grad""".split()
-)
-_ONLY_LOOK = frozenset(
-    """children named_children modules named_modules get_parameter get_buffer get_submodule get_extra_state
-    load_state_dict register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook
-    register_backward_hook register_state_dict_post_hook register_load_state_dict_post_hook extra_repr""".split()
-)
-"""Methods of every module which put no part of it anywhere."""
-PARAMETERS = frozenset({"parameters", "buffers", "named_parameters", "named_buffers", "state_dict"})
-
 
 def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:
     """The result of ``module.name(...)``."""
@@ -57,11 +45,11 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
             return forward(frame, call, value)
         _hand_over(frame, call, module, value)
         return of_method(frame, call, module, value)
-    if name in _CHAINED:
+    if name in modules.CHAINED:
         return module
     if name in ("register_buffer", "register_parameter"):
         return _register(frame, call, module)
-    if name in PARAMETERS:
+    if name in modules.PARAMETERS:
         own = module.text == "self" and frame.after_init and (module.oid, DEVICE) not in frame.state.heap
         place = frame.own_place() if own else frame.place_of(module)
         return parameters(name, Tensor(place, many=None, buffer=True, story=frame.story_of(module)))
@@ -69,7 +57,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
         return forward(frame, call, module)
     if isinstance(value, Opaque):
         api_use.devices(frame, call)
-    if name not in _ONLY_LOOK:
+    if name not in modules.ONLY_LOOK:
         CHANGED.put(frame.state.heap, module.oid, True)
     frame.component(Escapes).everything(call.values())
     frame.component(Queue).unseen(frame, call.node)

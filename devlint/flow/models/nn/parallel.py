@@ -8,6 +8,7 @@ import sys
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.catalog import modules
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
@@ -25,30 +26,6 @@ from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.distributed import Unforwarded, Wrap
 
-DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
-WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel", DISTRIBUTED})
-"""The wrappers for several devices, by their canonical names."""
-_OWN = frozenset(
-    """module device_ids output_device dim static_graph training find_unused_parameters broadcast_buffers logger
-    require_backward_grad_sync require_forward_param_sync gradient_as_bucket_view process_group""".split()
-)
-"""Attributes of the wrappers themselves."""
-OF_WRAPPERS = _OWN | frozenset(
-    """T_destination add_module apply batched_grad_copy bfloat16 broadcast_bucket_size bucket_bytes_cap
-    bucket_bytes_cap_default bucket_bytes_cap_list buffer_hook buffers call_super_init children compile cpu cuda
-    ddp_join_enabled device device_mesh device_type double dump_patches eval extra_repr float forward
-    forward_sync_buffers gather get_buffer get_extra_state get_parameter get_submodule half ipu
-    is_multi_device_module join join_device join_hook join_process_group load_state_dict mixed_precision modules
-    modules_buffers modules_params mtia named_buffers named_children named_module_buffers named_modules
-    named_parameters no_sync parallel_apply parameters parameters_to_ignore reducer register_backward_hook
-    register_buffer register_comm_hook register_forward_hook register_forward_pre_hook register_full_backward_hook
-    register_full_backward_pre_hook register_load_state_dict_post_hook register_load_state_dict_pre_hook
-    register_module register_parameter register_state_dict_post_hook register_state_dict_pre_hook replicate
-    requires_grad_ scatter set_extra_state set_submodule share_memory skip_all_reduce_unused_params src_device_obj
-    state_dict to to_empty to_kwargs train type use_side_stream_for_tensor_copies will_sync_module_buffers xpu
-    zero_grad""".split()
-)
-"""What one of them has besides, as a module or by itself: of no other name does it ask the module inside."""
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([.\w]+)", re.MULTILINE)
 _KNOWN = frozenset("torch torchvision torchaudio numpy PIL tqdm matplotlib scipy sklearn pandas cv2 yaml".split())
 """Packages, besides Python's own, that set up no process group."""
@@ -75,11 +52,11 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
     site = Wrap(call.node, scope_of(frame), path, count, beside, place, group, fixed)
     frame.emit(site)
     last = ids.items[-1] if isinstance(ids, Sequence) and ids.items else None
-    if count is not None and count > 1 and path != DISTRIBUTED and isinstance(last, Const):
+    if count is not None and count > 1 and path != modules.DISTRIBUTED and isinstance(last, Const):
         spelled = f"device_ids={frame.interpreter.text(call.argument_node(1, 'device_ids') or call.node)}"
         for observer in events.heard(frame, "on_device_index"):
             observer.on_device_index(frame, call.node, last, spelled)
-    if path == DISTRIBUTED:
+    if path == modules.DISTRIBUTED:
         frame.component(Loaders).sharing.wrap(frame, call.node)
     given = ids is not None and not (isinstance(ids, Const) and ids.value is None)
     if path.endswith("data_parallel"):
@@ -93,7 +70,7 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
             DEVICE.put(frame.state.heap, outer.oid, inner.device)
             STORY.put(frame.state.heap, outer.oid, inner.story)
         return outer
-    spread = inner.spread or path != DISTRIBUTED or given
+    spread = inner.spread or path != modules.DISTRIBUTED or given
     outer = replace(inner, oid=identity(), spread=spread, text=text, cls=None, path=path, wraps=inner)
     DEVICE.put(frame.state.heap, outer.oid, frame.place_of(inner))
     STORY.put(frame.state.heap, outer.oid, frame.story_of(inner))
@@ -116,7 +93,12 @@ class Wrappers(Observer):
 def _attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
     """An attribute is set on a module, which may be a wrapper."""
     wrapped = WRAPPED.of(frame.state.heap, base.oid)
-    if wrapped is None or base.path not in WRAPPERS or target.attr in _OWN or frame.interpreter.muted:
+    if (
+        wrapped is None
+        or base.path not in modules.WRAPPERS
+        or target.attr in modules.OWN_OF_WRAPPERS
+        or frame.interpreter.muted
+    ):
         return
     if wrapped.attached is None:
         wrapped = replace(wrapped, attached=Step(target, f"`{target.attr}` is set on the wrapper here"))
@@ -126,7 +108,7 @@ def _attach(frame: Frame, base: Module, target: ast.Attribute) -> None:
 
 def _read(frame: Frame, node: ast.Attribute, base: Module) -> None:
     """An attribute of a wrapper is read, which hands none on to the module inside."""
-    if node.attr in OF_WRAPPERS or node.attr.startswith("_") or base.path not in WRAPPERS:
+    if node.attr in modules.OF_WRAPPERS or node.attr.startswith("_") or base.path not in modules.WRAPPERS:
         return
     wrapped = WRAPPED.of(frame.state.heap, base.oid)
     # under `n > 1` it was wrapped, and this is under `n == 1`
@@ -209,10 +191,10 @@ def _wrappers_used(code: Code) -> tuple[str, ...]:
         if isinstance(node, (ast.Name, ast.Attribute)):
             name = node.id if isinstance(node, ast.Name) else node.attr
             path = code.index.resolve(names.dotted(node))
-            if path in WRAPPERS or name in ("DistributedDataParallel", "DDP"):
-                found[path if path in WRAPPERS else DISTRIBUTED] = None
+            if path in modules.WRAPPERS or name in ("DistributedDataParallel", "DDP"):
+                found[path if path in modules.WRAPPERS else modules.DISTRIBUTED] = None
             elif _MAKES_DISTRIBUTED.search(name):
-                found[DISTRIBUTED] = None
+                found[modules.DISTRIBUTED] = None
     return tuple(found)
 
 
@@ -226,5 +208,5 @@ class _Wrapper(ObjectModel):
             _attach(frame, value, target)
 
 
-MODELS.register(dict.fromkeys(WRAPPERS, _wrap))
-CLASSES.register(dict.fromkeys(WRAPPERS, _Wrapper()))
+MODELS.register(dict.fromkeys(modules.WRAPPERS, _wrap))
+CLASSES.register(dict.fromkeys(modules.WRAPPERS, _Wrapper()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from devlint import device
-from devlint.flow.catalog import torch_table
+from devlint.flow.catalog import shapes, torch_arguments, torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
@@ -22,22 +22,6 @@ _FACTORIES = frozenset({"default_or_kwarg", "like_input_or_kwarg", "data_or_defa
 """The rules of functions that make tensors."""
 _NO_TENSOR = frozenset({"python", "numpy", "none"})
 """The rules of functions that return none."""
-_TAKES_NUMBERS = frozenset({"pow", "where", "isin", "result_type", "float_power", "xlogy"})
-"""Operations whose tensors may all be numbers."""
-_MAY_BE_NUMBERS = frozenset({"other", "exponent", "repeats", "value", "min", "max", "start", "end", "weight"})
-"""Parameters which take a number (or nothing) as well as a tensor."""
-_MOVES_ITSELF = frozenset({"ctc_loss"})
-"""Functions that move their other arguments to where the first one is."""
-_SIZED = {"torch.nn.functional.one_hot": "num_classes"}
-"""Functions that wait only to learn how large their result is, each with the argument that tells."""
-_KEEPING = ("torch.nn.utils.", "torch.utils.data.")
-"""Where the functions and classes come from that keep what they are given."""
-_LOSSES = """binary_cross_entropy binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss
-    gaussian_nll_loss hinge_embedding_loss huber_loss kl_div l1_loss linear_cross_entropy margin_ranking_loss mse_loss
-    multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss nll_loss poisson_nll_loss smooth_l1_loss
-    soft_margin_loss triplet_margin_loss triplet_margin_with_distance_loss""".split()
-_BROADCASTING = "add sub mul div maximum minimum where fmod remainder eq ne lt le gt ge".split()
-"""Functions of several tensors, whose results have as many dimensions as the one that has most."""
 
 
 def function(frame: Frame, call: Call, path: str) -> Value:
@@ -47,7 +31,7 @@ def function(frame: Frame, call: Call, path: str) -> Value:
         return _worked(frame, call, path, entry, _result(frame, call, path, entry))
     if path.rpartition(".")[2] in device_queue.BLOCKING:
         frame.component(Queue).wait(frame, call.node)
-    if path.startswith(_KEEPING):
+    if path.startswith(torch_arguments.KEEPING):
         frame.component(Escapes).data(call.values())
     return UNKNOWN
 
@@ -60,7 +44,7 @@ def _worked(frame: Frame, call: Call, path: str, entry: torch_table.Function, re
     if "generator" in call.keywords:
         filled = (call.node, result) if node is None or first is None or not surely_tensor(first) else (node, first)
         result = rng.numbers(frame, call, path, filled, result)
-    sized = path in _SIZED and call.argument(1, _SIZED[path]) is not None
+    sized = path in torch_arguments.SIZED and call.argument(1, torch_arguments.SIZED[path]) is not None
     if entry.sync == "always" and not sized and first is not None and node is not None:
         device_queue.wait(frame, call.node, node, first, path.rpartition(".")[2])
     elif entry.rule == "same_as_input" and place.known:
@@ -75,10 +59,10 @@ def _result(frame: Frame, call: Call, path: str, entry: torch_table.Function) ->
         return UNKNOWN
     name = path.rpartition(".")[2]
     operands = tensor_methods.arguments(call, entry)
-    if name not in _TAKES_NUMBERS:
-        proofs = entry.rejects_cpu - _MAY_BE_NUMBERS
+    if name not in torch_arguments.TAKES_NUMBERS:
+        proofs = entry.rejects_cpu - torch_arguments.MAY_BE_NUMBERS
         operands = [(node, _proven(value) if role in proofs else value, role) for node, value, role in operands]
-    clash = name not in _MOVES_ITSELF and _clash(frame, call, path, entry, operands)
+    clash = name not in torch_arguments.MOVES_ITSELF and _clash(frame, call, path, entry, operands)
     definite = tensor_methods.deciding(operands, entry) or _leading(operands, entry, name)
     if not definite:
         return UNKNOWN
@@ -106,7 +90,7 @@ def _clash(frame: Frame, call: Call, path: str, entry: torch_table.Function, ope
 def _leading(operands: list[Met], entry: torch_table.Function, name: str) -> list[Value]:
     """The first argument, where nothing says of any that it is a tensor: what torch computes with is one."""
     first = entry.parameter_at(0) or ""
-    leading = [] if name in _TAKES_NUMBERS else operands[:1]
+    leading = [] if name in torch_arguments.TAKES_NUMBERS else operands[:1]
     return [value for _, value, role in leading if isinstance(value, Opaque) and role == first]
 
 
@@ -126,7 +110,7 @@ def _loss(call: Call, name: str, result: Tensor, definite: list[Value], operands
 
 def _joined(call: Call, name: str, result: Tensor, definite: list[Value], operands: list[Met]) -> Value:
     """Tensors put together, along a dimension that they have or a new one."""
-    rank, more = as_tensor(definite[0]).rank, _JOINING[name]
+    rank, more = as_tensor(definite[0]).rank, shapes.JOINED[name]
     if rank is None or more is None or any(as_tensor(value).rank != rank for value in definite):
         return replace(result, many=True, rank=None)
     return replace(result, many=True, rank=rank + more)
@@ -144,14 +128,12 @@ def _product(call: Call, name: str, result: Tensor, definite: list[Value], opera
     return placement.ranked("@", result, [as_tensor(value) for _, value, _ in operands])
 
 
-_JOINING = {"cat": 0, "concat": 0, "stack": 1, "hstack": None, "vstack": None, "concatenate": None}
-"""How many dimensions more the result has than what is put together."""
 _SHAPES: dict[str, Callable[[Call, str, Tensor, list[Value], list[Met]], Value]] = {
     "pad_packed_sequence": _padded,
     "matmul": _product,
-    **dict.fromkeys(_LOSSES, _loss),
-    **dict.fromkeys(_JOINING, _joined),
-    **dict.fromkeys(_BROADCASTING, _broadcast),
+    **dict.fromkeys(shapes.LOSSES, _loss),
+    **dict.fromkeys(shapes.JOINED, _joined),
+    **dict.fromkeys(shapes.BROADCASTING, _broadcast),
 }
 """What is known of the dimensions of results that follow no rule of tensors' methods."""
 MODELS.register({"torch.": function})

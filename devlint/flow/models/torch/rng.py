@@ -6,6 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import GENERATOR
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -75,38 +76,9 @@ class _Generator(ObjectModel):
         return value if node.attr == "manual_seed" else UNKNOWN
 
 
-ROOT = "torch.distributions."
-_PARAMETERS = {
-    **dict.fromkeys(("Bernoulli", "ContinuousBernoulli", "Geometric"), "probs logits"),
-    **dict.fromkeys(("Categorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"), "probs logits"),
-    **dict.fromkeys(("Cauchy", "Gumbel", "Laplace", "LogNormal", "LogisticNormal", "Normal"), "loc scale"),
-    **dict.fromkeys(("Beta", "Kumaraswamy"), "concentration1 concentration0"),
-    **dict.fromkeys(("Gamma", "InverseGamma"), "concentration rate"),
-    **dict.fromkeys(("HalfCauchy", "HalfNormal"), "scale"),
-    **dict.fromkeys(("Exponential", "Poisson"), "rate"),
-    "Dirichlet": "concentration",
-    "LowRankMultivariateNormal": "loc cov_factor cov_diag",
-    "MultivariateNormal": "loc covariance_matrix precision_matrix scale_tril",
-    "StudentT": "df loc scale",
-    "Uniform": "low high",
-    "VonMises": "loc concentration",
-}
-"""The distributions that are known, with their parameters, of which the place of any says where they draw."""
-_AROUND = {"Independent": 0, "TransformedDistribution": 0, "MixtureSameFamily": 1}
-"""Those that are made of another one, and where that stands among the arguments."""
-_DRAWN = frozenset({"sample", "rsample", "sample_n"})
-_OF_VALUES = frozenset({"log_prob", "cdf", "icdf"})
-_OWN = frozenset(
-    """entropy enumerate_support perplexity mean mode variance stddev probs logits loc scale low high rate concentration
-    covariance_matrix scale_tril""".split()
-)
-"""What a distribution tells of itself."""
-_DIVERGENCE = frozenset({f"{ROOT}kl_divergence", f"{ROOT}kl.kl_divergence"})
-
-
 def is_one(value: object) -> bool:
     """Whether a value is a distribution."""
-    return isinstance(value, Stateful) and value.path.startswith(ROOT) and bool(value.tensors)
+    return isinstance(value, Stateful) and value.path.startswith(distributions.ROOT) and bool(value.tensors)
 
 
 def is_kept(value: Value) -> bool:
@@ -116,18 +88,24 @@ def is_kept(value: Value) -> bool:
 
 def _called(frame: Frame, call: Call, path: str) -> Value:
     """A call of something in ``torch.distributions``."""
-    if path in _DIVERGENCE:
+    if path in distributions.DIVERGENCE:
         return _divergence(frame, call)
     name = path.rpartition(".")[2]
-    if name in _AROUND:
-        inner = call.positional[_AROUND[name]] if len(call.positional) > _AROUND[name] else UNKNOWN
+    if name in distributions.AROUND:
+        inner = (
+            call.positional[distributions.AROUND[name]]
+            if len(call.positional) > distributions.AROUND[name]
+            else UNKNOWN
+        )
         return inner if is_one(inner) else UNKNOWN
-    if name not in _PARAMETERS or call.open or call.starred:
+    if name not in distributions.PARAMETERS or call.open or call.starred:
         return UNKNOWN
-    named = [call.argument(position, parameter) for position, parameter in enumerate(_PARAMETERS[name].split())]
+    named = [
+        call.argument(position, parameter) for position, parameter in enumerate(distributions.PARAMETERS[name].split())
+    ]
     given = [value for value in named if value is not None and not is_none(value)]
     held = _parameters(frame, call, given)
-    return UNKNOWN if held is None else Stateful(f"{ROOT}{name}", (held,), call.node)
+    return UNKNOWN if held is None else Stateful(f"{distributions.ROOT}{name}", (held,), call.node)
 
 
 def _parameters(frame: Frame, call: Call, given: list[Value]) -> Tensor | None:
@@ -155,20 +133,20 @@ def _method(frame: Frame, call: Call, receiver: Stateful, node: ast.Attribute) -
     """The result of a distribution's method."""
     frame.component(Queue).unseen(frame, call.node)
     held = as_tensor(receiver.tensors[0])
-    if node.attr in _DRAWN:
+    if node.attr in distributions.DRAWN:
         drawn = derived(held, many=_dimensions(call, receiver, held))
         if drawn.device.implied and drawn.factory_node is None:
             # nobody chose a device, and what can be moved elsewhere is what was drawn
             drawn = replace(drawn, factory=f"{receiver.path}.{node.attr}", factory_node=call.node)
         return drawn if node.attr == "rsample" else replace(drawn, grad="")
-    if node.attr in _OF_VALUES:
+    if node.attr in distributions.OF_VALUES:
         return _met(frame, call, node, receiver, held)
     return receiver if node.attr == "expand" else _told(receiver, node.attr)
 
 
 def _told(receiver: Stateful, name: str) -> Value:
     """What a distribution tells of itself, by an attribute or a method."""
-    return derived(replace(as_tensor(receiver.tensors[0]), many=None)) if name in _OWN else UNKNOWN
+    return derived(replace(as_tensor(receiver.tensors[0]), many=None)) if name in distributions.OWN else UNKNOWN
 
 
 def _dimensions(call: Call, receiver: Stateful, held: Tensor) -> bool | None:
@@ -214,7 +192,7 @@ class _Distribution(ObjectModel):
         return _told(value, node.attr) if isinstance(value, Stateful) else UNKNOWN
 
 
-MODELS.register({ROOT: _called})
-CLASSES.register({ROOT: _Distribution()})
+MODELS.register({distributions.ROOT: _called})
+CLASSES.register({distributions.ROOT: _Distribution()})
 MODELS.register({GENERATOR: _made, "torch.manual_seed": _seeded})
 CLASSES.register({GENERATOR: _Generator()})

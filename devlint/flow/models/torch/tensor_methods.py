@@ -6,7 +6,7 @@ import ast
 
 from devlint import device
 from devlint.device import ITEMS
-from devlint.flow.catalog import methods, torch_table
+from devlint.flow.catalog import methods, shapes, torch_table
 from devlint.flow.catalog.accelerator_api import TENSOR_INDEX
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
@@ -32,37 +32,6 @@ from devlint.flow.transfer.placement import Met, blend, derived, is_tensor, meet
 from devlint.immutable import replace
 from devlint.sites.base import Step
 from devlint.sites.placement import OperationKind
-
-REDUCTIONS = frozenset(
-    """sum mean prod norm max min median std var all any amax amin argmax argmin logsumexp nansum nanmean
-    count_nonzero dist numel trace det""".split()
-)
-_SAME_SHAPE = frozenset(
-    """clone detach contiguous float double half bfloat16 long int short bool byte requires_grad_ relu tanh sigmoid exp
-    log sqrt abs neg square abs_ clamp clamp_ clamp_min clamp_max softmax log_softmax add sub mul div add_ sub_
-    mul_ div_ pow zero_ fill_ normal_ uniform_ requires_grad random_ bernoulli_ log2 sin cos to_dense round
-    floor ceil masked_fill masked_fill_ share_memory_ pin_memory type roll flip cumsum sort triu tril copy_
-    logical_not bitwise_not dropout alpha_dropout gelu leaky_relu elu selu celu silu mish softplus softsign hardtanh
-    hardswish hardsigmoid relu6 logsigmoid softmin gumbel_softmax normalize layer_norm group_norm instance_norm
-    batch_norm rms_norm tanhshrink relu_ sigmoid_ tanh_ exp_ rsqrt reciprocal expm1 log1p log10 erf sign trunc frac
-    nan_to_num cumprod""".split()
-)
-_ALWAYS_MANY = frozenset(
-    {"view", "reshape", "flatten", "unsqueeze", "expand", "repeat", "unsqueeze_", "nonzero", "masked_select", "tile"}
-)
-_MULTIPLE = frozenset(
-    {"chunk", "split", "unbind", "topk", "sort", "tensor_split", "qr", "svd", "unique", "unsafe_chunk"}
-)
-_UNDIFFERENTIATED = frozenset(
-    """detach argmax argmin argsort long int short bool byte nonzero count_nonzero eq ne lt le gt ge isnan
-    isfinite""".split()
-)
-"""What no gradient comes back through."""
-_SELF_PERHAPS = frozenset({"contiguous", "float", "double", "half", "bfloat16", "requires_grad_"})
-"""Methods that return the tensor itself where there is nothing to do: a parameter may stay one."""
-_MATRICES = {"mm": 2, "addmm": 2, "bmm": 3, "baddbmm": 3, "outer": 2}
-"""Functions whose results have so many dimensions."""
-_PAIRS = frozenset({"max", "min", "median", "mode", "kthvalue", "cummax", "cummin"})
 
 
 def proves(call: Call, name: str) -> bool:
@@ -214,30 +183,30 @@ def deciding(operands: list[tuple[ast.AST, Value, str]], entry: torch_table.Func
 def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
     """The result with what is known of its dimensions; several results where the function returns several."""
     result = _collecting(call, name, result, tensor)
-    if name in _MATRICES:
-        return replace(result, many=True, rank=_MATRICES[name], certain=True)
+    if name in shapes.MATRICES:
+        return replace(result, many=True, rank=shapes.MATRICES[name], certain=True)
     given = [key for key in call.keywords if key in ("dim", "axis", "keepdim")]
     has_dim = bool(given) or (bool(call.positional) and name not in ("norm",))
-    if name in REDUCTIONS:
+    if name in shapes.REDUCTIONS:
         if not has_dim:
             return derived(result, many=False, rank=0)
         keeps = isinstance(kept := call.keywords.get("keepdim"), Const) and kept.value is True
         left = None if tensor.rank is None or keeps or not is_dim(call) else tensor.rank - 1
         part = replace(result, many=result.many if keeps else _more_than(left, 0), rank=left, certain=True)
-        return Sequence((part, part), part) if name in _PAIRS and is_dim(call) else part
+        return Sequence((part, part), part) if name in shapes.PAIRS and is_dim(call) else part
     if name == "unique" and len(call.positional) < 2 and not set(call.keywords) - {"sorted"}:
         return replace(result, many=True, rank=1, certain=True)
-    if name in _MULTIPLE:
+    if name in shapes.MULTIPLE:
         part = replace(result, rank=None, certain=True)
         return Sequence(None, item(replace(result, rank=tensor.rank)) if name == "unbind" else part)
     if name in ("item", "tolist"):
         return UNKNOWN
-    if name in ("squeeze", "squeeze_", "unsqueeze", "index_select") or name in _SHAPED_AS:
+    if name in ("squeeze", "squeeze_", "unsqueeze", "index_select") or name in shapes.SHAPED_AS:
         return _reshaped(call, name, result, tensor)
-    if name in _ALWAYS_MANY:
+    if name in shapes.ALWAYS_MANY:
         many = True if name != "view" or call.positional else result.many
-        return replace(result, many=many, rank=_sizes(call) if name in _SHAPED else None, certain=True)
-    if name in _SAME_SHAPE:
+        return replace(result, many=many, rank=_sizes(call) if name in shapes.SHAPED else None, certain=True)
+    if name in shapes.SAME_SHAPE:
         return replace(result, many=result.many, rank=tensor.rank, certain=True)
     if name in ("select", "diagonal", "dot", "inner"):
         return replace(result, many=None, rank=None, certain=True)
@@ -246,9 +215,9 @@ def shaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Value:
 
 def _collecting(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor:
     """The result with what is known of its gradients."""
-    if name in _UNDIFFERENTIATED:
+    if name in shapes.UNDIFFERENTIATED:
         return replace(result, grad="")
-    if tensor.grad == "parameter" and name in _SELF_PERHAPS:
+    if tensor.grad == "parameter" and name in shapes.SELF_PERHAPS:
         return replace(result, grad=tensor.grad, buffer=tensor.buffer)
     if name == "requires_grad_" and not tensor.grad:
         asked = call.argument(0, "requires_grad")
@@ -260,17 +229,13 @@ def _reshaped(call: Call, name: str, result: Tensor, tensor: Tensor) -> Tensor:
     """The result of what adds a dimension, takes one away, or leaves them as they are."""
     if name == "index_select":
         return replace(result, many=tensor.many, rank=tensor.rank, certain=True)
-    if name in _SHAPED_AS:
+    if name in shapes.SHAPED_AS:
         other = as_tensor(call.positional[0] if call.positional else UNKNOWN)
         return replace(result, many=other.many, rank=other.rank, certain=True)
     if name == "unsqueeze":
         return replace(result, many=True, rank=None if tensor.rank is None else tensor.rank + 1, certain=True)
     many = _more_than(tensor.rank, 1) if call.positional else None
     return replace(result, many=many, rank=None, certain=True)
-
-
-_SHAPED_AS = ("expand_as", "view_as", "reshape_as")
-_SHAPED = frozenset({"view", "reshape", "expand", "repeat"})
 
 
 def _sizes(call: Call) -> int | None:
