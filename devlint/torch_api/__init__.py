@@ -47,10 +47,13 @@ def concerns(name: str, call: ast.Call | None) -> bool:
     """Whether a rule may have something to say of a mention of ``name``, or of the arguments of its call."""
     if not name.startswith("torch."):
         return False
-    if matters(name) or call is None:
-        return matters(name)
+    if matters(name):
+        return True
+    rows = () if call is None else arguments(name)
+    if call is None or not rows:
+        return False
     given, count = {keyword.arg for keyword in call.keywords}, len(call.args)
-    return any(row.argument in given or (row.position is not None and count > row.position) for row in arguments(name))
+    return any(row.argument in given or (row.position is not None and count > row.position) for row in rows)
 
 
 def arguments(name: str) -> tuple[Api, ...]:

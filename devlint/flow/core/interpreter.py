@@ -158,22 +158,14 @@ class Interpreter(ABC):
         self.kept: list[Frame] = []
         """The frames that are known to what is defined in them."""
 
-    @property
-    def foreign(self) -> bool:
-        """Whether the file is only entered for the sake of another."""
-        return self.host is not self
-
     def component(self, kind: type[Part]) -> Part:
         """The state that a model or an observer has here."""
         found: Part | None = self.components.get(kind)
         if found is None:
-            found = self.components[kind] = self.host.component(kind) if kind.shared and self.foreign else kind(self)
+            found = self.components[kind] = (
+                self.host.component(kind) if kind.shared and self.host is not self else kind(self)
+            )
         return found
-
-    def finish(self, default_device: object) -> None:
-        """The top level has been run, and leaves this default device to the functions."""
-        self.finished = True
-        self.default_device = default_device
 
     def mute(self, by: int) -> None:
         """Be quiet once more, or once less."""
@@ -208,11 +200,6 @@ class Interpreter(ABC):
         """Whether the file changes where tensors are made that nobody asks to be anywhere."""
         return changes_default(self.text_of_file)
 
-    @cached_property
-    def of_another_library(self) -> bool:
-        """Whether the file is written for another library than torch."""
-        return self.catalog.is_foreign(self.index.imports.values())
-
     @abstractmethod
     def evaluate(self, frame: Frame, node: ast.expr) -> Value:
         """The value of an expression in a frame, with the sites that it makes."""
@@ -220,10 +207,6 @@ class Interpreter(ABC):
     @abstractmethod
     def attribute(self, frame: Frame, node: ast.Attribute, base: Value) -> Value:
         """The value of an attribute of a value."""
-
-    @abstractmethod
-    def told_condition(self, frame: Frame, node: ast.expr) -> Flag | None:
-        """The condition that an expression computes, where it is one worth remembering."""
 
     @abstractmethod
     def condition(self, frame: Frame, node: ast.expr) -> Flag:

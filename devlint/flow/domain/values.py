@@ -11,7 +11,7 @@ from dataclasses import field
 
 from devlint import device
 from devlint.device import UNKNOWN as NOWHERE
-from devlint.device import Condition, Device
+from devlint.device import Condition, Device, Topic, Truth
 from devlint.flow.catalog.concepts import ARRAY
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.immutable import immutable, replace
@@ -126,6 +126,12 @@ class Flag(Value):
     positive: bool = True
     accelerated: int = 0
     parts: tuple[Flag, ...] = ()
+
+    @property
+    def telling(self) -> bool:
+        """Whether it is worth remembering under the name that it is given."""
+        known = isinstance(self.condition, Truth) or Topic.VERSION in self.condition.topics
+        return bool(self.accelerated or self.parts) or known
 
     def negated(self) -> Flag:
         """The opposite."""

@@ -112,7 +112,7 @@ class Engine(Interpreter):
         # without CUDA a script that needs such a library does not come past its imports
         frame.state.accelerated = self.index.dedicated
         statements.run_body(frame, self.tree.body)
-        self.finish(defaults.left(frame))
+        self.finished, self.default_device = True, defaults.left(frame)
         self._global_devices = self.global_devices()
         for info in list(self.index.classes.values()):
             self._run_class(info)
@@ -152,10 +152,6 @@ class Engine(Interpreter):
     def attribute(self, frame: Frame, node: ast.Attribute, base: Value) -> Value:
         """The value of an attribute of a value."""
         return attribute(frame, node, base)
-
-    def told_condition(self, frame: Frame, node: ast.expr) -> Flag | None:
-        """The condition that an expression computes, where it is one worth remembering."""
-        return conditions.flag_of(frame, node)
 
     def condition(self, frame: Frame, node: ast.expr) -> Flag:
         """The condition that a test expresses."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from devlint import device
-from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Topic, Truth, Wanted
+from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Truth, Wanted
 from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
@@ -417,7 +417,4 @@ def flag_of(frame: Frame, node: ast.expr) -> Flag | None:
     """The condition that an expression computes, where it is one worth remembering under the name it is given."""
     flag = condition(frame, node)
     opposite = isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Name)
-    telling = (
-        flag.accelerated or flag.parts or isinstance(flag.condition, Truth) or Topic.VERSION in flag.condition.topics
-    )
-    return flag if telling or opposite else None
+    return flag if flag.telling or opposite else None

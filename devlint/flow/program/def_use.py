@@ -30,6 +30,10 @@ def called(code: Code | ClassInfo) -> list[tuple[ast.Call, str]]:
     return [(call, code.index.resolve(names.dotted(call.func))) for call in code.calls]
 
 
+def _root(code: Code) -> ast.AST:
+    return code.tree if isinstance(code, Index) else code.node
+
+
 def holds(code: Code, node: ast.AST) -> bool:
     """Whether a node belongs to some code."""
     return id(node) in _identities(code)
@@ -44,7 +48,7 @@ def _identities(code: Code) -> frozenset[int]:
 def last_read(code: Code) -> dict[str, int]:
     """The last row where each name is read, but for what only describes it."""
     rows: dict[str, int] = {}
-    for name in read(code.root):
+    for name in read(_root(code)):
         rows[name.id] = max(rows.get(name.id, 0), name.lineno)
     return rows
 
@@ -93,7 +97,7 @@ def _restored(code: Code) -> list[tuple[str, ast.expr]]:
     """The first argument of each ``load_state_dict`` that copies, and what it is called of."""
     return [
         (names.dotted(node.func.value), node.args[0])
-        for node in nodes.walk(code.root)
+        for node in nodes.walk(_root(code))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args
         if node.func.attr == "load_state_dict" and not _assigns(node)
     ]
@@ -103,7 +107,7 @@ def _restored(code: Code) -> list[tuple[str, ast.expr]]:
 def _named(code: Code) -> dict[int, set[str]]:
     """The names that are given what each call, by identity, returns, or what is made of that."""
     found: dict[int, set[str]] = {}
-    for node in nodes.walk(code.root):
+    for node in nodes.walk(_root(code)):
         if isinstance(node, ast.Assign):
             targets = {name.id for name in node.targets if isinstance(name, ast.Name)}
             for inner in nodes.walk(node.value) if targets else ():

@@ -41,11 +41,6 @@ class FunctionInfo(nodes.Holder):
     """Whether it is defined only where an accelerator was found."""
 
     @property
-    def root(self) -> FunctionNode:
-        """The definition."""
-        return self.node
-
-    @property
     def name(self) -> str:
         """The function's own name."""
         return self.node.name
@@ -108,13 +103,9 @@ class FunctionInfo(nodes.Holder):
     @cached_property
     def shared(self) -> frozenset[str]:
         """The names that functions inside of this one assign as ``nonlocal``."""
-        inside = (node.names for node in self.of(ast.Nonlocal))
-        return frozenset(name for names_ in inside for name in names_) - self._nonlocal
-
-    @cached_property
-    def _nonlocal(self) -> frozenset[str]:
-        own = (node.names for node in self.own if isinstance(node, ast.Nonlocal))
-        return frozenset(name for names_ in own for name in names_)
+        all_ = self.of(ast.Nonlocal)
+        own = {name for node in self.own if isinstance(node, ast.Nonlocal) for name in node.names} if all_ else ()
+        return frozenset(name for node in all_ for name in node.names).difference(own)
 
     @property
     def stated(self) -> str:
@@ -183,16 +174,11 @@ class ClassInfo(nodes.Holder):
         return (parent for _, parent in self._given() if parent is not None and parent is not self)
 
     def _given(self) -> Iterator[tuple[str, ClassInfo | None]]:
-        return ((base, self._parent(node, base)) for node, base in zip(self.node.bases, self.bases, strict=True))
-
-    def _parent(self, node: ast.expr, base: str) -> ClassInfo | None:
-        known = self.index.classes.get(base)
-        # of a well-known class the name says all
-        return (
-            self.index.outside(names.dotted(node), base)
-            if known is None and not is_module_path(base, self.index.catalog)
-            else known
-        )
+        for node, base in zip(self.node.bases, self.bases, strict=True):
+            known = self.index.classes.get(base)
+            # of a well-known class the name says all
+            strange = known is None and not is_module_path(base, self.index.catalog)
+            yield base, self.index.outside(names.dotted(node), base) if strange else known
 
     def ancestors(self) -> Iterator[ClassInfo]:
         """All bases that the project defines, bases of bases included, each once."""
@@ -237,9 +223,10 @@ class ClassInfo(nodes.Holder):
     def callers(self) -> dict[str, list[FunctionInfo]]:
         """For each name, the methods that mention it as an attribute of ``self`` or of the class."""
         found: dict[str, list[FunctionInfo]] = {}
+        own = ("self", "cls", self.name)
         for method in self.methods.values():
             for node in method.attributes:
-                if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", self.name):
+                if isinstance(node.value, ast.Name) and node.value.id in own:
                     found.setdefault(node.attr, []).append(method)
         return found
 
@@ -302,7 +289,6 @@ class Index(nodes.Holder):
         needed = self.needs(tree.body)
         self.dedicated = bool(needed)
         self.bound = "cuda" in needed
-        self._star = False
         self.star_modules: list[str] = []
         self.rebound = rebound(text)
         self._text = text
@@ -311,11 +297,9 @@ class Index(nodes.Holder):
         for node in top_level(tree.body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(names.imported(node))
-                if any(alias.name == "*" for alias in node.names):
-                    self._star = True
-                    level = "." * node.level if isinstance(node, ast.ImportFrom) else ""
-                    self.star_modules.append(level + (getattr(node, "module", None) or ""))
-        if self._star:
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                self.star_modules.append("." * node.level + (node.module or ""))
+        if self.star_modules:
             # what a star brings in cannot be seen, but these names have one meaning
             self.imports = {**SHORT_NAMES, **self.imports}
         self._look_for_triggers()
@@ -369,11 +353,6 @@ class Index(nodes.Holder):
         last = getattr(node, "end_lineno", None) or first
         at = bisect.bisect_left(self._triggers, first)
         return at < len(self._triggers) and self._triggers[at] <= last
-
-    @property
-    def root(self) -> ast.Module:
-        """The file."""
-        return self.tree
 
     @property
     def index(self) -> Index:

@@ -128,9 +128,6 @@ class Scene(Interpreter):
     def attribute(self, frame: Frame, node: ast.Attribute, base: Value) -> Value:
         raise NotImplementedError
 
-    def told_condition(self, frame: Frame, node: ast.expr) -> Flag | None:
-        raise NotImplementedError
-
     def condition(self, frame: Frame, node: ast.expr) -> Flag:
         raise NotImplementedError
 

@@ -111,7 +111,8 @@ def _default_text(frame: Frame, value: Value) -> str:
 
 
 def _hasattr(frame: Frame, call: Call, path: str) -> Value:
-    return frame.interpreter.told_condition(frame, call.node) or UNKNOWN
+    flag = frame.interpreter.condition(frame, call.node)
+    return flag if flag.telling else UNKNOWN
 
 
 def _reads(frame: Frame, call: Call, path: str) -> Value:

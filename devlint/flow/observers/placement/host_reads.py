@@ -127,7 +127,7 @@ def _away(frame: Frame, value: Value) -> bool:
     """Whether a value may well be on an accelerator."""
     if not isinstance(value, (Tensor, Batches, Opaque)) or frame.state.hosted:
         return False
-    if frame.interpreter.of_another_library:
+    if frame.interpreter.catalog.is_foreign(frame.interpreter.index.imports.values()):
         return False
     if isinstance(value, Opaque) and value.role is not Role.INPUT and not value.near.known:
         return False
