@@ -54,9 +54,12 @@ class Optimizers(Listener):
             original(optimizer, *args, **kwargs)
             self._session.guarded(self._note, optimizer)
 
+        def stepping(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+            self._session.guarded(self._note_step, optimizer)
+
         self._session.patches.set(torch.optim.Optimizer, "__init__", init)
         self._session.patches.set(nn.Module, "_apply", self._applied(nn.Module._apply))
-        self._session.patches.add(register_optimizer_step_pre_hook(self._stepping))
+        self._session.patches.add(register_optimizer_step_pre_hook(stepping))
         self._session.patches.add(hooks.register_module_parameter_registration_hook(self._registered))
 
     def is_optimized(self, parameter: torch.Tensor) -> bool:
@@ -110,9 +113,6 @@ class Optimizers(Listener):
                 seen.moved = self._session.frames.here()
                 state = [one for part in optimizer.state.values() for _, one in leaves(part) if one.dim()]
                 seen.told = replace(seen.told, state_on=_devices(state))
-
-    def _stepping(self, optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
-        self._session.guarded(self._note_step, optimizer)
 
     def _note_step(self, optimizer: torch.optim.Optimizer) -> None:
         for seen in self._seen:

@@ -63,18 +63,17 @@ def install() -> None:
     torch.clear_autocast_cache = clear_both
     registration.library("_").fallback(torch.library.fallthrough_kernel, "AutocastPrivateUse1")
     library = registration.library()
-    tables = ((LOWER, _lower), (FLOAT32, _float32), (FLOAT32_RESULT, _float32_result), (WIDEST, _widest))
-    for names, cast in tables:
+    for names, cast in (
+        (LOWER, lambda op, *given: _cast(torch.get_autocast_dtype(NAME), given)),
+        (FLOAT32, lambda op, *given: _cast(torch.float32, given)),
+        (FLOAT32_RESULT, _float32_result),
+        (WIDEST, _widest),
+    ):
         for name in names:
             op = registration.operator(name)
             if op is not None:
                 library.impl(name, _kernel(op, cast), "AutocastPrivateUse1")
     library.impl("binary_cross_entropy", _banned, "AutocastPrivateUse1")
-
-
-def _below() -> Any:
-    native: Any = torch._C
-    return native._ExcludeDispatchKeyGuard(native.DispatchKeySet(native.DispatchKey.AutocastPrivateUse1))
 
 
 def _eligible(tensor: torch.Tensor) -> bool:
@@ -108,21 +107,15 @@ def _kept(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
 
 def _kernel(op: Any, cast: Callable[..., Any]) -> Callable[..., Any]:
     """What casts the arguments of an operation, and runs it below autocast."""
+    native: Any = torch._C
+    key = native.DispatchKeySet(native.DispatchKey.AutocastPrivateUse1)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        with _below():
+        with native._ExcludeDispatchKeyGuard(key):
             args, kwargs = cast(op, args, kwargs)
             return op(*args, **kwargs)
 
     return kernel
-
-
-def _lower(op: Any, args: Any, kwargs: Any) -> Any:
-    return _cast(torch.get_autocast_dtype(NAME), (args, kwargs))
-
-
-def _float32(op: Any, args: Any, kwargs: Any) -> Any:
-    return _cast(torch.float32, (args, kwargs))
 
 
 def _float32_result(op: Any, args: Any, kwargs: Any) -> Any:

@@ -124,11 +124,6 @@ def _ctc_loss(op: Any, args: Any, kwargs: Any) -> Any:
     return aten.ctc_loss.IntList(*args[:2], *lengths, *args[4:], **kwargs)
 
 
-def _apart(op: Any, args: Any, kwargs: Any) -> Any:
-    """The operation calls others that wait for the device."""
-    return dispatch.taken_apart(op, args, kwargs)
-
-
 HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
     **dict.fromkeys(
         "index.Tensor _unsafe_index.Tensor index_put index_put_ _unsafe_index_put _index_put_impl_".split(), _indexed
@@ -141,7 +136,10 @@ HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "bincount": _bincount,
     "ctc_loss.Tensor": _ctc_loss,
     "_pack_padded_sequence": _packed,
-    **dict.fromkeys("masked_fill.Tensor index_fill.int_Tensor allclose _linalg_check_errors".split(), _apart),
+    # these call others that wait for the device
+    **dict.fromkeys(
+        "masked_fill.Tensor index_fill.int_Tensor allclose _linalg_check_errors".split(), dispatch.taken_apart
+    ),
 }
 """By operation, with its overload."""
 

@@ -23,10 +23,6 @@ def _stream(index: int) -> Any:
     return make(stream_id=stream_id, device_index=device_index, device_type=device_type)
 
 
-def _set_stream(stream: torch.Stream) -> None:
-    streams.set_stream(stream.stream_id, stream.device_index)
-
-
 def _nothing(*args: object) -> None:
     """What has nothing to do on a simulated device."""
 
@@ -44,7 +40,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_accelerator_maybeExchangeDevice": devices.exchange,
     "_accelerator_getDeviceCapability": lambda index: {"supported_dtypes": {getattr(torch, n) for n in _DTYPES}},
     "_accelerator_getStream": _stream,
-    "_accelerator_setStream": _set_stream,
+    "_accelerator_setStream": lambda stream: streams.set_stream(stream.stream_id, stream.device_index),
     "_accelerator_synchronizeDevice": _nothing,
     "_accelerator_isAllocatorInitialized": lambda: bool(torch.cuda._initialized),
     "_accelerator_emptyCache": _nothing,

@@ -70,11 +70,7 @@ def _take(host: torch.Tensor, index: int) -> None:
     block = known[_COUNTED] = -(-storage.nbytes() // _BLOCK) * _BLOCK
     if block:
         _devices[index].add(block, 1)
-        weakref.finalize(storage, _give_back, index, block).atexit = False
-
-
-def _give_back(index: int, block: int) -> None:
-    _devices[index].add(-block, -1)
+        weakref.finalize(storage, _devices[index].add, -block, -1).atexit = False
 
 
 def statistics(index: int) -> dict[str, Any]:

@@ -175,10 +175,6 @@ def _stream(device: Any, **options: Any) -> Any:
     return _cuda.Stream(None if "stream_id" in options else device, **options)
 
 
-def _event(device: Any, **options: Any) -> Any:
-    return _cuda.Event(**options)
-
-
 def _executed_again(module: ModuleType) -> ModuleType:
     """A second module from the source of one."""
     spec: Any = importlib.util.spec_from_file_location(module.__name__, module.__file__)
@@ -197,4 +193,8 @@ def install(patches: Patches) -> None:
         for owner in (torch.cuda.streams, torch.cuda):
             patches.set(owner, name, getattr(module, name))
     patches.set(torch, "Stream", stand_in(stream, _of_any_device(stream, _stream)))
-    patches.set(torch, "Event", stand_in(event, _of_any_device(event, _event), EventBase))
+    patches.set(
+        torch,
+        "Event",
+        stand_in(event, _of_any_device(event, lambda device, **options: _cuda.Event(**options)), EventBase),
+    )
