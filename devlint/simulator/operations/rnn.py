@@ -12,9 +12,11 @@ from devlint.simulator import dispatch, errors, registration
 from devlint.simulator.tensor import SimulatedTensor, host_of, wrap
 
 Function = Callable[..., Any]
+_NETWORKS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+_CELLS = ("lstm_cell", "gru_cell")
 
 
-class _Step(torch.autograd.Function):
+class _OnHost(torch.autograd.Function):
     """A function of tensors as one step of autograd; its backward pass is that of the host, once."""
 
     @staticmethod
@@ -37,7 +39,7 @@ class _Step(torch.autograd.Function):
         return None, None, *[None if g is None else wrap(g, ctx.index) for g in results]
 
 
-def _on_host(op: Any, args: Any, kwargs: Any) -> Any:
+def _run_on_host(op: Any, args: Any, kwargs: Any) -> Any:
     """The operation's result, computed on the host with its gradients, on the device of ``args``.
 
     At least one of the tensors in the arguments is simulated; those of the host stay there.
@@ -55,12 +57,8 @@ def _on_host(op: Any, args: Any, kwargs: Any) -> Any:
         return (out,) if single else out
 
     simulated = [leaves[place] for place in places]
-    out = _Step.apply(function, simulated[0].device.index, *simulated)  # type: ignore[no-untyped-call]  # torch's own
+    out = _OnHost.apply(function, simulated[0].device.index, *simulated)  # type: ignore[no-untyped-call]  # torch's own
     return out[0] if single else out
-
-
-_NETWORKS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
-_CELLS = ("lstm_cell", "gru_cell")
 
 
 def install() -> None:
@@ -82,7 +80,7 @@ def _network(op: Any, args: Any, kwargs: Any) -> Any:
     hidden, parameters = rest[0], rest[1]
     _check(value, "hidden", [hidden] if isinstance(hidden, torch.Tensor) else hidden)
     _check(value, "parameter", parameters)
-    return _on_host(op, args, kwargs)
+    return _run_on_host(op, args, kwargs)
 
 
 def _cell(op: Any, args: Any, kwargs: Any) -> Any:
@@ -97,7 +95,7 @@ def _cell(op: Any, args: Any, kwargs: Any) -> Any:
         if other is not None and other.device != value.device:
             kernel = f"wrapper_CUDA__thnn_fused_{op._schema.name.removeprefix('aten::')}"
             raise errors.error("wrapper", name, other.device, value.device, kernel)
-    return _on_host(op, args, kwargs)
+    return _run_on_host(op, args, kwargs)
 
 
 def _check(value: torch.Tensor, role: str, others: Any) -> None:
