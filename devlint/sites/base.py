@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import ast
 from dataclasses import field
+from enum import Enum
 
 from devlint.device import UNKNOWN, Device
 from devlint.finding import Measurement
 from devlint.immutable import immutable
 
 
+class Act(Enum):
+    """What is done to a value at a step of its story, as far as anybody decides by it."""
+
+    CREATED = "created"
+    MOVED = "moved"
+    OTHER = "other"
+
+
 @immutable(frozen=True, slots=True)
 class Step:
-    """A place in a value's story, e.g. "created on the CPU here"."""
+    """A place in a value's story, e.g. "created on the CPU here"; the label is for people, and decides nothing."""
 
     node: ast.AST
     label: str
+    act: Act = Act.OTHER
 
 
 @immutable(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from devlint.flow.transfer import havoc
 from devlint.flow.transfer.constructor_devices import is_placed
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
-from devlint.sites.base import Step
+from devlint.sites.base import Act, Step
 
 
 def construct(frame: Frame, cls: Class, call: Call) -> Value:
@@ -37,7 +37,7 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         frame.put(
             module,
             device.UNKNOWN if is_placed(call, info) else place,
-            Step(call.node, f"`{info.name}` is created on the CPU here"),
+            Step(call.node, f"`{info.name}` is created on the CPU here", Act.CREATED),
         )
         havoc.kept(frame, call, info, module)
         CREATOR.put(frame.state.heap, module.oid, call)

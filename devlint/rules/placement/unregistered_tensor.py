@@ -13,7 +13,7 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import function_at, method_of, statement_of
 from devlint.rules.code.edits import fix_of, put_after
 from devlint.rules.placement.operands.meetings import shown
-from devlint.sites.base import Step
+from devlint.sites.base import Act, Step
 from devlint.sites.devices import Override
 from devlint.sites.placement import Attribute
 
@@ -117,7 +117,7 @@ class UnregisteredTensorAttribute(Rule):
         leaves = site.value.device.leaves()
         if not any(leaf.kind is Kind.CPU for leaf in leaves):
             return
-        moved = site.moved and all(use.label.startswith("moved") for use in site.uses)
+        moved = site.moved and all(use.act is Act.MOVED for use in site.uses)
         if moved:
             # a copy costs whatever its size; but a value put on the CPU on purpose may be kept off the accelerator
             if site.value.many is False or not all(leaf.implied for leaf in leaves):

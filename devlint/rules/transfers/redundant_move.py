@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 
 from devlint.device import Kind, Role
@@ -12,10 +11,11 @@ from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import function_at, idle_statement, method_of, removal
 from devlint.rules.code.edits import fix_of, quoted, short, without_last
 from devlint.sites import proof
+from devlint.sites.base import Act
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 
-_PLACED = re.compile(r"\b(?:created|moved)\b")
+_PLACED = (Act.CREATED, Act.MOVED)
 
 
 class RedundantMove(Rule):
@@ -129,7 +129,7 @@ class RedundantMove(Rule):
         if site.target is None or site.value.device.same(site.target) is not True:
             return False
         first, last = story[-1].node, self.source.span(site.node)
-        if not _PLACED.search(story[-1].label) or function_at(self.source, first) is not here:
+        if story[-1].act not in _PLACED or function_at(self.source, first) is not here:
             return False
         begin = self.source.span(first)
         if last <= begin:
@@ -165,7 +165,7 @@ class RedundantMove(Rule):
             return True
         if device.kind is Kind.CPU:
             return bool(site.kind) and not device.implied
-        placed = [step.node for step in site.value.story if _PLACED.search(step.label)]
+        placed = [step.node for step in site.value.story if step.act in _PLACED]
         if placed:
             here = function_at(self.source, site.node)
             return any(function_at(self.source, node) is here for node in placed)

@@ -14,7 +14,7 @@ from devlint.device import CPU, IMPLIED_CPU, Kind
 from devlint.finding import Measurement
 from devlint.record import Frame, Mismatch, Party, Process, Record, Stray, Wrapper
 from devlint.report.audit.processes import machine
-from devlint.sites.base import Operand, Site, Step
+from devlint.sites.base import Act, Operand, Site, Step
 from devlint.sites.distributed import Optimize, Wrap
 from devlint.sites.placement import Attribute, Forward, Operation, OperationKind
 
@@ -235,7 +235,7 @@ def optimizers(record: Record, locator: Locator) -> Iterator[Site]:
             name,
             places(text for one in group for text in one.made_on),
             stepped,
-            Step(moved.node, "the module is moved here") if moved else None,
+            Step(moved.node, "the module is moved here", Act.MOVED) if moved else None,
             # state on the old device: the step that follows raises
             eager=eager,
             orphans=orphans,

@@ -46,7 +46,7 @@ from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import api_use, containers, device_queue, placement
 from devlint.immutable import replace
-from devlint.sites.base import Step
+from devlint.sites.base import Act, Step
 from devlint.sites.placement import OperationKind
 
 _ARGUMENT = "argument:"
@@ -173,7 +173,7 @@ def _module(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Val
     where, step = (
         (place, None) if row.place else construction.made_on(frame, call, module, row.device_argument or "device")
     )
-    frame.put(module, where, step or Step(call.node, f"`{module.text}` is created on {where} here"))
+    frame.put(module, where, step or Step(call.node, f"`{module.text}` is created on {where} here", Act.CREATED))
     return module
 
 

@@ -25,7 +25,7 @@ from devlint.flow.program.identity import identity
 from devlint.flow.transfer import module_state
 from devlint.flow.transfer.placement import is_tensor
 from devlint.immutable import replace
-from devlint.sites.base import Step
+from devlint.sites.base import Act, Step
 
 
 def construct(frame: Frame, call: Call, path: str) -> Value:
@@ -61,12 +61,14 @@ def made_on(frame: Frame, call: Call, module: Module, argument: str = "device") 
     asked = call.keywords.get(argument)
     if asked is not None and not (isinstance(asked, Const) and asked.value is None):
         place = named_place(asked) or device.UNKNOWN
-        return place, Step(call.node, f"`{module.text}` is created on {place} here")
+        return place, Step(call.node, f"`{module.text}` is created on {place} here", Act.CREATED)
     if call.open or frame.interpreter.default_changed:
         return device.UNKNOWN, None
     if frame.default_device is not None:
-        return frame.default_device, Step(call.node, f"`{module.text}` is created on {frame.default_device} here")
-    return device.IMPLIED_CPU, Step(call.node, f"`{module.text}` is created on the CPU here")
+        return frame.default_device, Step(
+            call.node, f"`{module.text}` is created on {frame.default_device} here", Act.CREATED
+        )
+    return device.IMPLIED_CPU, Step(call.node, f"`{module.text}` is created on the CPU here", Act.CREATED)
 
 
 def _loss(frame: Frame, call: Call, module: Module, buffers: list[Value]) -> Module:
@@ -93,7 +95,7 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
     CHILDREN.put(frame.state.heap, module.oid, children)
     places = {frame.place_of(child) for child in stateful}
     if len(places) == 1 and complete:
-        step = Step(call.node, f"`{module.text}` is created on the CPU here")
+        step = Step(call.node, f"`{module.text}` is created on the CPU here", Act.CREATED)
         place = places.pop()
         frame.put(module, place, step if place.implied else next(iter(frame.story_of(stateful[0])), None))
     else:

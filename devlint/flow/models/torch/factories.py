@@ -29,7 +29,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.models.data.datasets import Samples
 from devlint.flow.syntax import names
 from devlint.immutable import replace
-from devlint.sites.base import Step
+from devlint.sites.base import Act, Step
 
 _COUNTS = frozenset({"item", "numel", "nelement", "dim", "ndimension"})
 """Methods of tensors that return one number."""
@@ -72,7 +72,7 @@ def make(
         place,
         many=many,
         rank=rank,
-        story=(Step(call.node, label),) if chosen or fresh else data.story if data else (),
+        story=(Step(call.node, label, Act.CREATED),) if chosen or fresh else data.story if data else (),
         factory=path if fresh else source.factory if source else data.factory if data else "",
         factory_node=call.node if fresh else source.factory_node if source else data.factory_node if data else None,
         grad="leaf" if is_true(call.keywords.get("requires_grad")) else "",
@@ -251,7 +251,9 @@ def _legacy(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _of_cuda(frame: Frame, call: Call, path: str) -> Value:
-    return Tensor(device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here"),))
+    return Tensor(
+        device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here", Act.CREATED),)
+    )
 
 
 MODELS.register(

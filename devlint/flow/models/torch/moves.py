@@ -34,7 +34,7 @@ from devlint.flow.transfer import api_use, creations, havoc, loop_invariance, me
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import in_graph, stranded
 from devlint.immutable import immutable, replace
-from devlint.sites.base import Operand, Step
+from devlint.sites.base import Act, Operand, Step
 from devlint.sites.transfers import Transfer
 
 _OF_CUDA = frozenset({"device", "non_blocking", "memory_format"})
@@ -108,7 +108,7 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
     if site.discarded and isinstance(receiver, Opaque) and not tensor.certain and site.plain:
         # called for its effect, so it is no tensor: what it is stays there
         DEVICE.put(frame.state.heap, receiver.key, place)
-        STORY.put(frame.state.heap, receiver.key, (Step(call.node, f"moved to {place} here"),))
+        STORY.put(frame.state.heap, receiver.key, (Step(call.node, f"moved to {place} here", Act.MOVED),))
         return receiver
     if site.discarded and tensor.certain and isinstance(node.value, ast.Name) and place.same(tensor.device) is not True:
         # the dropped result is reported, and what follows from it is not
@@ -135,8 +135,10 @@ def _arrives_late(target: _Target) -> bool:
 
 def _moved(frame: Frame, call: Call, tensor: Tensor, place: Device) -> Tensor:
     settled = frame.state.settled(place)
-    label = "copied to the CPU here" if settled.kind is Kind.CPU else f"moved to {place} here"
-    return tensor if tensor.device.same(place) else moved(tensor, place, Step(call.node, label))
+    step = Step(call.node, f"moved to {place} here", Act.MOVED)
+    if settled.kind is Kind.CPU:
+        step = Step(call.node, "copied to the CPU here")
+    return tensor if tensor.device.same(place) else moved(tensor, place, step)
 
 
 def moved(tensor: Tensor, place: Device, step: Step) -> Tensor:
@@ -154,7 +156,7 @@ def moved(tensor: Tensor, place: Device, step: Step) -> Tensor:
 
 def _moved_stranger(frame: Frame, call: Call, moved: ast.expr, place: Device) -> Value:
     """A moved value which may be a tensor or a module: its device is known."""
-    story = Step(call.node, f"`{frame.interpreter.text(moved)}` is moved to {place} here")
+    story = Step(call.node, f"`{frame.interpreter.text(moved)}` is moved to {place} here", Act.MOVED)
     return Tensor(place, certain=False, story=(story,))
 
 
@@ -183,7 +185,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
         observer.on_move(frame, site, module, call)
     if target.device is not None and target.device.same(place) is not True:
         text = frame.interpreter.text(node.value)
-        relocate(frame, module, target.device, Step(call.node, f"`{text}` is moved to {target.device} here"))
+        relocate(frame, module, target.device, Step(call.node, f"`{text}` is moved to {target.device} here", Act.MOVED))
     return module
 
 

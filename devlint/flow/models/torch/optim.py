@@ -16,7 +16,7 @@ from devlint.flow.domain.heap import DEVICE
 from devlint.flow.domain.values import UNKNOWN, Module, Opaque, Stateful, Value, names_device
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable, replace
-from devlint.sites.base import Scope, Step
+from devlint.sites.base import Act, Scope, Step
 from devlint.sites.distributed import Optimize
 from devlint.sites.transfers import Transfer
 
@@ -82,7 +82,7 @@ class Optimizers(Observer):
     def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
         """What has parameters, and is otherwise unknown, goes to another device."""
         if transfer.target is not None and isinstance(receiver, Opaque) and receiver.hint != "tensor":
-            step = Step(transfer.node, f"`{transfer.value.text}` is moved to {transfer.target} here")
+            step = Step(transfer.node, f"`{transfer.value.text}` is moved to {transfer.target} here", Act.MOVED)
             self._moved(frame, receiver, transfer.target, step)
 
     def on_relocation(self, frame: Frame, module: Module, place: Device, step: Step) -> None:

@@ -23,7 +23,7 @@ from devlint.flow.program import type_hints
 from devlint.flow.syntax import names
 from devlint.flow.syntax.device_tests import asks_for_array
 from devlint.immutable import replace
-from devlint.sites.base import Operand
+from devlint.sites.base import Act, Operand
 from devlint.sites.placement import Hint, HintKind
 from devlint.source.syntax import makes_nothing
 
@@ -158,7 +158,7 @@ def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
 def _lives_with_caller(tensor: Tensor) -> bool:
     """Whether it is a tensor that nobody here moved to where it is."""
     place = tensor.device
-    moved = any("moved" in step.label for step in tensor.story)
+    moved = any(step.act is Act.MOVED for step in tensor.story)
     there = place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE)
     return there and tensor.certain and not tensor.derived and not moved
 
@@ -202,7 +202,7 @@ def _made_there(value: Value) -> bool:
     """Whether it is a tensor which was made on a device that the code chose."""
     if not isinstance(value, Tensor) or not value.certain or value.derived or not value.device.known:
         return False
-    asked = any(step.label.startswith("created on") for step in value.story)
+    asked = any(step.act is Act.CREATED for step in value.story)
     return asked and not any(leaf.implied for leaf in value.device.leaves()) and value.device.accelerates() is not False
 
 

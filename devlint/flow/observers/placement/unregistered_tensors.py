@@ -13,7 +13,7 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.values import Stateful, Tensor, Value, as_tensor
 from devlint.flow.syntax import names
-from devlint.sites.base import Operand, Scope, Step
+from devlint.sites.base import Act, Operand, Scope, Step
 from devlint.sites.placement import Attribute
 from devlint.sites.transfers import Transfer
 
@@ -72,7 +72,9 @@ class UnregisteredTensors(Observer):
         again = "." in attribute and any(names.dotted(node.targets[0]) == attribute for node in statements)
         if not frame.interpreter.muted:
             kept.copies.setdefault(call.node, frame.info.name if frame.info else "")
-        kept.uses.setdefault(call.node, Step(call.node, "moved here" if again else "moved here, on every call"))
+        kept.uses.setdefault(
+            call.node, Step(call.node, "moved here" if again else "moved here, on every call", Act.MOVED)
+        )
         kept.moved = True
         kept.kept = kept.kept or again
         given = place.kind is Kind.SYMBOL and place.role is Role.INPUT
