@@ -10,18 +10,12 @@ from itertools import islice
 from devlint.device import Device, Kind, Role, Topic
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.values import DeviceValue, Opaque, Value
-from devlint.flow.syntax import nodes
+from devlint.flow.syntax import names
 from devlint.sites.base import Scope
 
 _MAY_BE_DEVICES = frozenset({DeviceValue, Opaque})
-
-
 _MANY_DEVICES = 32
-
-
 _MANY_NAMES = 200
-
-
 _OF_DEVICES = re.compile(r"accelerat|cuda|gpu|device|mps|xpu", re.IGNORECASE)
 """What the code of the conditions says by which a program chooses where it runs, and not where one thing is kept."""
 
@@ -100,15 +94,8 @@ def devices(frame: Frame) -> tuple[str, ...]:
         if isinstance(value.node, ast.arg) and value.node.arg == value.text == name and not value.optional
     ]
     if frame.loops:
-        spelled = _spelled_out(frame)
+        loops = [loop.node for loop in frame.loops if isinstance(loop.node, ast.For)]
+        # what is not taken from a list that the code spells out is another choice
+        spelled = names.inside(*(loop.target for loop in loops if isinstance(loop.iter, (ast.Tuple, ast.List))))
         found = [name for name in found if name not in spelled]
     return tuple(found[:_MANY_DEVICES])
-
-
-def _spelled_out(frame: Frame) -> frozenset[str]:
-    """The names of loops through lists that the code spells out: what is not taken from them is another choice."""
-    loops = (loop.node for loop in frame.loops)
-    targets = [
-        loop.target for loop in loops if isinstance(loop, ast.For) and isinstance(loop.iter, (ast.Tuple, ast.List))
-    ]
-    return frozenset(part.id for target in targets for part in nodes.walk(target) if isinstance(part, ast.Name))

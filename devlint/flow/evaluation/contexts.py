@@ -18,7 +18,7 @@ from devlint.immutable import replace
 
 def default_device(frame: Frame, node: ast.expr, value: Value) -> Device | None:
     """Where tensors are made within ``with node:``; ``None`` where that changes nothing."""
-    called = names.dotted(node.func) if isinstance(node, ast.Call) else ""
+    called = names.called(node)
     if isinstance(value, DeviceValue):
         return None if called.endswith(managers.CURRENT) else replace(value.device, implied=False)
     path = frame.interpreter.index.resolve(called)
@@ -34,7 +34,7 @@ def default_device(frame: Frame, node: ast.expr, value: Value) -> Device | None:
 
 def fakes(frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
     """Whether tensors within a ``with`` only say where they would be, on any machine."""
-    entered = [names.dotted(item.context_expr.func) for item in node.items if isinstance(item.context_expr, ast.Call)]
+    entered = [names.called(item.context_expr) for item in node.items]
     return any(
         called.endswith(managers.FAKE) or frame.interpreter.index.resolve(called).endswith(managers.FAKE)
         for called in entered
@@ -53,7 +53,7 @@ def _enters(frame: Frame, definition: FunctionInfo | ClassInfo) -> bool:
     for node in definition.nodes:
         if isinstance(node, ast.withitem) and not isinstance(node.context_expr, ast.Call):
             return True
-        if isinstance(node, ast.Call) and frame.interpreter.index.resolve(names.dotted(node.func)) == concepts.DEVICE:
+        if frame.interpreter.index.resolve(names.called(node)) == concepts.DEVICE:
             return True
     return False
 

@@ -35,7 +35,7 @@ from devlint.flow.domain.values import (
 from devlint.flow.evaluation import calls, conditions, constant_folding, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star
-from devlint.flow.syntax import device_tests
+from devlint.flow.syntax import device_tests, nodes
 from devlint.flow.syntax.device_tests import asks_for_array
 from devlint.flow.transfer import api_use, containers, device_queue, placement
 from devlint.flow.transfer.escapes import Escapes
@@ -379,7 +379,7 @@ def _named_expression(frame: Frame, node: ast.NamedExpr) -> Value:
 
 def _lambda(frame: Frame, node: ast.Lambda) -> Value:
     inner = Frame(frame.interpreter, frame.state.copy(), frame.info, frame.owner, frame.closure, frame.inlined, frame)
-    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+    for argument in nodes.parameters(node.args):
         inner.state.env[argument.arg] = Opaque(
             f"{frame.name}:{argument.arg}@{node.lineno}:{node.col_offset}", argument.arg, role=device.Role.INPUT
         )

@@ -242,7 +242,7 @@ def _with(frame: Frame, node: ast.With | ast.AsyncWith) -> None:
     outer, outer_silent = frame.default_device, frame.silent
     for item in node.items:
         value = evaluate(frame, item.context_expr)
-        path = names.dotted(item.context_expr.func) if isinstance(item.context_expr, ast.Call) else ""
+        path = names.called(item.context_expr)
         place = contexts.default_device(frame, item.context_expr, value)
         frame.default_device = frame.default_device if place is None else place
         if path.rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex"):

@@ -23,17 +23,16 @@ def _hooks(tree: ast.Module) -> Iterator[ast.expr]:
     for node in nodes.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
             name = names.dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
-            given = [*node.args, *(item.value for item in node.keywords if item.arg == "hook")]
-            if name in _REGISTERING and given:
-                yield given[0]
+            given = nodes.argument(node, 0, "hook")
+            if name in _REGISTERING and given is not None:
+                yield given
 
 
 def _returns(tree: ast.Module, hook: ast.expr) -> bool:
     """Whether a hook may return something; one that cannot be seen may."""
     if isinstance(hook, ast.Call):
         # what is bound by partial(), or a function that makes the hook
-        bound = names.dotted(hook.func).endswith("partial") and hook.args
-        if bound:
+        if names.dotted(hook.func).endswith("partial") and hook.args:
             return _returns(tree, hook.args[0])
         inside = [node for maker in _named(tree, hook.func) for node in nodes.walk(maker)[1:]]
         made = [node for node in inside if isinstance(node, (ast.FunctionDef, ast.Lambda))]
@@ -51,7 +50,6 @@ def _named(tree: ast.Module, node: ast.expr) -> list[ast.FunctionDef]:
 def _gives(function: ast.FunctionDef | ast.Lambda) -> bool:
     """Whether a function may return anything but ``None``."""
     if isinstance(function, ast.Lambda):
-        call = function.body.func if isinstance(function.body, ast.Call) else None
-        return names.dotted(call).rpartition(".")[2] not in _NOTHING if call else True
+        return names.called(function.body).rpartition(".")[2] not in _NOTHING
     results = [node.value for node in nodes.own(function) if isinstance(node, ast.Return)]
     return any(value is not None and getattr(value, "value", ...) is not None for value in results)

@@ -67,8 +67,7 @@ class FunctionInfo(nodes.Holder):
     @property
     def parameters(self) -> list[ast.arg]:
         """The parameters that have names."""
-        arguments = self.node.args
-        return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        return nodes.parameters(self.node.args)
 
     @cached_property
     def is_generator(self) -> bool:

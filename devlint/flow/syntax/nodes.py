@@ -79,6 +79,11 @@ class Holder:
         return self.of(ast.Attribute)
 
 
+def parameters(arguments: ast.arguments) -> list[ast.arg]:
+    """The parameters of a function that have names."""
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     """The argument that a call gives at a position, or under a name."""
     named = (keyword.value for keyword in call.keywords if keyword.arg == name)

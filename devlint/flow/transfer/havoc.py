@@ -12,8 +12,9 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, attributes
 from devlint.flow.domain.values import Batches, Instance, Module, Opaque, Tensor, Unknown, Value, names_device
+from devlint.flow.program.def_use import called
 from devlint.flow.program.mutations import places
-from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.syntax import names
 from devlint.flow.syntax.nodes import derived
 from devlint.immutable import replace
@@ -42,19 +43,18 @@ def grown(frame: Frame, call: Call, info: FunctionInfo | None = None, owner: Val
 @derived
 def _is_giving(info: FunctionInfo) -> bool:
     """The same of each call of a function."""
-    return _gives(info.index, info)
+    return _gives(info)
 
 
-def _gives(index: Index, info: FunctionInfo, depth: int = 0) -> bool:
+def _gives(info: FunctionInfo, depth: int = 0) -> bool:
     """Whether a function of the file makes modules, or puts something into a module."""
-    for node in info.calls:
-        path = index.resolve(names.dotted(node.func))
+    for node, path in called(info):
         name = path.rpartition(".")[2] or getattr(node.func, "attr", "")
-        made = index.classes.get(path)
+        made = info.index.classes.get(path)
         if name in _GIVING or torch_table.module(path) is not None or (made is not None and made.is_module):
             return True
         inner = info.owner.method(name) if info.owner is not None and path.startswith("self.") else None
-        if inner is not None and depth < _DEEPEST and _gives(index, inner, depth + 1):
+        if inner is not None and depth < _DEEPEST and _gives(inner, depth + 1):
             return True
     return False
 

@@ -20,6 +20,7 @@ _TAKERS = frozenset("print float int bool list np.array np.asarray numpy.array n
 """Functions that read a host tensor."""
 _QUICK = frozenset("len range isinstance append extend enumerate zip time perf_counter monotonic".split())
 """Calls that surely wait for no device."""
+_READ = "read here, before anything has waited for it"
 
 
 def invariant(frame: Frame, receiver: ast.expr, target: ast.AST | None) -> bool:
@@ -62,7 +63,7 @@ def read_early(frame: Frame, call: ast.Call) -> Step | None:
             continue
         user = next((node for node in inside if _reads(node, call)), None)
         if user is not None:
-            return _step(user)
+            return Step(user, _READ)
         target = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
         return _next_read(target.id, rest) if isinstance(target, ast.Name) else None
     return None
@@ -71,10 +72,8 @@ def read_early(frame: Frame, call: ast.Call) -> Step | None:
 def _statements(body: ast.AST) -> Iterator[tuple[ast.stmt, list[ast.stmt]]]:
     """Every statement of a definition, with those that follow in its block."""
     for node in nodes.walk(body):
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(node, field, None)
-            if isinstance(block, list):
-                yield from ((statement, block[at + 1 :]) for at, statement in enumerate(block))
+        for block in nodes.blocks(node):
+            yield from ((statement, block[at + 1 :]) for at, statement in enumerate(block))
 
 
 def _next_read(name: str, following: list[ast.stmt]) -> Step | None:
@@ -84,7 +83,7 @@ def _next_read(name: str, following: list[ast.stmt]) -> Step | None:
         for node in sorted(nodes.walk(statement), key=_done):
             for held in _parts(node):
                 if isinstance(held, ast.Name) and held.id == name and _reads(node, held):
-                    return _step(node)
+                    return Step(node, _READ)
             if isinstance(node, ast.Call) and names.dotted(node.func).rpartition(".")[2] not in _QUICK:
                 return None
             if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
@@ -124,10 +123,6 @@ def _done(node: ast.AST) -> tuple[int, ...]:
     return (*end, -start[0], -start[1])
 
 
-def _step(node: ast.AST) -> Step:
-    return Step(node, "read here, before anything has waited for it")
-
-
 _TRAINS = frozenset({"backward", "zero_grad"})
 
 
@@ -149,12 +144,12 @@ def _evaluates(frame: Frame, loop: ast.For | ast.AsyncFor, rounds: LoopText) -> 
     if rounds.attributes.isdisjoint(TO_DEVICE):
         return False
     inside = rounds.inside
-    got = {node.id for node in nodes.walk(loop.target) if isinstance(node, ast.Name)}
+    got = names.inside(loop.target)
     moved: set[str] = set()
     statements = [node for node in inside if isinstance(node, ast.Assign)]
     for statement in sorted(statements, key=lambda statement: statement.lineno):
         parts = nodes.walk(statement.value)
-        bound = {node.id for target in statement.targets for node in nodes.walk(target) if isinstance(node, ast.Name)}
+        bound = names.inside(*statement.targets)
         if any(_is_move(part, got) for part in parts):
             moved |= bound
         elif _root(statement.value) in got:

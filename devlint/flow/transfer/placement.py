@@ -24,7 +24,7 @@ from devlint.flow.domain.values import (
     surely_tensor,
 )
 from devlint.flow.program.type_hints import sent_later
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import memory
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
@@ -170,11 +170,11 @@ def _sent(frame: Frame, node: ast.AST, places: Sequence[Device]) -> bool:
     move = next((call for call in calls if isinstance(call.func, ast.Attribute) and call.func.value is node), None)
     if move is None or not isinstance(move.func, ast.Attribute) or move.func.attr not in ("to", "cuda"):
         return False
-    given = [*move.args[:1], *(keyword.value for keyword in move.keywords if keyword.arg == "device")]
-    if not given:
+    given = nodes.argument(move, 0, "device")
+    if given is None:
         return move.func.attr == "cuda"
     with frame.interpreter.quiet():
-        value = frame.evaluate(given[0])
+        value = frame.evaluate(given)
     place = as_tensor(value).device if surely_tensor(value) else placement(value)
     return place is not None and place.kind is not Kind.CPU and not any(place.same(other) for other in places)
 
