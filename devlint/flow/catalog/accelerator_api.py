@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from devlint.flow.catalog.concepts import IS_AVAILABLE
+
 AUTOCAST = "torch.amp.autocast"
 TYPES_ONLY = frozenset(
     {"torch.amp.GradScaler", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.amp.is_autocast_available"}
@@ -21,9 +23,17 @@ TENSOR_INDEX = "torch.Tensor.get_device"
 """What returns the index of an accelerator, -1 on the CPU."""
 OF_CUDA = "torch.cuda."
 """How everything begins that knows no accelerator but CUDA."""
-CUDA_TENSOR_TYPE = re.compile(r"torch\.cuda\.(?:sparse\.)?\w*Tensor")
+CUDA_TENSOR_TYPE = re.compile(r"torch\.cuda\.(?:sparse\.)?(\w*)Tensor")
 """The names of types of tensors that are made on CUDA."""
 CURRENT_ACCELERATOR = "torch.accelerator.current_accelerator"
+OTHER_BACKENDS = re.compile(
+    r"\b(?:torch\.(?:xpu|mps|npu|hpu|mlu|backends\.mps|accelerator)\.|[\"'](?:xpu|mps|npu|hpu|mlu)\b)"
+)
+"""How code names the accelerators that are not CUDA's."""
+CUDA_ASKED = frozenset({IS_AVAILABLE, "torch.cuda.device_count"})
+"""What asks whether CUDA is there."""
+STREAMS = frozenset({"torch.Stream", "torch.accelerator.current_stream"})
+EVENT = "torch.Event"
 CUDA_SCOPE = "torch.cuda.device"
 """A context manager that is often taken for a device."""
 CUDA_CHOOSERS = frozenset({"torch.cuda.set_device", CUDA_SCOPE})

@@ -13,7 +13,8 @@ OF_PARAMETERS = ("affine", "elementwise_affine")
 OF_BUFFERS = ("track_running_stats",)
 """The arguments that say whether there are buffers."""
 DISTRIBUTED = "torch.nn.parallel.DistributedDataParallel"
-WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel", DISTRIBUTED})
+OF_ONE_PROCESS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.data_parallel"})
+WRAPPERS = OF_ONE_PROCESS | {DISTRIBUTED}
 """The wrappers for several devices, by their canonical names."""
 OWN_OF_WRAPPERS = frozenset(
     """module device_ids output_device dim static_graph training find_unused_parameters broadcast_buffers logger

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
+from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE
+from devlint.flow.catalog.concepts import VARIABLE
 from devlint.rules.base import Report
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, keyword_of, method_of, removal
@@ -16,12 +17,10 @@ from devlint.rules.legacy.deprecation import DeprecatedName
 from devlint.sites.devices import Mention
 from devlint.torch_api.rows import Topic
 
-_CUDA_TYPE = re.compile(r"torch\.cuda\.(?:sparse\.)?(\w*)Tensor")
 _DTYPES = {
     "Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64",
     "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
 }  # fmt: skip
-_VARIABLE = "torch.autograd.Variable"
 _NEW_TENSORS = frozenset(
     f"torch.{name}"
     for name in """zeros ones empty full eye arange linspace rand randn randint randperm tensor from_numpy Tensor
@@ -83,12 +82,12 @@ class LegacyCudaTensorType(DeprecatedName):
         """A report for each use of a type of CUDA's tensors, of a variable, or of the default type."""
         if site.shim or site.use in ("import", "comparison"):
             return
-        match = _CUDA_TYPE.fullmatch(site.path)
+        match = CUDA_TENSOR_TYPE.fullmatch(site.path)
         if match is not None:
             yield from self._type(site, match[1])
-        elif site.path == _VARIABLE and site.call is not None:
+        elif site.path == VARIABLE and site.call is not None:
             yield self._variable(site, site.call)
-        elif site.path != _VARIABLE:
+        elif site.path != VARIABLE:
             yield from super().judge(site)
 
     def _type(self, site: Mention, kind: str) -> Iterable[Report]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.finding import Applicability, Fix, Severity
+from devlint.flow.catalog.concepts import DISTRIBUTED_SAMPLER
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import fix_of, rewritten, with_keyword, without_keyword
 from devlint.rules.code.imports import importing
@@ -16,7 +17,6 @@ from devlint.sites.loaders import Draw
 if TYPE_CHECKING:
     import libcst as cst
 
-_NO_GENERATOR = frozenset({"torch.utils.data.distributed.DistributedSampler"})
 _MATCHING = "torch.Generator(device=torch.get_default_device())"
 
 
@@ -98,7 +98,7 @@ class SamplerGeneratorDevice(Rule):
                 return without_keyword(call, "device") if named else call.with_changes(args=call.args[1:])
 
             return fix_of("Make the generator on the CPU", rewritten(self.source, made, bare))
-        if site.drawer in _NO_GENERATOR:
+        if site.drawer == DISTRIBUTED_SAMPLER:
             return None
         edit = rewritten(self.source, site.node, lambda call: with_keyword(call, "generator", _MATCHING))
         edit = edit if made is None else self.replace(made, _MATCHING)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from devlint.finding import Severity
+from devlint.flow.catalog.modules import OF_ONE_PROCESS
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import function_at, statement_of
@@ -14,7 +15,6 @@ from devlint.sites import proof
 from devlint.sites.distributed import Wrap
 from devlint.source.syntax import walk
 
-_WRAPPERS = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel"})
 _INFERS = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b")
 _TRAINS = re.compile(r"backward\(|\boptim(?:izers?)?\b|criterion|\bloss|\.train\(|\bfit\b|trainer", re.IGNORECASE)
 _DISTRIBUTED = ("DistributedDataParallel", "FullyShardedDataParallel", "fully_shard")
@@ -68,7 +68,7 @@ class DataParallel(Rule):
 
     def judge(self, site: Wrap) -> Iterable[Report]:
         """A report for every `DataParallel`, milder where it stands beside the better wrapper."""
-        if site.wrapper not in _WRAPPERS or _names_only(self.source, site.node):
+        if site.wrapper not in OF_ONE_PROCESS or _names_only(self.source, site.node):
             return
         name = self.source.segment(site.node.func) if isinstance(site.node, ast.Call) and not site.via else site.wrapper
         name = site.wrapper if "\n" in name else name

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from devlint.device import Kind
 from devlint.finding import Severity
+from devlint.flow.catalog.modules import DISTRIBUTED
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.edits import around
@@ -15,7 +16,6 @@ from devlint.sites.base import Step
 from devlint.sites.distributed import Group, Unforwarded, Wrap
 from devlint.source.syntax import walk
 
-_WRAPPER = "torch.nn.parallel.DistributedDataParallel"
 _LOOKS_ON = frozenset({"callable", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
 """Functions of Python that read no attribute of what they are given, or ask for one."""
 _ASKS = frozenset({"getattr", "hasattr", "isinstance", "type"})
@@ -98,7 +98,7 @@ class DdpSetup(Rule):
             yield from self._ungrounded(site)
         elif isinstance(site, Unforwarded):
             yield from self._unforwarded(site)
-        elif isinstance(site, Wrap) and site.wrapper == _WRAPPER:
+        elif isinstance(site, Wrap) and site.wrapper == DISTRIBUTED:
             yield from self._wrapped(site)
 
     def _wrapped(self, site: Wrap) -> Iterable[Report]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Severity
+from devlint.flow.catalog.concepts import DEVICE
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.device_candidates import device_at_hand
@@ -147,7 +148,7 @@ def _placed(made: cst.Call, call: cst.Call, at_hand: str) -> cst.BaseExpression 
     if mover == "to" and len(call.args) == 1 and not call.args[0].star:
         keyword = call.args[0].keyword
         target = edits.code(call.args[0].value) if keyword is None or keyword.value == "device" else ""
-        dtype = "dtype" in target or (target.startswith("torch.") and not target.startswith("torch.device"))
+        dtype = "dtype" in target or (target.startswith("torch.") and not target.startswith(DEVICE))
         return edits.with_keyword(made, "device", target) if target and not dtype else None
     if mover == "cuda" and not call.args and at_hand:
         return edits.with_keyword(made, "device", at_hand)

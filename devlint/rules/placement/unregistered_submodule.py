@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Fix, Severity
+from devlint.flow.catalog.concepts import NN
 from devlint.flow.syntax.names import imported
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import fix_of
@@ -115,5 +116,5 @@ class UnregisteredSubmodule(Rule):
         """How the top level of the file reaches ``torch.nn``, ``None`` where it does not."""
         imports = [node for node in self.source.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
         names = [item for node in imports for item in imported(node).items()]
-        of_nn = (f"{name}." for name, path in names if path == "torch.nn" and name != "torch")
+        of_nn = (f"{name}." for name, path in names if path == NN and name != "torch")
         return next(of_nn, "torch.nn." if any(name == "torch" for name, _ in names) else None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Severity
+from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, function_at, stores, way_to
@@ -19,8 +20,6 @@ from devlint.source.syntax import walk
 if TYPE_CHECKING:
     import libcst as cst
 
-_OTHERS = re.compile(r"\b(?:torch\.(?:xpu|mps|npu|hpu|mlu|backends\.mps|accelerator)\.|[\"'](?:xpu|mps|npu|hpu|mlu)\b)")
-"""How code names the accelerators that are not CUDA's."""
 
 _NUMBER = re.compile(r"(?:^|[._])\w*(?:rank|gpus?|ids?|idx|index)(?:\[.*\])?\Z", re.IGNORECASE)
 """What is the number of a GPU by its name."""
@@ -139,7 +138,7 @@ class HardcodedCudaCall(Rule):
             return True
         function = function_at(self.source, site.node)
         lines = [self.source.segment(function)] if function is not None else self.source.lines
-        return site.scope.guarded and any(map(_OTHERS.search, lines))
+        return site.scope.guarded and any(map(OTHER_BACKENDS.search, lines))
 
 
 def _is_there(site: Transfer) -> bool:

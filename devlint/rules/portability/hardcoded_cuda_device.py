@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devlint.finding import Applicability, Severity
+from devlint.flow.catalog.concepts import DEVICE
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way
@@ -20,7 +21,7 @@ _DEFAULT = (
 _MESSAGES = {
     ".to": f"`.to({{text}})` {_FAILS}",
     "device": f"`device={{text}}` {_FAILS}",
-    "torch.device": "`{text}` is written into this device: using it " + _FAILS,
+    DEVICE: "`{text}` is written into this device: using it " + _FAILS,
     "variable": "`{text}` is written into this device: using it " + _FAILS,
     "map_location": "`map_location={text}` fails where CUDA is not available",
     "set_default_device": "`set_default_device({text})` succeeds anywhere: the first tensor after it "
@@ -130,6 +131,6 @@ def _help(role: str, device: str) -> str:
         return f"use `{device}`"
     if role == "map_location":
         return 'load to the CPU, `map_location="cpu"`, and move the module afterwards'
-    if role in ("torch.device", "variable", "default", "set_default_device", "rank"):
+    if role in (DEVICE, "variable", "default", "set_default_device", "rank"):
         return f"choose what the machine has: `{_CHOICE}`"
     return f"choose once, `device = torch.device({_CHOICE})`, and name `device` here"

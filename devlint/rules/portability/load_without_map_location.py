@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from devlint.finding import Applicability, Severity
+from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import Report, Rule, SourceText
 from devlint.rules.code import edits
@@ -16,9 +17,6 @@ from devlint.rules.code.device_candidates import device_at_hand, made_of
 from devlint.rules.code.edits import around
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
-
-# The functions, each with the position of map_location among its parameters.
-_LOADERS = {"torch.load": 2, "torch.hub.load_state_dict_from_url": 3, "torch.utils.model_zoo.load_url": 3}
 
 _USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "numpy", "parameters"})
 """What is done with a network or a tensor, and not with what else a file may hold."""
@@ -86,10 +84,10 @@ class LoadWithoutMapLocation(Rule):
 
     def judge(self, site: ApiCall) -> Iterable[Report]:
         """A report for every load that leaves the device to the file."""
-        if site.function not in _LOADERS or site.open or site.scope.guarded:
+        if site.function not in LOADERS or site.open or site.scope.guarded:
             return
         given = site.arguments.get("map_location")
-        if site.positional >= _LOADERS[site.function] or (given is not None and not says_none(given)):
+        if site.positional >= LOADERS[site.function] or (given is not None and not says_none(given)):
             return
         state = site.purpose == "state dict"
         used = _uses(self.source, site.node)
@@ -99,9 +97,9 @@ class LoadWithoutMapLocation(Rule):
         device = "" if stays else device_at_hand(self.source, site.node, site.scope)
         place = device or '"cpu"'
         name = site.function.removeprefix("torch.utils.")
-        mild = site.purpose == "dataset" or site.function != "torch.load" or _from_here(self.source, site.node)
+        mild = site.purpose == "dataset" or site.function != LOAD or _from_here(self.source, site.node)
         if not mild and not any("state_dict" in line for line in self.source.lines):
-            if "torch.from_numpy" in used:
+            if FROM_NUMPY in used:
                 return
             mild = not used & _USES
         safe = state and _only_restored(self.source, site.node)

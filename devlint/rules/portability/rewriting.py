@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 
 from devlint.finding import Edit, Span
+from devlint.flow.catalog.accelerator_api import CUDA_ASKED, EVENT, STREAMS
+from devlint.flow.catalog.concepts import SEED
 from devlint.rules.base import SourceText
 from devlint.rules.code.blocks import beside, blocks_of, function_at, removal, statement_of, way_to
 from devlint.rules.code.control_flow import conditions
@@ -20,14 +22,12 @@ from devlint.torch_api.rows import Api, Kind
 _BOUND_TO_CUDA = re.compile(r"cuda|cudnn|nccl|nvtx|nvml|nvidia|triton|tensorrt|gpu|bf16|tf32", re.IGNORECASE)
 _OTHERS = re.compile(r"(?<![a-z])(?:xpu|mps|npu|mlu|musa|hpu|sdaa|neuron|xla|tpu|mtia)(?![a-z])", re.IGNORECASE)
 """Accelerators of other kinds: code that names one tells them apart by itself, and has a branch for CUDA."""
-_ASKED = frozenset({"torch.cuda.is_available", "torch.cuda.device_count"})
-_SEED = "torch.manual_seed"
 # Where a file needs CUDA's own class of streams or events: one of torch's is no instance of it, nor equal to one.
 _STREAMS = re.compile(
     r"cuda\.(?:streams\.)?(?:Stream|ExternalStream)\b(?!\()|cuda\.(?:stream|default_stream)\(|\.cuda_stream\b"
 )
 _EVENTS = re.compile(r"cuda\.(?:streams\.)?Event\b(?!\()|\.cuda_event\b|ipc_handle")
-_CLASSES = {"torch.Stream": _STREAMS, "torch.accelerator.current_stream": _STREAMS, "torch.Event": _EVENTS}
+_CLASSES = {**dict.fromkeys(STREAMS, _STREAMS), EVENT: _EVENTS}
 _GUARD = "if torch.accelerator.is_available():"
 
 
@@ -37,7 +37,7 @@ def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] |
     if call is None or not isinstance(site.node, ast.expr) or row.kind not in (Kind.RENAMED, Kind.BOUND):
         return None
     # whether anything beside the question itself is bound to CUDA, in the function or, outside of any, in the file
-    decides = site.path in _ASKED and any(map(_BOUND_TO_CUDA.search, _lines_around(source, site)))
+    decides = site.path in CUDA_ASKED and any(map(_BOUND_TO_CUDA.search, _lines_around(source, site)))
     if decides or _tells_kinds_apart(source, site):
         return None
     arguments = _arguments(source, call, row)
@@ -52,7 +52,7 @@ def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] |
     own = _CLASSES.get(row.replacement)
     if arguments is None or imports is None or (own is not None and any(map(own.search, source.lines))):
         return None
-    if row.replacement == _SEED and is_seeded(source, call, text.removesuffix(".manual_seed")):
+    if row.replacement == SEED and is_seeded(source, call, text.removesuffix(".manual_seed")):
         return left_out(source, call)
     rewritten = (Edit(source.span(site.node), text), *arguments, *imports)
     if not row.needs or row.raises or site.scope.guarded or site.scope.required:
@@ -136,14 +136,14 @@ def _lines_around(source: SourceText, site: Mention) -> list[str]:
     return lines
 
 
-_SEEDS = ("manual_seed", "random.manual_seed", "cuda.manual_seed", "cuda.manual_seed_all")
+SEEDS = ("manual_seed", "random.manual_seed", "cuda.manual_seed", "cuda.manual_seed_all")
 _ASKS = frozenset({"is_available", "device_count"})
 """What a condition may call and be left out: questions that change nothing."""
 
 
 def is_seeded(source: SourceText, call: ast.Call, torch: str) -> bool:
     """Whether everything has the same seed already when ``call`` comes; ``torch`` is what the file calls torch."""
-    names = {f"{torch}.{name}" for name in _SEEDS}
+    names = {f"{torch}.{name}" for name in SEEDS}
     given = _given(call)
     return any(
         ast.unparse(earlier.func) in names and _given(earlier) == given for earlier in _before(way_to(source, call))

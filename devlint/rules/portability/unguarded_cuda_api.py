@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from devlint import torch_api
 from devlint.finding import Severity
+from devlint.flow.catalog.concepts import TENSOR
 from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import keyword_of
@@ -81,7 +82,7 @@ class UnguardedCudaApi(Rule):
         if row is None or (row.argument and not asked):
             return
         pinned = _PINNING in (row.argument, site.path.rpartition(".")[2])
-        called = f"`{row.argument}=True`" if row.argument else f"`{site.path.removeprefix('torch.Tensor')}()`"
+        called = f"`{row.argument}=True`" if row.argument else f"`{site.path.removeprefix(TENSOR)}()`"
         yield Report(
             site.call,
             f"{called} raises where {'there is no accelerator' if pinned else 'CUDA is not available'}",

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from devlint.device import Kind, Role
 from devlint.finding import Applicability, Severity
+from devlint.flow.catalog import distributions
+from devlint.flow.catalog.concepts import DEFAULT_DTYPE
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import earlier_in_block, keyword_of, way_to
@@ -241,7 +243,7 @@ def _advice(made: Creation, device: str, beside: bool) -> str:
     if not name.rpartition(".")[2].islower():
         # what makes the same as a constructor by type, and takes a device
         dtype = LEGACY.get(name.rpartition(".")[2], "")
-        told = f"dtype={dtype}, device=..." if dtype not in ("", "torch.float32") else "device=..."
+        told = f"dtype={dtype}, device=..." if dtype not in ("", DEFAULT_DTYPE) else "device=..."
         other = f"`torch.empty(..., {told})` does, or `torch.tensor(..., {told})` for values"
         return f"`{name}` takes no accelerator: {other}"
     too = ", and what is made beside it too" if beside else ""
@@ -269,7 +271,7 @@ def _needed(made: Creation) -> bool:
     values = _by_type(made) and isinstance(made.node.args[0], _DISPLAYS)
     given = [keyword.value for keyword in made.node.keywords if keyword.arg in _STAGED]
     staged = any(not isinstance(value, ast.Constant) or bool(value.value) for value in given)
-    drawn = made.function.startswith("torch.distributions.")
+    drawn = made.function.startswith(distributions.ROOT)
     return values or staged or drawn or reads_the_host(made.function)
 
 

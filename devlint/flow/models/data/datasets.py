@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from devlint import device
 from devlint.device import Device, Kind, Role
+from devlint.flow.catalog.concepts import DISTRIBUTED_SAMPLER
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
@@ -255,8 +256,7 @@ def _split(frame: Frame, call: Call, path: str) -> Value:
 
 
 _LOADER = "torch.utils.data.DataLoader"
-_DISTRIBUTED = "torch.utils.data.distributed.DistributedSampler"
-_OWN = frozenset({"torch.utils.data.random_split", "torch.utils.data.RandomSampler", _DISTRIBUTED, _LOADER})
+_OWN = frozenset({"torch.utils.data.random_split", "torch.utils.data.RandomSampler", DISTRIBUTED_SAMPLER, _LOADER})
 """What draws with a generator of the CPU where none is given."""
 _SAMPLERS = frozenset({"torch.utils.data.RandomSampler", "torch.utils.data.SubsetRandomSampler"})
 
@@ -288,7 +288,7 @@ def _emit(frame: Frame, call: Call, path: str, place: Device) -> None:
 def _draws(call: Call, path: str) -> bool:
     """Whether a call without a generator of its own draws at all."""
     shuffle = call.keywords.get("shuffle")
-    if path == _DISTRIBUTED:
+    if path == DISTRIBUTED_SAMPLER:
         return shuffle is None
     if path != _LOADER:
         return True

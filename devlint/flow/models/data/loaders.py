@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from devlint import device
 from devlint.device import Device, Kind
+from devlint.flow.catalog.concepts import DISTRIBUTED_SAMPLER
 from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
@@ -32,7 +33,7 @@ from devlint.flow.domain.values import (
     tensor_away,
 )
 from devlint.flow.models.data.datasets import Samples, note_draw
-from devlint.flow.models.data.samplers import SAMPLER, Sharing
+from devlint.flow.models.data.samplers import Sharing
 from devlint.flow.program.identity import identity
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
@@ -275,4 +276,4 @@ def _sampler(frame: Frame, call: Call, path: str) -> Value:
     return frame.component(Loaders).sharing.sampler(call, path)
 
 
-MODELS.register({"torch.utils.data.DataLoader": _loader, SAMPLER: _sampler})
+MODELS.register({"torch.utils.data.DataLoader": _loader, DISTRIBUTED_SAMPLER: _sampler})

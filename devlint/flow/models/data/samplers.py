@@ -15,8 +15,6 @@ from devlint.flow.transfer.escapes import Escapes
 from devlint.sites.base import Step
 from devlint.sites.loaders import Training
 
-SAMPLER = "torch.utils.data.distributed.DistributedSampler"
-"""The canonical name of the sampler that gives each process a part of a data set."""
 _SPLIT_NAME = re.compile(r"rank|world|shard|replica|process|worker", re.IGNORECASE)
 _SPLIT = re.compile(r"\.shard\(|split_dataset_by_node|rank\s*::|range\(\s*[\w.]*rank|[\w)\]]\[[\w.]*rank\b")
 """How a data set, or a list of indices, is split by hand."""

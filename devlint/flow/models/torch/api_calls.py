@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from devlint.flow.catalog.concepts import LOAD, LOADERS
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
@@ -11,12 +12,11 @@ from devlint.flow.program import def_use
 from devlint.flow.transfer import api_use
 from devlint.sites.devices import ApiCall
 
-_LOADING = ("torch.load", "torch.hub.load_state_dict_from_url", "torch.utils.model_zoo.load_url")
 _FLUSHES = (*(f"torch.{backend}.empty_cache" for backend in ("cuda", "xpu", "mps", "accelerator")), "gc.collect")
 
 
 def _load(frame: Frame, call: Call, path: str) -> Value:
-    if path == "torch.load" and "map_location" not in call.keywords and len(call.nodes) > 1:
+    if path == LOAD and "map_location" not in call.keywords and len(call.nodes) > 1:
         api_use.device(frame, call.nodes[1], "map_location")
     frame.emit(
         ApiCall(
@@ -47,4 +47,4 @@ def _purpose(frame: Frame, call: Call) -> str:
     return "state dict" if def_use.restores(frame.code, call.node, foreign) else ""
 
 
-MODELS.register({**dict.fromkeys(_LOADING, _load), **dict.fromkeys(_FLUSHES, _flush)})
+MODELS.register({**dict.fromkeys(LOADERS, _load), **dict.fromkeys(_FLUSHES, _flush)})

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 
 from devlint.device import Role
 from devlint.finding import Applicability, Fix, Severity
+from devlint.flow.catalog.concepts import METHOD
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import fix_of
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
-
-_METHOD = "torch.Tensor."
 
 
 class NumpyOnAccelerator(Rule):
@@ -88,7 +87,7 @@ class NumpyOnAccelerator(Rule):
             return
         operand, first = max(away, key=lambda pair: pair[1].severity)
         subject = f"a tensor in {shown(operand.text)}" if site.several else shown(operand.text)
-        method = site.reader.removeprefix(_METHOD)
+        method = site.reader.removeprefix(METHOD)
         reader = f"`.{method}()`" if method != site.reader else f"`{site.reader}`"
         consequence = "this raises" if operand.device.accelerates() else "this raises on an accelerator"
         yield Report(
@@ -102,7 +101,7 @@ class NumpyOnAccelerator(Rule):
         )
 
     def _fix(self, site: HostRead, operands: list[Operand]) -> Fix | None:
-        fetches = [fetched(self.source, operand, site.reader.startswith(_METHOD)) for operand in operands]
+        fetches = [fetched(self.source, operand, site.reader.startswith(METHOD)) for operand in operands]
         proven = all(operand.certain and operand.device.known for operand in operands)
         # a tensor by what is done with it may still be one of another library
         given = any(leaf.role is Role.INPUT for operand in operands for leaf in operand.device.leaves())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
+from devlint.flow.catalog.concepts import NUMPY
 from devlint.rules.base import SourceText
 from devlint.rules.code.blocks import beside, function_at, way_to
 from devlint.rules.code.edits import put_after, put_before
@@ -15,7 +16,6 @@ from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
 from devlint.source.syntax import walk
 
-NUMPY = "torch.Tensor.numpy"
 """The reader that is a tensor's own method."""
 _PLAIN = re.compile(rf"(?:{AN_ITEM})?\w+")
 _PART = re.compile(r"""\[["']""")

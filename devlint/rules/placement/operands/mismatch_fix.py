@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from devlint.device import Kind, Role
 from devlint.finding import Edit, Fix
+from devlint.flow.catalog import distributions
 from devlint.rules.base import Rule
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
@@ -17,7 +18,6 @@ from devlint.sites.placement import Forward, Operation, OperationKind
 
 _PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
-_DRAWN = "torch.distributions."
 """How the names begin of what draws where its parameters are."""
 _SAYS_WHERE = frozenset({"device", "generator", "out", "pin_memory", None})
 
@@ -102,7 +102,7 @@ def _chained(node: ast.expr, born: ast.Call) -> bool:
 def takes_device(factory: str) -> bool:
     """Whether the torch function has a ``device=``, as constructors by type and readers of host memory have not."""
     name = factory.rpartition(".")[2]
-    return name.islower() and name not in _WITHOUT_DEVICE and not factory.startswith(_DRAWN)
+    return name.islower() and name not in _WITHOUT_DEVICE and not factory.startswith(distributions.ROOT)
 
 
 def placeable(meeting: Meeting) -> bool:
