@@ -40,17 +40,8 @@ class Simulation:
     def close(self) -> None:
         """End the other process."""
         process, self._process = self._process, None
-        if process is None or process.stdin is None:
-            return
-        try:
-            process.stdin.close()
-        except OSError:  # it has ended already
-            pass
-        try:
-            process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            _ended(process)
 
     def _run(self, item: pytest.Item) -> list[pytest.TestReport]:
         try:
@@ -92,18 +83,22 @@ class Simulation:
         process, self._process = self._process, None
         if process is None:
             return "device_audit: the process with the simulated accelerator could not be started"
-        for stream in (process.stdin, process.stdout):
-            try:
-                if stream is not None:
-                    stream.close()
-            except OSError:  # what it never read
-                pass
+        return f"device_audit: the process with the simulated accelerator ended with code {_ended(process)}"
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """With which code the process ends, now that it is asked for nothing more."""
+    for stream in (process.stdin, process.stdout):
         try:
-            code = process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = process.wait()
-        return f"device_audit: the process with the simulated accelerator ended with code {code}"
+            if stream is not None:
+                stream.close()
+        except OSError:  # it has ended already, and never read what it was told
+            pass
+    try:
+        return process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
 
 
 def _devices(session: pytest.Session) -> int:
