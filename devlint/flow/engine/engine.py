@@ -47,10 +47,9 @@ from devlint.flow.interprocedural.probing import Overheard
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.rng import is_kept
 from devlint.flow.models.torch.rng import is_one as is_distribution
-from devlint.flow.observers.placement import constructor_tensors
 from devlint.flow.observers.placement.unregistered_modules import UnregisteredModules
 from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTensors
-from devlint.flow.program import mutations, overrides, release
+from devlint.flow.program import mutations, release
 from devlint.flow.program.def_use import inherits_deeply
 from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
@@ -126,8 +125,6 @@ class Engine(Interpreter):
             yield self.component(CallContexts).told(site)
         for kind in self.observers:
             yield from self.component(kind).sites()
-        yield from overrides.sites(self.index)
-        yield from constructor_tensors.sites(self.index)
 
     def global_value(self, name: str) -> Value | None:
         """What a name of the top level holds, ``None`` where it has no such name."""

@@ -32,8 +32,10 @@ from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
+from devlint.flow.observers.placement.constructor_tensors import ConstructorTensors
 from devlint.flow.observers.placement.host_reads import HostReads
 from devlint.flow.observers.placement.leaf_moves import LeafMoves
+from devlint.flow.observers.placement.overridden_moves import OverriddenMoves
 from devlint.flow.observers.placement.unregistered_modules import UnregisteredModules
 from devlint.flow.observers.placement.unregistered_tensors import UnregisteredTensors
 from devlint.flow.observers.portability.api_mentions import ApiMentions
@@ -74,6 +76,8 @@ OBSERVERS: tuple[type[Component], ...] = (
     Uploads,
     UnregisteredTensors,
     UnregisteredModules,
+    OverriddenMoves,
+    ConstructorTensors,
 )
 """In the order in which they hear of an event, and in which they tell what they have collected.
 

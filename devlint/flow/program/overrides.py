@@ -1,68 +1,12 @@
-"""Moves that a module overrides: a module that contains it moves it without calling them."""
+"""Moves that a module overrides: what a module itself does when it is moved."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from devlint.flow.catalog.methods import CONVERSIONS, OF_MODULES
-from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
+from devlint.flow.catalog.methods import OF_MODULES
+from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import names
-from devlint.sites.base import Scope, Step
-from devlint.sites.devices import Override
-
-_WHOLE = OF_MODULES | CONVERSIONS | {"_apply", "to_empty"}
-"""What moves or converts the module as a whole, and so reaches what it contains."""
-
-
-def sites(index: Index) -> Iterator[Override]:
-    """A site for each move that a module overrides, and in which it does more than its base."""
-    for info in index.classes.values():
-        if OF_MODULES.isdisjoint(info.methods) or not info.is_module or info.method("_apply") is not None:
-            continue
-        for name in OF_MODULES.intersection(info.methods):
-            method = info.methods[name]
-            moves = _inherited(method)
-            besides = _besides(info, method)
-            if moves is not None and besides is not None:
-                scope = Scope(function=name, owner=info.name, module=True)
-                yield Override(moves, scope, name, Step(besides, "nothing else calls this"))
-
-
-def _inherited(method: FunctionInfo) -> ast.Call | None:
-    """The call of what the base does."""
-    for node in method.own:
-        called = node.func if isinstance(node, ast.Call) else None
-        own = isinstance(called, ast.Attribute) and called.attr == method.name and names.called(called.value) == "super"
-        if own and isinstance(node, ast.Call):
-            return node
-    return None
-
-
-def _besides(info: ClassInfo, method: FunctionInfo) -> ast.AST | None:
-    """What the method itself changes in the module, as the arguments of the move say."""
-    given = _given(method)
-    for node in method.own:
-        read: list[ast.expr] = []
-        if isinstance(node, ast.Assign) and any(map(names.of_self, node.targets)):
-            read = [node.value]
-        elif isinstance(node, ast.Call):
-            called = names.of_self(node.func)
-            read = node.args if called not in _WHOLE and info.method(called) is not None else []
-        if not given.isdisjoint(names.inside(*read)):
-            return node
-    return None
-
-
-def _given(method: FunctionInfo) -> set[str]:
-    """The names of the arguments, and of what is computed from them."""
-    arguments = method.node.args
-    found = {parameter.arg for parameter in method.parameters[1:]}
-    found |= {rest.arg for rest in (arguments.vararg, arguments.kwarg) if rest is not None}
-    for statement in method.node.body:
-        if isinstance(statement, ast.Assign) and not found.isdisjoint(names.inside(statement.value)):
-            found |= names.inside(*statement.targets)
-    return found - {"self"}
 
 
 def takes_along(info: ClassInfo, attribute: str) -> bool:

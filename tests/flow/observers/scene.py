@@ -21,7 +21,7 @@ from devlint.flow.domain.heap import Heap
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import UNKNOWN, Class, Const, Flag, Function, Opaque, Tensor, Value
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
-from devlint.sites.base import Site, Step
+from devlint.sites.base import Act, Site, Step
 from devlint.sites.placement import Forward, Operation
 
 if is_compiled():
@@ -171,4 +171,4 @@ def given(name: str) -> Tensor:
 
 def moved(node: ast.AST, place: Device = CUDA) -> Tensor:
     """A tensor that the code has moved."""
-    return Tensor(place, many=True, story=(Step(node, f"moved to {place} here"),))
+    return Tensor(place, many=True, story=(Step(node, f"moved to {place} here", Act.MOVED),))

@@ -19,7 +19,7 @@ from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.same_shape import SameShape
 from devlint.flow.observers.hints.unmoved_inputs import MovesOfOnePath, UnmovedInputs
-from devlint.sites.base import Step
+from devlint.sites.base import Act, Step
 from devlint.sites.placement import Hint, HintKind
 from tests.flow.observers.scene import CHOSEN, CUDA, Scene, argument, emit, given, moved
 
@@ -180,7 +180,7 @@ ROWS = {
 def test_a_row_of_new_tensors_and_chosen_ones(code: str, seen: bool) -> None:
     scene = Scene(code, MixedOperands)
     row = scene.first(ast.Tuple)
-    chosen = Tensor(CHOSEN, many=True, story=(Step(row, "created on `device` here"),))
+    chosen = Tensor(CHOSEN, many=True, story=(Step(row, "created on `device` here", Act.CREATED),))
     held: list[tuple[ast.expr, Value]] = [(row.elts[0], scene.fresh("torch.ones(3)")), (row.elts[1], chosen)]
     emit("on_row", scene.frame(), row, held)
     assert [kind for kind, _ in told(scene)] == [HintKind.ROW] * seen

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from devlint import device
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.methods import FETCHES, MOVERS, OF_MODULES
+from devlint.flow.core.events import Observer
+from devlint.flow.core.interpreter import Interpreter
 from devlint.flow.program import overrides, type_hints
-from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
+from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.syntax import names
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Attribute
@@ -20,21 +22,27 @@ _ENDS = MOVERS | FETCHES | {"size", "dim", "numel", "new_zeros", "new_ones"}
 _NO_TENSOR = frozenset({"shape", "device", "dtype", "ndim", "requires_grad"})
 
 
-def sites(index: Index) -> Iterator[Attribute]:
-    """A site for each attribute that holds an argument annotated as a tensor, and meets what a method is given."""
-    for info in index.classes.values():
-        init = info.methods.get("__init__")
-        given = _tensors(init) if init is not None else {}
-        if init is None or not given or not info.is_module:
-            continue
-        for name, value in _kept(init, given):
-            if overrides.takes_along(info, name) or name in info.stored or _registered(info, name):
+class ConstructorTensors(Observer):
+    """The plain attributes of a file's modules that hold arguments of their constructors."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._index = interpreter.index
+
+    def sites(self) -> Iterator[Attribute]:
+        """A site for each attribute that holds an argument annotated as a tensor, and meets what a method is given."""
+        for info in self._index.classes.values():
+            init = info.methods.get("__init__")
+            given = _tensors(init) if init is not None else {}
+            if init is None or not given or not info.is_module:
                 continue
-            uses = tuple(_uses(info, name))
-            if uses:
-                scope = Scope(function="__init__", owner=info.name, module=True)
-                operand = Operand(value, value.id, device.UNKNOWN)
-                yield Attribute(value, scope, info.name, name, operand, uses, kind="given")
+            for name, value in _kept(init, given):
+                if overrides.takes_along(info, name) or name in info.stored or _registered(info, name):
+                    continue
+                uses = tuple(_uses(info, name))
+                if uses:
+                    scope = Scope(function="__init__", owner=info.name, module=True)
+                    operand = Operand(value, value.id, device.UNKNOWN)
+                    yield Attribute(value, scope, info.name, name, operand, uses, kind="given")
 
 
 def _tensors(init: FunctionInfo) -> dict[str, ast.arg]:
