@@ -12,7 +12,7 @@ import torch
 from devlint.check.analysis import check_source
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Severity
-from devlint.flow.models.nn.parallel import OF_WRAPPERS
+from devlint.flow.catalog.modules import OF_WRAPPERS
 from devlint.rules.base import Report
 from devlint.rules.multi_gpu.data_parallel import DataParallel
 from devlint.sites.base import Scope
