@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from devlint.auditor.judgement.evidence import _MEANING, Run
 from devlint.auditor.running import storage
 from devlint.cli import main
-from devlint.finding import Finding, Severity, Span
+from devlint.finding import Evidence, Finding, Severity, Span
 from devlint.record import Event, Frame, Loader, Mismatch, Optimizer, Process, Record, Steps, Wrapper
 from devlint.rules.registry import registry
 from devlint.sites import proof
@@ -308,7 +308,7 @@ def test_another_place_in_the_line_is_not_meant() -> None:
     run = witness(process)
     finding = Finding("DVL102", "discarded-move", Severity.WARNING, "m", "/src/a.py", SPAN)
     (weighed,) = run.weigh([finding], {})
-    assert weighed.evidence == proof.Evidence("not reached")
+    assert weighed.evidence == Evidence("not reached")
     # before Python 3.11 only the line is known
     line = Frame(file="/src/a.py", line=3, function="f")
     run._record = replace(run._record, processes=(replace(process, events=(copy(frame=line),)),), findings=())
