@@ -95,15 +95,19 @@ def code(expression: cst.BaseExpression) -> str:
     return cst.Module([]).code_for_node(expression)
 
 
+def named(argument: cst.Arg, keyword: str) -> cst.Arg:
+    """The argument, given by its name."""
+    import libcst as cst
+
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    return argument.with_changes(keyword=cst.Name(keyword), equal=equal)
+
+
 def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
     """The call with one more keyword argument, laid out like the arguments that it has."""
     import libcst as cst
 
-    added = cst.Arg(
-        cst.parse_expression(value),
-        cst.Name(keyword),
-        cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
-    )
+    added = named(cst.Arg(cst.parse_expression(value)), keyword)
     if not call.args:
         return call.with_changes(args=[added])
     *others, last = call.args

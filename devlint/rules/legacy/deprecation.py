@@ -112,16 +112,13 @@ def _changed(expression: cst.BaseExpression, site: Mention, row: Api) -> cst.Bas
 
 def _bound(call: cst.Call, row: Api) -> cst.Call | None:
     """The call with its positional arguments named, if the replacement has them in another place, and the device."""
-    import libcst as cst
-
     args, names = list(call.args), iter(row.parameters)
-    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
     for position, argument in enumerate(args):
         if row.parameters and argument.keyword is None and not argument.star:
             name = next(names, None)
             if name is None:
                 return None
-            args[position] = argument.with_changes(keyword=cst.Name(name), equal=equal)
+            args[position] = edits.named(argument, name)
     call = call.with_changes(args=args)
     if row.prepend:
         call = edits.with_first(call, row.prepend)

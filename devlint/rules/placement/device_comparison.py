@@ -82,11 +82,10 @@ class DeviceComparisonAlwaysFalse(Rule):
         )
 
     def _fix(self, site: DeviceTest) -> Fix | None:
-        if isinstance(site.node, ast.Compare) and len(site.node.ops) > 1:
-            # of a chain, each link would have to change
-            return None
+        # of a chain, each link would have to change
+        chain = isinstance(site.node, ast.Compare) and len(site.node.ops) > 1
         changes = {"text": self._of_text, "identity": self._of_identity, "index": self._of_index}
-        found = changes[site.problem](site) if site.problem in changes else None
+        found = changes[site.problem](site) if site.problem in changes and not chain else None
         return edits.fix_of("Compare what can be equal", found)
 
     def _of_text(self, site: DeviceTest) -> tuple[Edit, ...] | None:
@@ -116,9 +115,8 @@ class DeviceComparisonAlwaysFalse(Rule):
         if between.row != between.end_row or isinstance(site.other, ast.Constant):
             return None
         operator = self.source.lines[between.row - 1][between.column - 1 : between.end_column - 1]
-        if not re.fullmatch(r"\s*is(\s+not)?\s*", operator):
-            return None
-        return (Edit(between, " != " if "not" in operator else " == "),)
+        plain = re.fullmatch(r"\s*is(\s+not)?\s*", operator)
+        return (Edit(between, " != " if plain[1] else " == "),) if plain is not None else None
 
     def _type_of(self, node: ast.AST) -> Edit:
         return edits.put_after(self.source, node, ".type")

@@ -186,8 +186,7 @@ def _to(call: cst.Call, device: str) -> cst.Call | None:
         return None
     if len(positional) == 2:
         # the second argument of .cuda() is non_blocking, that of .to() is the dtype
-        equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-        args[1] = args[1].with_changes(keyword=cst.Name("non_blocking"), equal=equal)
+        args[1] = edits.named(args[1], "non_blocking")
     if not positional and not any(arg.keyword is not None and arg.keyword.value == "device" for arg in args):
         comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")) if args else cst.MaybeSentinel.DEFAULT
         args.insert(0, cst.Arg(cst.parse_expression(device), comma=comma))

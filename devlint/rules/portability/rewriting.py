@@ -28,6 +28,9 @@ _STREAMS = re.compile(
 )
 _EVENTS = re.compile(r"cuda\.(?:streams\.)?Event\b(?!\()|\.cuda_event\b|ipc_handle")
 _CLASSES = {**dict.fromkeys(STREAMS, _STREAMS), EVENT: _EVENTS}
+SEEDS = ("manual_seed", "random.manual_seed", "cuda.manual_seed", "cuda.manual_seed_all")
+_ASKS = frozenset({"is_available", "device_count"})
+"""What a condition may call and be left out: questions that change nothing."""
 _GUARD = "if torch.accelerator.is_available():"
 
 
@@ -52,8 +55,8 @@ def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] |
     own = _CLASSES.get(row.replacement)
     if arguments is None or imports is None or (own is not None and any(map(own.search, source.lines))):
         return None
-    if row.replacement == SEED and is_seeded(source, call, text.removesuffix(".manual_seed")):
-        return left_out(source, call)
+    if row.replacement == SEED and _is_seeded(source, call, text.removesuffix(".manual_seed")):
+        return _left_out(source, call)
     rewritten = (Edit(source.span(site.node), text), *arguments, *imports)
     if not row.needs or row.raises or site.scope.guarded or site.scope.required:
         return rewritten
@@ -112,14 +115,11 @@ def _tells_kinds_apart(source: SourceText, site: Mention) -> bool:
     """Whether the function names accelerators of another kind, or comes here only if a device is one of CUDA."""
     if function_at(source, site.node) is not None and any(map(_OTHERS.search, _lines_around(source, site))):
         return True
-    return any(_is_about_type(part) for test in conditions(source, site.node) for part in ast.walk(test))
-
-
-def _is_about_type(node: ast.AST) -> bool:
-    """Whether a part of a condition asks for the kind of a device, and not for what there is."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and node.value.startswith("cuda")
-    return isinstance(node, ast.Attribute) and node.attr == "is_cuda"
+    parts = [part for test in conditions(source, site.node) for part in ast.walk(test)]
+    # what asks for the kind of a device, and not for what there is
+    words = (part.value for part in parts if isinstance(part, ast.Constant))
+    asks = any(isinstance(part, ast.Attribute) and part.attr == "is_cuda" for part in parts)
+    return asks or any(isinstance(word, str) and word.startswith("cuda") for word in words)
 
 
 def _lines_around(source: SourceText, site: Mention) -> list[str]:
@@ -136,21 +136,14 @@ def _lines_around(source: SourceText, site: Mention) -> list[str]:
     return lines
 
 
-SEEDS = ("manual_seed", "random.manual_seed", "cuda.manual_seed", "cuda.manual_seed_all")
-_ASKS = frozenset({"is_available", "device_count"})
-"""What a condition may call and be left out: questions that change nothing."""
-
-
-def is_seeded(source: SourceText, call: ast.Call, torch: str) -> bool:
+def _is_seeded(source: SourceText, call: ast.Call, torch: str) -> bool:
     """Whether everything has the same seed already when ``call`` comes; ``torch`` is what the file calls torch."""
-    names = {f"{torch}.{name}" for name in SEEDS}
-    given = _given(call)
-    return any(
-        ast.unparse(earlier.func) in names and _given(earlier) == given for earlier in _before(way_to(source, call))
-    )
+    names, given = {f"{torch}.{name}" for name in SEEDS}, _given(call)
+    seeds = (earlier for earlier in _before(way_to(source, call)) if ast.unparse(earlier.func) in names)
+    return any(_given(seed) == given for seed in seeds)
 
 
-def left_out(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
+def _left_out(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
     """The edit that deletes the call, with the condition around it if that has nothing else to decide."""
     found = statement_of(source, call)
     if found is None or not isinstance(found[0], ast.Expr):

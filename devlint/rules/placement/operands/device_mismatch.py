@@ -102,15 +102,10 @@ class DeviceMismatch(Rule):
 def _brought(meeting: Meeting, site: Operation) -> Report:
     """A function of another file makes a tensor on the CPU, and this call gives it one that is elsewhere."""
     stray, other = meeting.stray, meeting.other
-    return Report(
-        site.node,
-        f"`{stray.factory}` in `{site.operator}` creates on the CPU, but {_whereabouts(other, site)}; "
-        f"{_consequence(other)}",
-        label=f"`{site.operator}` brings them together",
-        severity=meeting.severity,
-        steps=(*stray.story, *other.story),
-        help=f"create it in `{site.operator}` on the device of the argument",
-    )
+    message = f"`{stray.factory}` in `{site.operator}` creates on the CPU, but {_whereabouts(other, site)}"
+    label, told = f"`{site.operator}` brings them together", "on the device of the argument"
+    steps, told = (*stray.story, *other.story), f"create it in `{site.operator}` {told}"
+    return Report(site.node, f"{message}; {_consequence(other)}", label, meeting.severity, steps, told)
 
 
 _TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED})
@@ -187,6 +182,5 @@ def _help(meeting: Meeting, site: Forward | Operation) -> str:
     literal = meeting.other.device.kind is Kind.ACCELERATOR
     if takes_device(stray.factory) and stray.role != MODULE and not literal:
         return f"create it there: `{stray.factory}(..., device={target})`"
-    if stray.text.replace(".", "").isidentifier():
-        return f"move it first: `{stray.text}.to({target})`"
-    return f"move it first, with `.to({target})`"
+    named = stray.text.replace(".", "").isidentifier()
+    return f"move it first: `{stray.text}.to({target})`" if named else f"move it first, with `.to({target})`"

@@ -105,9 +105,8 @@ class ForwardFactoryWithoutDevice(Rule):
             # what the place of the meeting knows of devices is known at the creation only if both are in one function
             here = function_at(self.source, meeting.creation) is function_at(self.source, site.node)
             target = (_caller(site) or beside(meeting.other, site.scope)) if here else ""
-            if target and not stands_at(self.source, target, meeting.creation):
-                target = ""
-            target = as_written(self.source, target)
+            stands = target and stands_at(self.source, target, meeting.creation)
+            target = as_written(self.source, target if stands else "")
             made = f"{shown(meeting.stray.factory)} creates on the CPU, but {happens}"
             if meeting.stray.role == MODULE:
                 made = f"{shown(meeting.stray.text)} is made on the CPU, but {verb}"
@@ -125,12 +124,12 @@ class ForwardFactoryWithoutDevice(Rule):
         if meeting.creation is None or not target or not placeable(meeting):
             return None
         here = function_at(self.source, meeting.creation)
-        edits = [with_device(self.source, meeting.creation, target)]
-        for factory, node in meeting.stray.blended:
-            told = can_be_told(factory, node) and function_at(self.source, node) is here
-            told = told and stands_at(self.source, target, node)
-            edits.append(with_device(self.source, node, target) if told else None)
-        return fix_of(f"Add `device={target}`", *edits)
+        blended = meeting.stray.blended
+        told = all(can_be_told(factory, node) and function_at(self.source, node) is here for factory, node in blended)
+        if not told or not all(stands_at(self.source, target, node) for _, node in blended):
+            return None
+        nodes = (meeting.creation, *(node for _, node in blended))
+        return fix_of(f"Add `device={target}`", *(with_device(self.source, node, target) for node in nodes))
 
 
 def _party(operand: Operand) -> str:

@@ -79,11 +79,9 @@ def _hinted(site: Hint) -> list[Meeting]:
     stray, other = site.stray, site.beside
     if site.kind is HintKind.PARTED:
         return [Meeting(stray, other, Severity.WARNING)]
-    if site.kind in _ASKED:
-        return [] if site.scope.test else [Meeting(stray, other, Severity.INFO)]
-    if site.scope.test or stray.factory_node is None:
-        return []
-    return [Meeting(stray, other, Severity.INFO, creation=stray.factory_node)]
+    creation = None if site.kind in _ASKED else stray.factory_node
+    told = not site.scope.test and (site.kind in _ASKED or creation is not None)
+    return [Meeting(stray, other, Severity.INFO, creation)] if told else []
 
 
 def beside(operand: Operand, scope: Scope) -> str:
@@ -156,12 +154,10 @@ def _meeting(first: Operand, second: Operand, scope: Scope) -> Meeting | None:
     if not mere(other.device):
         return Meeting(stray, other, severity)
     aware = (scope.module or scope.device_aware) and not other.derived
-    if _is_field(other.node) and scope.function not in _STEPS:
-        # options, samples that are yet to be moved, a state dict: only a step is given batches that are where it works
-        aware = False
-    if isinstance(stray.device.guard, Returned):
-        # a helper leaves early, for a case that may never come here
-        aware = False
+    # options, samples that are yet to be moved, a state dict: only a step is given batches that are where it works
+    aware = aware and (scope.function in _STEPS or not _is_field(other.node))
+    # a helper leaves early, for a case that may never come here
+    aware = aware and not isinstance(stray.device.guard, Returned)
     if stray.factory and stray.factory_node is not None and not stray.scattered:
         if not aware and _cpu(other.device):
             # what is on the CPU on one path is probably meant for it, and on the other the caller keeps it
@@ -189,11 +185,10 @@ def _written(target: Operand, value: Operand, site: Operation) -> Meeting | None
     computed = value.certain or (value.derived and site.scope.module and site.operator.startswith("[]"))
     if target.factory_node is None or not computed or not mere(value.device) or not _cpu(target.device):
         return None
-    if isinstance(target.factory_node, ast.Call) and keyword_of(target.factory_node, "pin_memory") is not None:
-        return None
+    staged = isinstance(target.factory_node, ast.Call) and keyword_of(target.factory_node, "pin_memory") is not None
     # copy_ as a whole is how one copies between devices
     costly = site.scope.module and not value.derived and site.operator.startswith("[]")
-    if not costly and _cpu(value.device):
+    if staged or (not costly and _cpu(value.device)):
         return None
     severity = Severity.WARNING if costly else Severity.INFO
     return Meeting(target, value, severity, creation=target.factory_node)
