@@ -5,17 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, get_args, get_type_hints
+from typing import Any, ClassVar, get_args, get_type_hints
 
-from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.finding import Applicability, Edit, Fix, Severity
 from devlint.sites.base import Site, Step
 from devlint.sites.proof import Traces
-
-if TYPE_CHECKING:
-    import libcst as cst
-
+from devlint.source.tree import Source
 
 _EXAMPLE = re.compile(r"(?<=^```python\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _IMPORTS = {
@@ -26,26 +23,6 @@ _IMPORTS = {
     "DataLoader": "from torch.utils.data import DataLoader",
 }
 """What an example may leave out: every reader knows what these mean, but Python does not."""
-
-
-class SourceText(Protocol):
-    """What a rule may ask about the file it looks at; ``cst`` is the LibCST node of an expression, parsed on demand."""
-
-    filename: str
-    tree: ast.Module
-
-    @property
-    def lines(self) -> Sequence[str]:
-        """The lines, split where Python's parser splits."""
-
-    def cst(self, node: ast.AST) -> cst.BaseExpression | None:
-        """The LibCST node of an expression, ``None`` where LibCST cannot read it."""
-
-    def span(self, node: ast.AST) -> Span:
-        """Where the node stands."""
-
-    def segment(self, node: ast.AST) -> str:
-        """The code of the node."""
 
 
 _RECENT = (2, 4)
@@ -98,7 +75,7 @@ class Rule:
             taken = get_type_hints(cls.judge)["site"]
             cls.sites = get_args(taken) or (taken,)
 
-    def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
+    def __init__(self, source: Source, target_torch: tuple[int, int] | None = None) -> None:
         self.source = source
         self.target_torch = target_torch
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from devlint.finding import Edit, Span
-from devlint.rules.base import SourceText
 from devlint.source.syntax import walk
+from devlint.source.tree import Source
 
 Way: TypeAlias = list[tuple[ast.AST, ast.AST]]
 """The nodes that lead to one, from the outside to the inside: each, and the one in it."""
@@ -52,12 +52,12 @@ class _Landmarks:
 _landmarks = functools.lru_cache(maxsize=2)(_Landmarks)
 
 
-def function_at(source: SourceText, node: ast.AST) -> ast.AST | None:
+def function_at(source: Source, node: ast.AST) -> ast.AST | None:
     """The innermost function around ``node``, ``None`` at the top level."""
     return _landmarks(source.tree).functions.get(int(getattr(node, "lineno", 0)))
 
 
-def statement_of(source: SourceText, value: ast.AST) -> tuple[ast.stmt, list[ast.stmt]] | None:
+def statement_of(source: Source, value: ast.AST) -> tuple[ast.stmt, list[ast.stmt]] | None:
     """The statement whose whole value an expression is, and the block that it stands in."""
     return _landmarks(source.tree).statements.get(value)
 
@@ -70,7 +70,7 @@ def blocks_of(parent: ast.AST) -> Iterator[list[ast.stmt]]:
             yield block
 
 
-def way_to(source: SourceText, node: ast.AST) -> Way:
+def way_to(source: Source, node: ast.AST) -> Way:
     """What leads to a node from the function around it, or from the top level."""
     return way(function_at(source, node) or source.tree, node) or []
 
@@ -118,20 +118,20 @@ def stores(scope: ast.AST) -> dict[str, list[int]]:
     return {name: sorted(found) for name, found in rows.items()}
 
 
-def earlier_in_block(source: SourceText, node: ast.AST) -> list[ast.stmt]:
+def earlier_in_block(source: Source, node: ast.AST) -> list[ast.stmt]:
     """The statements of the same block before the simple one in which a node stands."""
     found = simple_statement_at(source, node)
     block = _landmarks(source.tree).blocks[found] if found is not None else []
     return block[: block.index(found)] if found is not None else []
 
 
-def simple_statement_at(source: SourceText, node: ast.AST) -> ast.stmt | None:
+def simple_statement_at(source: Source, node: ast.AST) -> ast.stmt | None:
     """The last statement without a block of its own in the line of ``node``, ``None`` where there is none."""
     return _landmarks(source.tree).simple.get(int(getattr(node, "lineno", 0)))
 
 
 def idle_statement(
-    source: SourceText, call: ast.Call, rest: ast.expr | None = None
+    source: Source, call: ast.Call, rest: ast.expr | None = None
 ) -> tuple[ast.stmt, list[ast.stmt]] | None:
     """The statement, with its block, that would do nothing without ``call``: ``model.to(d)`` or ``x = x.to(d)``.
 
@@ -146,13 +146,13 @@ def idle_statement(
     return found if isinstance(found[0], ast.Expr) or (rest is not None and names == [ast.unparse(rest)]) else None
 
 
-def in_format(source: SourceText, span: Span) -> bool:
+def in_format(source: Source, span: Span) -> bool:
     """Whether a place lies inside an f-string, where a quote or a new line may end it.
 
     Before Python 3.12 its parts may be said to stand anywhere, so that a place is no more than a name for them.
     """
     start, end = (span.row, span.column), (span.end_row, span.end_column)
-    for whole, parts in _formats(source).get(span.row, ()):  # type: ignore[arg-type]  # sources are told apart by identity
+    for whole, parts in _formats(source).get(span.row, ()):
         inside = (whole.row, whole.column) < start and end < (whole.end_row, whole.end_column)
         if span != whole and (inside or span in parts):
             return True
@@ -160,7 +160,7 @@ def in_format(source: SourceText, span: Span) -> bool:
 
 
 @functools.lru_cache(maxsize=2)
-def _formats(source: SourceText) -> dict[int, list[tuple[Span, set[Span]]]]:
+def _formats(source: Source) -> dict[int, list[tuple[Span, set[Span]]]]:
     """The f-strings that concern each row, each with where its parts are said to stand."""
     rows: dict[int, list[tuple[Span, set[Span]]]] = {}
     for node in walk(source.tree):
@@ -183,12 +183,12 @@ def method_of(node: ast.AST | None) -> str:
     return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
 
 
-def beside(source: SourceText, span: Span) -> tuple[str, str]:
+def beside(source: Source, span: Span) -> tuple[str, str]:
     """What stands before a place on its first line, and behind it on its last."""
     return source.lines[span.row - 1][: span.column - 1], source.lines[span.end_row - 1][span.end_column - 1 :]
 
 
-def removal(source: SourceText, statement: ast.stmt, block: list[ast.stmt]) -> Edit | None:
+def removal(source: Source, statement: ast.stmt, block: list[ast.stmt]) -> Edit | None:
     """The edit that deletes ``statement``; ``None`` where its block or its line would be left broken."""
     span = source.span(statement)
     before, after = beside(source, span)

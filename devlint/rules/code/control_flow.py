@@ -7,9 +7,9 @@ import builtins
 import functools
 from collections.abc import Iterator
 
-from devlint.rules.base import SourceText
 from devlint.rules.code.blocks import Way, function_at, stores, way, way_to
 from devlint.source.syntax import says_none, walk
+from devlint.source.tree import Source
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -20,7 +20,7 @@ _TELLING = frozenset({"isinstance", "hasattr", "is_tensor", "is_torch_tensor"})
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-def stands_at(source: SourceText, expression: str, node: ast.AST) -> bool:
+def stands_at(source: Source, expression: str, node: ast.AST) -> bool:
     """Whether all names of ``expression`` surely have a value at ``node``, and nothing on the way says it is None."""
     function = function_at(source, node) or source.tree
     inner, outer = way(function, node), way(source.tree, function)
@@ -37,7 +37,7 @@ def stands_at(source: SourceText, expression: str, node: ast.AST) -> bool:
     return inner is not None and all(_has_value(name, parts, function, inner, outer or []) for name in names)
 
 
-def is_bound_at(source: SourceText, name: str, node: ast.AST) -> bool:
+def is_bound_at(source: Source, name: str, node: ast.AST) -> bool:
     """Whether a name is bound by the time that the code comes to ``node``, if only to None, or nowhere in the file.
 
     The body of a loop is taken to run, and that of a `try` to come to its end; what is around a function has run to its
@@ -56,7 +56,7 @@ def is_bound_at(source: SourceText, name: str, node: ast.AST) -> bool:
     )
 
 
-def conditions(source: SourceText, node: ast.AST) -> Iterator[ast.expr]:
+def conditions(source: Source, node: ast.AST) -> Iterator[ast.expr]:
     """The conditions in the function of ``node`` on which it hangs, or the absence of which."""
     for parent, child in way_to(source, node):
         test = getattr(parent, "test", None)

@@ -19,8 +19,8 @@ from devlint.rules.code.edits import around
 from devlint.source.syntax import walk
 
 if TYPE_CHECKING:
-    from devlint.rules.base import SourceText
     from devlint.sites.base import Scope
+    from devlint.source.tree import Source
 
 # A rank or an index is an accelerator's number, and of which kind the code does not say.
 _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)
@@ -33,12 +33,12 @@ _VIEWS = frozenset({"data", "T", "mT", "H", "real", "imag"})
 _TENSOR = re.compile(r"(?:^|\.)(?:Tensor|Parameter)$")
 
 
-def device_at_hand(source: SourceText, node: ast.AST, scope: Scope) -> str:
+def device_at_hand(source: Source, node: ast.AST, scope: Scope) -> str:
     """The best device expression to say at ``node``, empty where there is none."""
     return _best(source, node, scope.devices)
 
 
-def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> str:
+def device_instead_of_cuda(source: Source, node: ast.AST, scope: Scope) -> str:
     """The device at hand to say in the place of CUDA: not that of what goes there, nor of what that is made of."""
     function = around(source, node)
     moved = sent_to_cuda(function)
@@ -48,7 +48,7 @@ def device_instead_of_cuda(source: SourceText, node: ast.AST, scope: Scope) -> s
     return _best(source, node, [text for text in others if not _goes_on_to(source, node, text)])
 
 
-def _best(source: SourceText, node: ast.AST, devices: Iterable[str]) -> str:
+def _best(source: Source, node: ast.AST, devices: Iterable[str]) -> str:
     for text in filter(_DEVICE.fullmatch, devices):
         name, _, rest = text.partition(".")
         if text in numbers_of_cuda(source.tree if rest else around(source, node)):
@@ -61,7 +61,7 @@ def _best(source: SourceText, node: ast.AST, devices: Iterable[str]) -> str:
     return ""
 
 
-def _goes_on_to(source: SourceText, node: ast.AST, text: str) -> bool:
+def _goes_on_to(source: Source, node: ast.AST, text: str) -> bool:
     """Whether what a move makes, or what is made of that, is sent on to ``text`` further down: another place."""
     found = statement_of(source, node)
     targets = {ast.unparse(target) for target in getattr(found[0], "targets", ())} if found is not None else set()
@@ -75,7 +75,7 @@ def _goes_on_to(source: SourceText, node: ast.AST, text: str) -> bool:
     return False
 
 
-def _may_be_else(source: SourceText, node: ast.AST, name: str) -> bool:
+def _may_be_else(source: Source, node: ast.AST, name: str) -> bool:
     """Whether the function asks if ``name`` is something else than a tensor, and does not make it one."""
     function = around(source, node)
     for call in walk(function) if name not in stores(function) else ():

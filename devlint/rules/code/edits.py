@@ -18,7 +18,6 @@ from devlint.source.test_files import is_of_tests
 if TYPE_CHECKING:
     import libcst as cst
 
-    from devlint.rules.base import SourceText
     from devlint.sites.base import Scope
     from devlint.source.tree import Source
 
@@ -42,32 +41,24 @@ def fix_of(message: str, *parts: Edit | Iterable[Edit] | None, safe: bool = Fals
     return Fix(message, tuple(edits), Applicability.SAFE if safe else Applicability.UNSAFE)
 
 
-def put_before(source: SourceText, node: ast.AST, text: str) -> Edit:
+def put_before(source: Source, node: ast.AST, text: str) -> Edit:
     """The edit that puts a text in front of a node."""
     span = source.span(node)
     return Edit(Span(span.row, span.column, span.row, span.column), text)
 
 
-def put_after(source: SourceText, node: ast.AST, text: str) -> Edit:
+def put_after(source: Source, node: ast.AST, text: str) -> Edit:
     """The edit that puts a text right behind a node."""
     span = source.span(node)
     return Edit(Span(span.end_row, span.end_column, span.end_row, span.end_column), text)
 
 
-def text_between(source: SourceText, first: tuple[int, int], last: tuple[int, int]) -> str:
-    """The text from one place to another, each a row and a column."""
-    rows = list(source.lines[first[0] - 1 : last[0]])
-    rows[-1] = rows[-1][: last[1] - 1]
-    rows[0] = rows[0][first[1] - 1 :]
-    return "\n".join(rows)
-
-
-def without_last(source: SourceText, call: ast.Call) -> Edit | None:
+def without_last(source: Source, call: ast.Call) -> Edit | None:
     """The edit that leaves ``x`` of ``x.method(...)``; ``None`` where a comment would be lost."""
     if not isinstance(call.func, ast.Attribute):
         return None
     whole, inner = source.span(call), source.span(call.func.value)
-    text = text_between(source, (inner.end_row, inner.end_column), (whole.end_row, whole.end_column))
+    text = source.slice(Span(inner.end_row, inner.end_column, whole.end_row, whole.end_column))
     if "#" in text:
         return None
     # brackets around the receiver belong to it, a line's continuation does not
@@ -77,9 +68,7 @@ def without_last(source: SourceText, call: ast.Call) -> Edit | None:
     return Edit(Span(row, column, whole.end_row, whole.end_column), "")
 
 
-def rewritten(
-    source: SourceText, node: ast.AST, change: Callable[[cst.Call], cst.BaseExpression | None]
-) -> Edit | None:
+def rewritten(source: Source, node: ast.AST, change: Callable[[cst.Call], cst.BaseExpression | None]) -> Edit | None:
     """The edit that changes a call, with its layout and its comments; ``None`` where it is none, or stays."""
     import libcst as cst
 
@@ -121,7 +110,7 @@ def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
     return call.with_changes(args=[*others, last, added])
 
 
-def with_device(source: SourceText, node: ast.AST, device: str) -> Edit | None:
+def with_device(source: Source, node: ast.AST, device: str) -> Edit | None:
     """The edit that tells a call on which device to create."""
     return rewritten(source, node, lambda call: with_keyword(call, "device", device))
 
@@ -160,7 +149,7 @@ def _comma(call: cst.Call) -> cst.Comma:
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
-def as_written(source: SourceText, text: str) -> str:
+def as_written(source: Source, text: str) -> str:
     """An expression with the quotes that the file has around its words: ``batch["x"].device``."""
     other = text.replace("'", '"')
     if '"' in text or other == text or any(text in line for line in source.lines):
@@ -173,13 +162,13 @@ def moves_to_cuda_by_name(function: str) -> bool:
     return _MOVER.fullmatch(function) is not None
 
 
-def is_about_cuda(source: SourceText, scope: Scope) -> bool:
+def is_about_cuda(source: Source, scope: Scope) -> bool:
     """Whether code is for CUDA by the name of its function, its class or its file: who uses it has chosen."""
     words = (scope.function, scope.owner, os.path.basename(source.filename).partition(".")[0])
     return moves_to_cuda_by_name(scope.function) or any(_ABOUT_CUDA.search(word) for word in words)
 
 
-def in_test(source: SourceText, scope: Scope) -> bool:
+def in_test(source: Source, scope: Scope) -> bool:
     """Whether the code belongs to a test: by its function, class or file, or by the folder of the file."""
     return scope.test or is_of_tests(source.filename)
 
@@ -208,19 +197,19 @@ def receiver(text: str) -> str:
     return ast.unparse(ast.Attribute(expression, "_", ast.Load())).removesuffix("._").rstrip()
 
 
-def bracketed(source: SourceText, node: ast.AST, text: str) -> str:
+def bracketed(source: Source, node: ast.AST, text: str) -> str:
     """``text`` as it may take the place of an expression: in brackets, unless it is all of a value or an argument."""
     before, after = beside(source, source.span(node))
     argument = re.search(r"\w[(=]$", before) is not None and after.startswith((")", ","))
     return text if argument or statement_of(source, node) is not None else f"({text})"
 
 
-def around(source: SourceText, node: ast.AST) -> ast.AST:
+def around(source: Source, node: ast.AST) -> ast.AST:
     """The innermost function around an expression, or the whole file."""
     return function_at(source, node) or source.tree
 
 
-def stands_alone(source: SourceText, node: ast.AST) -> bool:
+def stands_alone(source: Source, node: ast.AST) -> bool:
     """Whether an expression is a statement of its own, without brackets, so that an assignment may take its place."""
     found = statement_of(source, node)
     # a statement begins and ends with its brackets, an expression within them

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 from devlint.finding import Edit, Span
 from devlint.flow.syntax.names import imported, modules
-from devlint.rules.base import SourceText
 from devlint.rules.code.blocks import beside
+from devlint.source.tree import Source
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)  # a comprehension's names count for what is around it
 
 
-def importing(source: SourceText, module: str, node: ast.AST) -> tuple[Edit, ...] | None:
+def importing(source: Source, module: str, node: ast.AST) -> tuple[Edit, ...] | None:
     """The edits after which ``module`` (a top-level one, such as ``torch``) is what its name means at ``node``.
 
     None are needed where it is imported already; ``None`` says that the name means something else there.  For one file
@@ -95,7 +95,7 @@ def _rows(scope: ast.AST) -> range:
     return range(getattr(scope, "lineno", 0), (getattr(scope, "end_lineno", 0) or 0) + 1)
 
 
-def _beside(source: SourceText, statement: ast.stmt, module: str) -> Edit:
+def _beside(source: Source, statement: ast.stmt, module: str) -> Edit:
     """The import right before a statement or, where a comment speaks of that, right after it."""
     span = source.span(statement)
     indent, _ = beside(source, span)
@@ -105,7 +105,7 @@ def _beside(source: SourceText, statement: ast.stmt, module: str) -> Edit:
     return Edit(_point(span.row, span.column), f"import {module}; " if indent.strip() else f"import {module}\n{indent}")
 
 
-def _after(source: SourceText, statement: ast.stmt, module: str, gap: str = "") -> Edit:
+def _after(source: Source, statement: ast.stmt, module: str, gap: str = "") -> Edit:
     """The import in the line after a statement, or in its own where that goes on."""
     span = source.span(statement)
     line = source.lines[span.end_row - 1]
@@ -116,7 +116,7 @@ def _after(source: SourceText, statement: ast.stmt, module: str, gap: str = "") 
     return Edit(_point(span.end_row, len(line) + 1), f"{gap}\n{indent}import {module}")
 
 
-def _on_top(source: SourceText, module: str) -> Edit:
+def _on_top(source: Source, module: str) -> Edit:
     """The import where the file's imports end, or should begin: after the docstring, or what is said of the file."""
     last: ast.stmt | None = None
     docstring = bool(source.tree.body) and ast.get_docstring(source.tree, clean=False) is not None

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 
 from devlint.finding import Severity
 from devlint.flow.catalog.modules import OF_ONE_PROCESS
-from devlint.rules.base import Report, Rule, SourceText
+from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import function_at, statement_of
 from devlint.sites import proof
 from devlint.sites.distributed import Wrap
 from devlint.source.syntax import walk
+from devlint.source.tree import Source
 
 _INFERS = re.compile(r"\.eval\(\)|\bno_grad\b|\binference_mode\b")
 _TRAINS = re.compile(r"backward\(|\boptim(?:izers?)?\b|criterion|\bloss|\.train\(|\bfit\b|trainer", re.IGNORECASE)
@@ -90,7 +91,7 @@ class DataParallel(Rule):
         )
 
 
-def _names_only(source: SourceText, node: ast.AST) -> bool:
+def _names_only(source: Source, node: ast.AST) -> bool:
     """Whether a wrapper is given a state dict, whose keys begin with `module.`, and then only opened again."""
     found = statement_of(source, node)
     target = found[0].targets[0] if found is not None and isinstance(found[0], ast.Assign) else None

@@ -114,7 +114,7 @@ class DeviceComparisonAlwaysFalse(Rule):
         between = Span(first.end_row, first.end_column, second.row, second.column)
         if between.row != between.end_row or isinstance(site.other, ast.Constant):
             return None
-        operator = self.source.lines[between.row - 1][between.column - 1 : between.end_column - 1]
+        operator = self.source.slice(between)
         plain = re.fullmatch(r"\s*is(\s+not)?\s*", operator)
         return (Edit(between, " != " if plain[1] else " == "),) if plain is not None else None
 

@@ -10,13 +10,14 @@ from functools import lru_cache
 from devlint.finding import Applicability, Severity
 from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
-from devlint.rules.base import Report, Rule, SourceText
+from devlint.rules.base import Report, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, method_of, statement_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
 from devlint.rules.code.edits import around
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
+from devlint.source.tree import Source
 
 _USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "numpy", "parameters"})
 """What is done with a network or a tensor, and not with what else a file may hold."""
@@ -115,7 +116,7 @@ class LoadWithoutMapLocation(Rule):
         )
 
 
-def _uses(source: SourceText, node: ast.AST) -> set[str]:
+def _uses(source: Source, node: ast.AST) -> set[str]:
     """What the function does with the result of a call: the methods that it calls, and what it hands it to."""
     names = _names_of(source, node)
 
@@ -136,7 +137,7 @@ def _uses(source: SourceText, node: ast.AST) -> set[str]:
     return used
 
 
-def _from_here(source: SourceText, node: ast.AST) -> bool:
+def _from_here(source: Source, node: ast.AST) -> bool:
     """Whether the data is the program's own: bytes in memory, or a file that the function has just saved."""
     if not isinstance(node, ast.Call) or not node.args:
         return False
@@ -164,7 +165,7 @@ def _saved(body: ast.AST) -> dict[str, int]:
     return rows
 
 
-def _only_restored(source: SourceText, call: ast.AST) -> bool:
+def _only_restored(source: Source, call: ast.AST) -> bool:
     """Whether each use of what ``call`` returns, under all names, copies its values or only looks at them."""
     names: set[str] = set()
     rest: list[ast.AST] = [call]
@@ -179,7 +180,7 @@ def _only_restored(source: SourceText, call: ast.AST) -> bool:
     return True
 
 
-def _replaces_moved(source: SourceText, call: ast.AST) -> bool:
+def _replaces_moved(source: Source, call: ast.AST) -> bool:
     """Whether something in what ``call`` returns takes the place of a tensor that the function has moved before."""
     names, function, row = _names_of(source, call), around(source, call), int(getattr(call, "lineno", 0))
     moved: dict[str, list[int]] = {}
@@ -194,7 +195,7 @@ def _replaces_moved(source: SourceText, call: ast.AST) -> bool:
     return any(name in taken and max(rows) < row for name, rows in moved.items())
 
 
-def _sampled(source: SourceText, call: ast.AST) -> bool:
+def _sampled(source: Source, call: ast.AST) -> bool:
     """Whether what ``call`` returns, or something in it, goes into a data set or its loader."""
     names, function = _names_of(source, call), around(source, call)
     calls = [node for node in walk(function) if isinstance(node, ast.Call)] if names else []
@@ -202,7 +203,7 @@ def _sampled(source: SourceText, call: ast.AST) -> bool:
     return any(not names.isdisjoint(made_of(given, function)) for load in loads for given in load.args)
 
 
-def _names_of(source: SourceText, call: ast.AST) -> set[str]:
+def _names_of(source: Source, call: ast.AST) -> set[str]:
     """The names that are given what a call returns."""
     found = statement_of(source, call)
     targets = found[0].targets if found is not None and isinstance(found[0], ast.Assign) else []

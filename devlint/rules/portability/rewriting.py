@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from devlint.finding import Edit, Span
 from devlint.flow.catalog.accelerator_api import CUDA_ASKED, EVENT, STREAMS
 from devlint.flow.catalog.concepts import SEED
-from devlint.rules.base import SourceText
 from devlint.rules.code.blocks import beside, blocks_of, function_at, removal, statement_of, way_to
 from devlint.rules.code.control_flow import conditions
-from devlint.rules.code.edits import put_before, text_between
+from devlint.rules.code.edits import put_before
 from devlint.rules.code.imports import importing
 from devlint.sites.devices import Mention
 from devlint.source.syntax import walk
+from devlint.source.tree import Source
 from devlint.torch_api.rows import Api, Kind
 
 # What only CUDA has, or what is named after it: a condition that this hangs on must go on asking for CUDA.
@@ -34,7 +34,7 @@ _ASKS = frozenset({"is_available", "device_count"})
 _GUARD = "if torch.accelerator.is_available():"
 
 
-def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] | None:
+def edits_for(source: Source, site: Mention, row: Api) -> tuple[Edit, ...] | None:
     """The edits after which the call serves every accelerator; ``None`` where that cannot be said."""
     call = site.call
     if call is None or not isinstance(site.node, ast.expr) or row.kind not in (Kind.RENAMED, Kind.BOUND):
@@ -64,7 +64,7 @@ def edits_for(source: SourceText, site: Mention, row: Api) -> tuple[Edit, ...] |
     return None if guard is None else (*guard, *rewritten)
 
 
-def _arguments(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
+def _arguments(source: Source, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
     """The edits of the arguments: ``torch.accelerator`` takes them by position, ``torch.Event`` by keyword."""
     if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
         return None
@@ -82,7 +82,7 @@ def _arguments(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...]
     return tuple(Edit(Span(name.row, name.column, value.row, value.column), "") for name, value in spans)
 
 
-def _named(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
+def _named(source: Source, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
     """The positional arguments with their names."""
     if len(call.args) > len(row.parameters):
         return None
@@ -90,7 +90,7 @@ def _named(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...] | N
     before: ast.AST = call.func
     for number, (argument, name) in enumerate(zip(call.args, row.parameters, strict=False)):
         left, right = source.span(before), source.span(argument)
-        between = text_between(source, (left.end_row, left.end_column), (right.row, right.column))
+        between = source.slice(Span(left.end_row, left.end_column, right.row, right.column))
         if between.strip() != ("," if number else "("):
             return None
         added.append(put_before(source, argument, f"{name}="))
@@ -98,7 +98,7 @@ def _named(source: SourceText, call: ast.Call, row: Api) -> tuple[Edit, ...] | N
     return tuple(added)
 
 
-def _guard(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
+def _guard(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
     """The edits that put a condition before a call which is a statement of its own, in lines of its own."""
     found = statement_of(source, call)
     if found is None or not isinstance(found[0], ast.Expr):
@@ -111,7 +111,7 @@ def _guard(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
     return (put_before(source, found[0], f"{_GUARD}\n{indent}{step}"), *imports)
 
 
-def _tells_kinds_apart(source: SourceText, site: Mention) -> bool:
+def _tells_kinds_apart(source: Source, site: Mention) -> bool:
     """Whether the function names accelerators of another kind, or comes here only if a device is one of CUDA."""
     if function_at(source, site.node) is not None and any(map(_OTHERS.search, _lines_around(source, site))):
         return True
@@ -122,7 +122,7 @@ def _tells_kinds_apart(source: SourceText, site: Mention) -> bool:
     return asks or any(isinstance(word, str) and word.startswith("cuda") for word in words)
 
 
-def _lines_around(source: SourceText, site: Mention) -> list[str]:
+def _lines_around(source: Source, site: Mention) -> list[str]:
     """The lines of the function, or outside of any, of the file, without the name itself."""
     around = function_at(source, site.node)
     first, last = (0, len(source.lines))
@@ -136,14 +136,14 @@ def _lines_around(source: SourceText, site: Mention) -> list[str]:
     return lines
 
 
-def _is_seeded(source: SourceText, call: ast.Call, torch: str) -> bool:
+def _is_seeded(source: Source, call: ast.Call, torch: str) -> bool:
     """Whether everything has the same seed already when ``call`` comes; ``torch`` is what the file calls torch."""
     names, given = {f"{torch}.{name}" for name in SEEDS}, _given(call)
     seeds = (earlier for earlier in _before(way_to(source, call)) if ast.unparse(earlier.func) in names)
     return any(_given(seed) == given for seed in seeds)
 
 
-def _left_out(source: SourceText, call: ast.Call) -> tuple[Edit, ...] | None:
+def _left_out(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
     """The edit that deletes the call, with the condition around it if that has nothing else to decide."""
     found = statement_of(source, call)
     if found is None or not isinstance(found[0], ast.Expr):

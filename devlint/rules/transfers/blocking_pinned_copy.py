@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from devlint.device import Kind
 from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule, SourceText
+from devlint.rules.base import Report, Rule
 from devlint.rules.code.edits import fix_of, in_test, quoted
 from devlint.rules.transfers.creating import reads_the_host
 from devlint.rules.transfers.pinned import (
@@ -25,6 +25,7 @@ from devlint.sites import proof
 from devlint.sites.base import Step
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
+from devlint.source.tree import Source
 
 _SETTABLE = frozenset({"accelerate", "transformers"})
 """Libraries which copy batches, by way of accelerate, and can be told not to wait."""
@@ -87,7 +88,7 @@ class BlockingCopyFromPinned(Rule):
     observed = True
     proof = proof.Traces(left=(proof.UPLOAD,), confirm=(proof.WAITED_FOR_PINNED,), contradict=(proof.FROM_PAGEABLE,))
 
-    def __init__(self, source: SourceText, target_torch: tuple[int, int] | None = None) -> None:
+    def __init__(self, source: Source, target_torch: tuple[int, int] | None = None) -> None:
         super().__init__(source, target_torch)
         self._told: set[ast.AST] = set()
         self._batches: dict[ast.AST, _Parts] = {}

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint.finding import Edit, Fix, Span
-from devlint.rules.base import SourceText
 from devlint.rules.code.blocks import beside, function_at, idle_statement, removal, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.rules.code.edits import around, fix_of, rewritten, with_keyword, without_last
 from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer
+from devlint.source.tree import Source
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -87,7 +87,7 @@ def made_beside(site: Transfer, made: Creation) -> bool:
     return False
 
 
-def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
+def creating(source: Source, site: Transfer, made: Creation) -> Fix | None:
     """The creation with ``device=``, and no move; ``None`` where something else would have to come along."""
     node = site.node
     creation = _told(source, site, made)
@@ -101,7 +101,7 @@ def creating(source: SourceText, site: Transfer, made: Creation) -> Fix | None:
 
 
 def _told(
-    source: SourceText, site: Transfer, made: Creation, last: ast.AST | None = None, converted: bool = False
+    source: Source, site: Transfer, made: Creation, last: ast.AST | None = None, converted: bool = False
 ) -> tuple[Edit, str, bool] | None:
     """The edit that tells a creation where a move goes, that device, and whether the values stay the same.
 
@@ -134,7 +134,7 @@ def _told(
     return edit, asked.device, exact
 
 
-def _asked(source: SourceText, site: Transfer, node: ast.Call) -> _Asked | None:
+def _asked(source: Source, site: Transfer, node: ast.Call) -> _Asked | None:
     """What is to be asked of the creation instead; ``None`` for what it cannot be asked."""
     keywords = {keyword.arg: keyword.value for keyword in node.keywords}
     if not set(keywords) <= {"device", "dtype", "non_blocking", "other"} or len(node.args) > 2:
@@ -157,7 +157,7 @@ def _asked(source: SourceText, site: Transfer, node: ast.Call) -> _Asked | None:
     return _Asked(text, kind, True, alike=not kind.startswith("torch."))
 
 
-def _convert(source: SourceText, site: Transfer, node: ast.Call) -> Edit | None:
+def _convert(source: Source, site: Transfer, node: ast.Call) -> Edit | None:
     """The edit that leaves the conversion of a move to a device and a dtype."""
     asked, leaving = _asked(source, site, node), without_last(source, node)
     if asked is None or leaving is None or not asked.dtype or "\n" in asked.dtype:
@@ -187,7 +187,7 @@ def _steps(node: ast.expr, made: ast.Call) -> frozenset[str] | None:
     return frozenset(passed)
 
 
-def _held(source: SourceText, node: ast.expr, made: ast.Call) -> frozenset[str] | None:
+def _held(source: Source, node: ast.expr, made: ast.Call) -> frozenset[str] | None:
     """The methods on the way from a creation to the name that is moved; ``None`` where it is not one statement."""
     if not isinstance(node, ast.Name):
         return None
@@ -198,7 +198,7 @@ def _held(source: SourceText, node: ast.expr, made: ast.Call) -> frozenset[str] 
     return None
 
 
-def _stands(source: SourceText, asked: _Asked, made: ast.AST, move: ast.AST) -> bool:
+def _stands(source: Source, asked: _Asked, made: ast.AST, move: ast.AST) -> bool:
     """Whether the names by which the device is called mean the same at the creation as at the move."""
     wanted = {node.id for node in ast.walk(ast.parse(asked.device, mode="eval")) if isinstance(node, ast.Name)}
     rows = stores(around(source, made))
@@ -213,7 +213,7 @@ def _takes_dtype(made: Creation, steps: frozenset[str], alike: bool) -> bool:
     return known and not converted and all(keyword.arg != "dtype" for keyword in made.node.keywords)
 
 
-def _created(source: SourceText, made: Creation, asked: _Asked) -> Edit | None:
+def _created(source: Source, made: Creation, asked: _Asked) -> Edit | None:
     """The edit that tells the creation the device."""
     name = made.function.rpartition(".")[2]
     if name in LEGACY:
@@ -229,7 +229,7 @@ def _created(source: SourceText, made: Creation, asked: _Asked) -> Edit | None:
     return rewritten(source, made.node, placed)
 
 
-def _typed(source: SourceText, call: ast.Call, name: str, asked: _Asked) -> str:
+def _typed(source: Source, call: ast.Call, name: str, asked: _Asked) -> str:
     """A constructor by type, as the function that can be told a device; empty where that cannot be said."""
     prefix, _, _ = source.segment(call.func).rpartition(".")
     if not prefix or call.keywords or not call.args or asked.dtype:
@@ -246,7 +246,7 @@ def _typed(source: SourceText, call: ast.Call, name: str, asked: _Asked) -> str:
     return ""
 
 
-def _leave_out(source: SourceText, node: ast.Call) -> Edit | None:
+def _leave_out(source: Source, node: ast.Call) -> Edit | None:
     """The edit that takes the move out: its statement, where nothing else is in it, or the call after its receiver."""
     found = idle_statement(source, node)
     if found is not None and isinstance(found[0], ast.Assign):
@@ -280,7 +280,7 @@ def _is_whole(node: ast.expr) -> bool:
     return name in ("len", "size", "numel", "int") and (name != "size" or bool(node.args))
 
 
-def hoisting(source: SourceText, site: Transfer) -> Fix | None:
+def hoisting(source: Source, site: Transfer) -> Fix | None:
     """The tensor made on the device, and its moves left out; ``None`` where anything else reads it on the CPU."""
     node, made = site.node, site.value.factory_node
     receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
@@ -304,7 +304,7 @@ def hoisting(source: SourceText, site: Transfer) -> Fix | None:
     return fix_of(f"Create it with `device={device}`", edit, *(_leave_out(source, move) for move in moves))
 
 
-def created_before(source: SourceText, site: Transfer) -> Fix | None:
+def created_before(source: Source, site: Transfer) -> Fix | None:
     """The creation of what is moved at once, told the device and put in front of the loop."""
     made = site.creation
     creation = None if made is None else _told(source, site, made)
@@ -314,7 +314,7 @@ def created_before(source: SourceText, site: Transfer) -> Fix | None:
     return out_of_the_loop(source, site.scope.loop, site.node, creation[0].content)
 
 
-def out_of_the_loop(source: SourceText, loop: ast.AST | None, call: ast.AST, instead: str = "") -> Fix | None:
+def out_of_the_loop(source: Source, loop: ast.AST | None, call: ast.AST, instead: str = "") -> Fix | None:
     """The statement that gives a name to ``call``, which stands in a loop by itself, put in front of the loop."""
     if not isinstance(loop, (ast.For, ast.While)) or len(loop.body) < 2:
         return None

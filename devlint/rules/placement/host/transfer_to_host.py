@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from devlint.device import AN_ITEM, AVAILABLE, Device, Kind, Role
 from devlint.finding import Edit, Severity, Span
 from devlint.flow.catalog.concepts import NUMPY
-from devlint.rules.base import SourceText
 from devlint.rules.code.blocks import beside, function_at, way_to
 from devlint.rules.code.edits import put_after, put_before
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
 from devlint.source.syntax import walk
+from devlint.source.tree import Source
 
-"""The reader that is a tensor's own method."""
 _PLAIN = re.compile(rf"(?:{AN_ITEM})?\w+")
 _PART = re.compile(r"""\[["']""")
 """A part of something by its name."""
@@ -56,7 +55,7 @@ def absence(site: HostRead, operand: Operand) -> Absence | None:
     return _given(site, operand)
 
 
-def fetched(source: SourceText, operand: Operand, receiver: bool) -> list[Edit]:
+def fetched(source: Source, operand: Operand, receiver: bool) -> list[Edit]:
     """The edits that put ``.cpu()`` behind a tensor; none where its brackets cannot be told from others."""
     node = operand.node
     graph = operand.grad in ("graph", "") and is_without_graph(source, node)
@@ -72,7 +71,7 @@ def fetched(source: SourceText, operand: Operand, receiver: bool) -> list[Edit]:
     return [Edit(Span(span.end_row, behind, span.end_row, behind), fetch)] if bracketed else []
 
 
-def is_without_graph(source: SourceText, node: ast.AST) -> bool:
+def is_without_graph(source: Source, node: ast.AST) -> bool:
     """Whether what a place reads was computed where no graph is built: ``with torch.no_grad():``."""
     function = function_at(source, node)
     if any(map(_lets_go, getattr(function, "decorator_list", ()))):
