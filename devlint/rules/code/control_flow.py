@@ -76,8 +76,9 @@ def _has_value(name: str, parts: set[str], function: ast.AST, inner: Way, outer:
                 said = _said(earlier.test, False, parts)
                 if said is not None:
                     return said
-        test = getattr(parent, "test", None)
-        said = _said(test, _holds(parent, child), parts) if isinstance(test, ast.expr) and child is not test else None
+        test, otherwise = getattr(parent, "test", None), getattr(parent, "orelse", None)
+        holds = not (child in otherwise if isinstance(otherwise, list) else child is otherwise)
+        said = _said(test, holds, parts) if isinstance(test, ast.expr) and child is not test else None
         if said is not None:
             return said
         if parent is not function and name in _bound_by(parent, child):
@@ -144,12 +145,6 @@ def _perhaps_none(function: ast.AST) -> frozenset[str]:
     """What a function compares with None."""
     compared = (node for node in ast.walk(function) if isinstance(node, ast.Compare))
     return frozenset(ast.unparse(node.left) for node in compared if says_none(node.comparators[0]))
-
-
-def _holds(parent: ast.AST, child: ast.AST) -> bool:
-    """Whether it is while the condition of ``parent`` holds that ``child`` is run."""
-    otherwise: object = getattr(parent, "orelse", None)
-    return not (child in otherwise if isinstance(otherwise, list) else child is otherwise)
 
 
 def _bound_by(parent: ast.AST, child: ast.AST | None) -> set[str]:

@@ -24,28 +24,20 @@ class _Manager:
 
 
 _LEAVE_OUT = "leave the move out"
+_TO_THE_CPU = "move it to the CPU, or not at all"
 _IN_VAIN = "the move does nothing, or undoes that"
 _MANAGERS = {
     "device map": _Manager(
-        "is placed by its device map",
-        "the move undoes that, or raises where parts are offloaded",
-        _LEAVE_OUT,
+        "is placed by its device map", "the move undoes that, or raises where parts are offloaded", _LEAVE_OUT
     ),
     "mapped pipeline": _Manager(
         "is placed by its device map", "the pipeline refuses to be moved", _LEAVE_OUT, Severity.ERROR
     ),
     "8-bit": _Manager("is quantized to 8 bits and placed", "most versions refuse to move it", _LEAVE_OUT),
     "prepared": _Manager("is placed by accelerate", _IN_VAIN, _LEAVE_OUT, part=Severity.INFO),
-    "offloaded": _Manager(
-        "is put on the device model by model",
-        "the move puts all of it there at once",
-        "move it to the CPU, or not at all",
-    ),
+    "offloaded": _Manager("is put on the device model by model", "the move puts all of it there at once", _TO_THE_CPU),
     "sequentially offloaded": _Manager(
-        "is put on the device layer by layer",
-        "it refuses to be moved there at once",
-        "move it to the CPU, or not at all",
-        Severity.ERROR,
+        "is put on the device layer by layer", "it refuses to be moved there at once", _TO_THE_CPU, Severity.ERROR
     ),
     "offloaded later": _Manager(
         "is offloaded afterwards",

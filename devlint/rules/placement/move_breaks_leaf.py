@@ -77,22 +77,20 @@ class MoveBreaksLeaf(Rule):
     def judge(self, site: LeafMove) -> Iterable[Report]:
         """A report for a move that leaves nobody with the leaf."""
         parameter = site.value.grad == _PARAMETER
-        subject = shown(site.value.text)
+        message = "a copy of {} takes its place, and {} no leaf: its `.grad` stays `None`"
+        told = "move the tensor first, and ask for gradients then: `.requires_grad_()`"
         if parameter:
             message = "a copy of the parameter {} takes its place, and {} no parameter: no module registers it"
-        else:
-            message = "a copy of {} takes its place, and {} no leaf: its `.grad` stays `None`"
+            told = "move the data first, and make it a parameter then"
         made_here, device = isinstance(site.value.node, ast.Call), device_at_hand(self.source, site.node, site.scope)
         edit = edits.rewritten(self.source, site.node, lambda call: _made_last(call, device))
         yield Report(
             site.node,
-            message.format(subject, "is" if site.target is None else "on an accelerator is"),
+            message.format(shown(site.value.text), "is" if site.target is None else "on an accelerator is"),
             label=f"`.{site.spelled}()` computes a new tensor",
             severity=_severity(site, parameter),
             steps=() if site.gradient is None else (site.gradient,),
-            help="move the data first, and make it a parameter then"
-            if parameter
-            else "move the tensor first, and ask for gradients then: `.requires_grad_()`",
+            help=told,
             fix=edits.fix_of("Move first, and make a leaf of the result", edit if made_here else None),
         )
 

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import ast
+import re
+from collections.abc import Iterable, Iterator
 
 from devlint import torch_api
-from devlint.finding import Applicability
+from devlint.finding import Applicability, Edit, Span
+from devlint.flow.catalog.accelerator_api import CUDA_ASKED, EVENT, STREAMS
+from devlint.flow.catalog.concepts import SEED
 from devlint.rules.base import Report, Rule
-from devlint.rules.code.edits import fix_of
-from devlint.rules.portability.rewriting import edits_for
+from devlint.rules.code.blocks import beside, blocks_of, function_at, removal, statement_of, way_to
+from devlint.rules.code.control_flow import conditions
+from devlint.rules.code.edits import fix_of, put_before
+from devlint.rules.code.imports import importing
 from devlint.sites.devices import Mention
-from devlint.torch_api.rows import Api
+from devlint.source.syntax import walk
+from devlint.source.tree import Source
+from devlint.torch_api.rows import Api, Kind
 
 _SILENT = frozenset({"import", "comparison"})
+
+# What only CUDA has, or what is named after it: a condition that this hangs on must go on asking for CUDA.
+_BOUND_TO_CUDA = re.compile(r"cuda|cudnn|nccl|nvtx|nvml|nvidia|triton|tensorrt|gpu|bf16|tf32", re.IGNORECASE)
+_OTHERS = re.compile(r"(?<![a-z])(?:xpu|mps|npu|mlu|musa|hpu|sdaa|neuron|xla|tpu|mtia)(?![a-z])", re.IGNORECASE)
+"""Accelerators of other kinds: code that names one tells them apart by itself, and has a branch for CUDA."""
+# Where a file needs CUDA's own class of streams or events: one of torch's is no instance of it, nor equal to one.
+_STREAMS = re.compile(
+    r"cuda\.(?:streams\.)?(?:Stream|ExternalStream)\b(?!\()|cuda\.(?:stream|default_stream)\(|\.cuda_stream\b"
+)
+_EVENTS = re.compile(r"cuda\.(?:streams\.)?Event\b(?!\()|\.cuda_event\b|ipc_handle")
+_CLASSES = {**dict.fromkeys(STREAMS, _STREAMS), EVENT: _EVENTS}
+SEEDS = ("manual_seed", "random.manual_seed", "cuda.manual_seed", "cuda.manual_seed_all")
+_ASKS = frozenset({"is_available", "device_count"})
+"""What a condition may call and be left out: questions that change nothing."""
+_GUARD = "if torch.accelerator.is_available():"
 
 
 class CudaOnlyApi(Rule):
@@ -83,7 +106,7 @@ class CudaOnlyApi(Rule):
                 help=_help(site, row),
                 fix=fix_of(
                     f"Use `{row.replacement}`",
-                    edits_for(self.source, site, row),
+                    _rewritten(self.source, site, row),
                     safe=row.safe and self.can_count_on(row.since),
                 ),
             )
@@ -97,3 +120,159 @@ def _help(site: Mention, row: Api) -> str:
     if row.needs and not (row.raises or site.scope.guarded or site.scope.required):
         return f"{text}, after `torch.accelerator.is_available()`: it raises where there is none"
     return text
+
+
+def _rewritten(source: Source, site: Mention, row: Api) -> tuple[Edit, ...] | None:
+    """The edits after which a call serves every accelerator; ``None`` where that cannot be said."""
+    call = site.call
+    if call is None or not isinstance(site.node, ast.expr) or row.kind not in (Kind.RENAMED, Kind.BOUND):
+        return None
+    # whether anything beside the question itself is bound to CUDA, in the function or, outside of any, in the file
+    decides = site.path in CUDA_ASKED and any(map(_BOUND_TO_CUDA.search, _lines_around(source, site)))
+    if decides or _tells_kinds_apart(source, site):
+        return None
+    arguments = _arguments(source, call, row)
+    # by the name under which the code knows torch, or with the import that it needs
+    text, tail = source.segment(site.node), site.path.removeprefix("torch")
+    imports: tuple[Edit, ...] | None = ()
+    if text.endswith(tail) and text.removesuffix(tail).isidentifier():
+        text = text.removesuffix(tail) + row.replacement.removeprefix("torch")
+    else:
+        text, imports = row.replacement, importing(source, "torch", site.node)
+    # a file that goes on to use CUDA's own class of what the row makes
+    own = _CLASSES.get(row.replacement)
+    if arguments is None or imports is None or (own is not None and any(map(own.search, source.lines))):
+        return None
+    if row.replacement == SEED and _is_seeded(source, call, text.removesuffix(".manual_seed")):
+        return _left_out(source, call)
+    rewritten = (Edit(source.span(site.node), text), *arguments, *imports)
+    if not row.needs or row.raises or site.scope.guarded or site.scope.required:
+        return rewritten
+    guard = _guard(source, call)
+    return None if guard is None else (*guard, *rewritten)
+
+
+def _arguments(source: Source, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
+    """The edits of the arguments: ``torch.accelerator`` takes them by position, ``torch.Event`` by keyword."""
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
+        return None
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if row.index and not all(isinstance(node, ast.Constant) and isinstance(node.value, int) for node in given):
+        return None
+    names = [str(keyword.arg) for keyword in call.keywords]
+    if row.kind is Kind.BOUND:
+        return _named(source, call, row) if set(names) <= set(row.parameters) else None
+    if not row.parameters:
+        return ()
+    if [*row.parameters[: len(call.args)], *names] != [*row.parameters[: len(call.args) + len(names)]]:
+        return None
+    spans = ((source.span(keyword), source.span(keyword.value)) for keyword in call.keywords)
+    return tuple(Edit(Span(name.row, name.column, value.row, value.column), "") for name, value in spans)
+
+
+def _named(source: Source, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
+    """The positional arguments with their names."""
+    if len(call.args) > len(row.parameters):
+        return None
+    added: list[Edit] = []
+    before: ast.AST = call.func
+    for number, (argument, name) in enumerate(zip(call.args, row.parameters, strict=False)):
+        left, right = source.span(before), source.span(argument)
+        between = source.slice(Span(left.end_row, left.end_column, right.row, right.column))
+        if between.strip() != ("," if number else "("):
+            return None
+        added.append(put_before(source, argument, f"{name}="))
+        before = argument
+    return tuple(added)
+
+
+def _guard(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
+    """The edits that put a condition before a call which is a statement of its own, in lines of its own."""
+    found = statement_of(source, call)
+    if found is None or not isinstance(found[0], ast.Expr):
+        return None
+    indent, after = beside(source, source.span(found[0]))
+    imports = importing(source, "torch", call)
+    if indent.strip() or after.partition("#")[0].strip() or imports is None:
+        return None
+    step = "\t" if "\t" in indent else "    "
+    return (put_before(source, found[0], f"{_GUARD}\n{indent}{step}"), *imports)
+
+
+def _tells_kinds_apart(source: Source, site: Mention) -> bool:
+    """Whether the function names accelerators of another kind, or comes here only if a device is one of CUDA."""
+    if function_at(source, site.node) is not None and any(map(_OTHERS.search, _lines_around(source, site))):
+        return True
+    parts = [part for test in conditions(source, site.node) for part in ast.walk(test)]
+    # what asks for the kind of a device, and not for what there is
+    words = (part.value for part in parts if isinstance(part, ast.Constant))
+    asks = any(isinstance(part, ast.Attribute) and part.attr == "is_cuda" for part in parts)
+    return asks or any(isinstance(word, str) and word.startswith("cuda") for word in words)
+
+
+def _lines_around(source: Source, site: Mention) -> list[str]:
+    """The lines of the function, or outside of any, of the file, without the name itself."""
+    around = function_at(source, site.node)
+    first, last = (0, len(source.lines))
+    if around is not None:
+        first, last = int(getattr(around, "lineno", 1)) - 1, int(getattr(around, "end_lineno", None) or last)
+    span = source.span(site.node)
+    lines = list(source.lines[first:last])
+    row = span.row - 1 - first
+    if span.row == span.end_row:
+        lines[row] = lines[row][: span.column - 1] + lines[row][span.end_column - 1 :]
+    return lines
+
+
+def _is_seeded(source: Source, call: ast.Call, torch: str) -> bool:
+    """Whether everything has the same seed already when ``call`` comes; ``torch`` is what the file calls torch."""
+    names, given = {f"{torch}.{name}" for name in SEEDS}, _given(call)
+    seeds = (earlier for earlier in _before(way_to(source, call)) if ast.unparse(earlier.func) in names)
+    return any(_given(seed) == given for seed in seeds)
+
+
+def _left_out(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
+    """The edit that deletes the call, with the condition around it if that has nothing else to decide."""
+    found = statement_of(source, call)
+    if found is None or not isinstance(found[0], ast.Expr):
+        return None
+    statement, block = found
+    for parent, child in reversed(way_to(source, call)):
+        if child is not statement:
+            continue
+        if isinstance(parent, ast.If) and len(block) == 1 and not parent.orelse and _only_asks(parent.test):
+            statement = parent
+        else:
+            block = next(block for block in blocks_of(parent) if child in block)
+            break
+    edit = removal(source, statement, block)
+    return None if edit is None else (edit,)
+
+
+def _given(call: ast.Call) -> list[str]:
+    return [ast.unparse(argument) for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
+
+
+def _before(way: list[tuple[ast.AST, ast.AST]]) -> Iterator[ast.Call]:
+    """The calls that are statements of their own, on the way to a place, as far back as nothing else is done."""
+    for parent, child in reversed(way):
+        block = next((block for block in blocks_of(parent) if child in block), [])
+        for statement in reversed(block[: block.index(child)] if isinstance(child, ast.stmt) and block else []):
+            if not _only_seeds(statement):
+                return
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                yield statement.value
+        if isinstance(parent, (ast.For, ast.AsyncFor, ast.While)):
+            # the round before may have drawn something
+            return
+
+
+def _only_seeds(statement: ast.stmt) -> bool:
+    """Whether a statement draws no number: it calls nothing but what seeds, or asks what there is."""
+    called = (ast.unparse(node.func).rpartition(".")[2] for node in walk(statement) if isinstance(node, ast.Call))
+    return all("seed" in name or name in _ASKS for name in called)
+
+
+def _only_asks(test: ast.expr) -> bool:
+    calls = (node.func for node in walk(test) if isinstance(node, ast.Call))
+    return all(isinstance(function, ast.Attribute) and function.attr in _ASKS for function in calls)

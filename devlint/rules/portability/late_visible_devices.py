@@ -63,15 +63,13 @@ class VisibleDevicesTooLate(Rule):
         """A report where the variable is set after CUDA was used, or may have been."""
         if site.spawns or edits.in_test(self.source, site.scope):
             return
-        step = site.after or site.imported
+        step, late = site.after or site.imported, site.after is not None
         if step is None:
             return
-        late = site.after is not None
+        effect = "no effect here: CUDA is in use already" if late else "an effect only as long as nothing has used CUDA"
         yield Report(
             site.node,
-            f"`{site.name}` has no effect here: CUDA is in use already"
-            if late
-            else f"`{site.name}` has an effect only as long as nothing has used CUDA",
+            f"`{site.name}` has {effect}",
             label="too late" if late else "after the import of torch",
             severity=None if late else Severity.INFO,
             steps=(step,),

@@ -60,12 +60,11 @@ class UncheckedAccelerator(Rule):
         """A report for every use of an accelerator that may not be there."""
         if site.scope.handler:
             return
-        result = "is `None` without an accelerator"
-        if not site.asked:
-            result += ", or names one that may not work"
+        result = "is `None` without an accelerator" + ("" if site.asked else ", or names one that may not work")
         checked = f"{_CHECKED} or" if self.can_count_on(_SINCE) else f"{_BEFORE} else"
         checked += ' torch.device("cpu")'
-        edit = self.replace(site.node, edits.bracketed(self.source, site.node, checked))
+        instead = edits.bracketed(self.source, site.node, checked)
+        edit = self.replace(site.node, instead) if isinstance(site.node, ast.Call) else None
         imports = importing(self.source, "torch", site.node)
         yield Report(
             site.node,
@@ -74,7 +73,5 @@ class UncheckedAccelerator(Rule):
             severity=Severity.INFO if edits.in_test(self.source, site.scope) else None,
             steps=(site.use,),
             help=f"fall back to the CPU: `{checked}`",
-            fix=edits.fix_of("Fall back to the CPU", edit, imports, safe=True)
-            if isinstance(site.node, ast.Call)
-            else None,
+            fix=edits.fix_of("Fall back to the CPU", edit, imports, safe=True),
         )

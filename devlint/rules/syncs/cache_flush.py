@@ -76,14 +76,12 @@ class CacheFlushInLoop(Rule):
             return
         collects = site.function == _COLLECTOR
         found = idle_statement(self.source, site.node) if isinstance(site.node, ast.Call) else None
+        removed = None if found is None else removal(self.source, *found)
         what = "visits every object of the program" if collects else "gives back memory that the next step needs again"
         yield Report(
             site.node,
             f"`{site.function}()` in every step {what}",
             label="called in every step",
             help="drop the call, or make it once an epoch" if collects else "drop the call: freed memory is used again",
-            fix=edits.fix_of(
-                f"Remove `{site.function.rpartition('.')[2]}()`",
-                None if found is None else removal(self.source, *found),
-            ),
+            fix=edits.fix_of(f"Remove `{site.function.rpartition('.')[2]}()`", removed),
         )

@@ -160,9 +160,8 @@ def _asked(source: Source, site: Transfer, node: ast.Call) -> _Asked | None:
 def _convert(source: Source, site: Transfer, node: ast.Call) -> Edit | None:
     """The edit that leaves the conversion of a move to a device and a dtype."""
     asked, leaving = _asked(source, site, node), without_last(source, node)
-    if asked is None or leaving is None or not asked.dtype or "\n" in asked.dtype:
-        return None
-    return Edit(leaving.span, f".to({asked.dtype})")
+    dtype = asked.dtype if asked is not None and "\n" not in asked.dtype else ""
+    return Edit(leaving.span, f".to({dtype})") if leaving is not None and dtype else None
 
 
 def _steps(node: ast.expr, made: ast.Call) -> frozenset[str] | None:

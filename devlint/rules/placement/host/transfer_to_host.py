@@ -34,14 +34,11 @@ class Absence:
 def absence(site: HostRead, operand: Operand) -> Absence | None:
     """What is known of a tensor that should be on the CPU; ``None`` where it may well be there."""
     device = operand.device
-    if site.scope.handler:
+    near = device if device.known else operand.near
+    if site.scope.handler or not near.known or _settled_on_cpu(near):
         return None
     if not device.known:
-        if not operand.near.known or _settled_on_cpu(operand.near):
-            return None
-        return Absence(Severity.WARNING, f"is probably on {_shown(operand.near)}")
-    if _settled_on_cpu(device):
-        return None
+        return Absence(Severity.WARNING, f"is probably on {_shown(near)}")
     verb = "can be" if not _chosen(device) and any(leaf.kind is Kind.CPU for leaf in device.leaves()) else "is"
     roles = {leaf.role for leaf in device.leaves()}
     if roles <= {None, Role.DEVICE}:
@@ -58,7 +55,7 @@ def absence(site: HostRead, operand: Operand) -> Absence | None:
 def fetched(source: Source, operand: Operand, receiver: bool) -> list[Edit]:
     """The edits that put ``.cpu()`` behind a tensor; none where its brackets cannot be told from others."""
     node = operand.node
-    graph = operand.grad in ("graph", "") and is_without_graph(source, node)
+    graph = operand.grad in ("graph", "") and _is_without_graph(source, node)
     fetch = ".detach().cpu()" if (operand.grad or operand.near.known) and not graph else ".cpu()"
     if isinstance(node, _ATOMS):
         return [put_after(source, node, fetch)]
@@ -71,7 +68,7 @@ def fetched(source: Source, operand: Operand, receiver: bool) -> list[Edit]:
     return [Edit(Span(span.end_row, behind, span.end_row, behind), fetch)] if bracketed else []
 
 
-def is_without_graph(source: Source, node: ast.AST) -> bool:
+def _is_without_graph(source: Source, node: ast.AST) -> bool:
     """Whether what a place reads was computed where no graph is built: ``with torch.no_grad():``."""
     function = function_at(source, node)
     if any(map(_lets_go, getattr(function, "decorator_list", ()))):
