@@ -145,7 +145,8 @@ VOCABULARY: dict[str, Word] = {
     "example": Word(
         "text",
         "The arguments with which `devlint models check` calls it, such as `\"x, mode='train'\"`. `x` is a tensor, "
-        "`model` a module, `device` a device; `torch` and `nn` are at hand.",
+        "`model` a module, `batch` a dict of tensors, `loader` a loader, `device` a device; `torch` and `nn` are at "
+        "hand.",
     ),
     "names": Word("words", "The last names for which a pattern holds, in one string; without it, it holds for all."),
 }
