@@ -161,9 +161,10 @@ def derived(derive: Callable[[Definition], Fact]) -> Callable[[Definition], Fact
 
     def ask(definition: Definition) -> Fact:
         facts = definition.facts
-        if derive not in facts:
-            facts[derive] = derive(definition)
-        found: Fact = facts[derive]
+        try:
+            found: Fact = facts[derive]
+        except KeyError:
+            found = facts[derive] = derive(definition)
         return found
 
     return ask
