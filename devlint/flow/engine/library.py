@@ -11,8 +11,7 @@ from devlint.flow.models.libraries import builtins, rows, unknown
 from devlint.flow.models.libraries.managed import ManagedMoves
 from devlint.flow.models.nn import construction
 from devlint.flow.models.nn import methods as module_methods
-from devlint.flow.models.nn.parallel import Wrappers
-from devlint.flow.models.nn.process_groups import Groups
+from devlint.flow.models.nn.parallel import Groups, Wrappers
 from devlint.flow.models.torch import (
     api_calls,
     autograd,
