@@ -75,10 +75,9 @@ class AcceleratorWorkInDataset(Rule):
         """One report for each placement, about the loader that suffers most."""
         if not chosen_away(site.place):
             return
-        certain = site.place.accelerates() is True
         loader = max(site.loaders, key=_weight, default=None)
         unasked = site.role == "__iter__" and (loader is None or not loader.workers)
-        if not unasked and (loader is not None or certain):
+        if not unasked and (loader is not None or site.place.accelerates() is True):
             yield self._report(site, loader)
 
     def _report(self, site: SampleWork, loader: Worker | None) -> Report:

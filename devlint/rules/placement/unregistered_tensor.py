@@ -237,11 +237,9 @@ def _registrable(site: Attribute, statement: ast.stmt, function: ast.FunctionDef
     """Whether the module is made by then, and has nothing else under that name."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not site.value.certain:
         return False
-    rows = _rows(function)
-    made = rows.get("__init__()", statement.lineno) < statement.lineno
-    named = rows.get(site.name, statement.lineno) < statement.lineno
-    sure = site.value.many is True and site.value.device.kind is Kind.CPU
-    return function.name == "__init__" and made and not named and sure
+    rows, row = _rows(function), statement.lineno
+    sure = site.value.many is True and site.value.device.kind is Kind.CPU and function.name == "__init__"
+    return sure and rows.get("__init__()", row) < row and not rows.get(site.name, row) < row
 
 
 @lru_cache(maxsize=4)
@@ -278,10 +276,8 @@ def _copied_each_time(site: Attribute) -> Iterable[Report]:
 
 
 def _moved_by_hand(site: Attribute) -> Iterable[Report]:
-    """A hint, for those who ask, where a class that may be a module moves the tensor to its inputs, and keeps it there.
-
-    What is no module has to do so: a hint for all would be wrong too often.
-    """
+    """A hint, for those who ask, where a class that may be a module moves the tensor to its inputs, and keeps it."""
+    # what is no module has to do so: a hint for all would be wrong too often
     if not site.follows or any(leaf.known and not leaf.implied for leaf in site.value.device.leaves()):
         return
     yield Report(

@@ -77,8 +77,15 @@ class RedundantMove(Rule):
             return
         if site.measured is not None and not _idle(site):
             return
-        if _round_trip(site):
-            yield self._by_way_of_the_cpu(site)
+        if _round_trip(site) and isinstance(site.value.node, ast.Call):
+            yield Report(
+                site.node,
+                f"the value goes to {site.target} by way of the CPU: one copy there, and one back",
+                label="a round trip through host memory",
+                severity=None if site.repeated else Severity.INFO,
+                help="drop the `.cpu()`: `.to()` copies straight from any device, or not at all",
+                fix=fix_of("Remove `.cpu()`", without_last(self.source, site.value.node), safe=True),
+            )
             return
         if self._moved_just_before(site):
             yield Report(
@@ -137,19 +144,6 @@ class RedundantMove(Rule):
         rows = range(begin.end_row + 1, last.row)
         between = (part for part in walk(here or self.source.tree) if isinstance(part, ast.Name))
         return not any(part.id == node.id and part.lineno in rows for part in between)
-
-    def _by_way_of_the_cpu(self, site: Transfer) -> Report:
-        """A verdict on `x.cpu().to(device)`."""
-        detour = site.value.node
-        edit = without_last(self.source, detour) if isinstance(detour, ast.Call) else None
-        return Report(
-            site.node,
-            f"the value goes to {site.target} by way of the CPU: one copy there, and one back",
-            label="a round trip through host memory",
-            severity=None if site.repeated else Severity.INFO,
-            help="drop the `.cpu()`: `.to()` copies straight from any device, or not at all",
-            fix=fix_of("Remove `.cpu()`", edit, safe=True),
-        )
 
     def _fix(self, site: Transfer, safe: bool) -> Fix | None:
         if not isinstance(site.node, ast.Call) or not isinstance(site.node.func, ast.Attribute):
