@@ -22,7 +22,7 @@ from devlint.check.suppressions import META
 from devlint.config.schema import OUTPUT_FORMATS, Config, RuleLayer
 from devlint.finding import Finding
 from devlint.report.base import Report
-from devlint.report.formats import render
+from devlint.report.formats import render, statistics
 from devlint.rules.registry import registry
 from devlint.rules.selection import PARSE_ERROR
 from devlint.source.text import split_lines
@@ -100,8 +100,8 @@ def _complaints(tally: Tally, text: str, thorough: bool) -> Iterator[str]:
         yield from _remembered(found)
         report = Report(found, 1, contents={"tried.py": data})
         for way in OUTPUT_FORMATS:
-            "".join(render(report, "", way))
-        "".join(render(report, "statistics", "text"))
+            "".join(render(report, way))
+        "".join(statistics(report, "text"))
 
 
 def _is_read(read: Callable[[str], object], text: str) -> bool:
