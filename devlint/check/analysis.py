@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -137,6 +136,8 @@ def _failures() -> Iterator[None]:
 
 def _one_line(error: BaseException) -> str:
     """An exception with the place in devlint where it was raised, which is what a bug report needs."""
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
     text = " ".join(str(error).split())

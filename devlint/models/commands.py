@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 
 import click
@@ -105,6 +104,8 @@ def _failed(error: object) -> int:
 @contextlib.contextmanager
 def _apart() -> Iterator[None]:
     """Code of the project is imported from here, runs in an empty folder, and prints to standard error."""
+    import tempfile
+
     here, environment = os.getcwd(), dict(os.environ)
     sys.path[:0] = [here, os.path.join(here, "src")]
     with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(sys.stderr):
