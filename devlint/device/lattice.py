@@ -3,6 +3,8 @@
 A device is a fact (the CPU, ``cuda:1``), a *symbol* (``args.device``, or wherever the caller keeps ``x``: unknown, but
 the same each time it is named), a *choice* between two devices made by a condition, or unknown.  ``same`` and
 ``differs`` answer yes, no or cannot tell (``None``); a claim rests on a yes, never on the lack of one.
+Both are symmetric; ``choice`` is idempotent, unknown where a side is (but for loops and availability), and of bounded
+depth.
 """
 
 from __future__ import annotations

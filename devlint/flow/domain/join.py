@@ -1,4 +1,13 @@
-"""What a value is where two paths meet, and what any one item is of a list that was filled from several sources."""
+"""What a value is where two paths meet, and what any one item is of a list that was filled from several sources.
+
+``join`` is idempotent.  Which side comes first matters to the guard of a choice, the identity of two joined arguments
+and the story told, not to where a value may be.  The result is above both sides: it is wherever either may be, and
+optional, derived or a bare number where either is.  Exceptions, each because a bug can be on that path alone: of a
+tensor and a plain value the tensor stays (as optional), of a list, loader or sampler and ``None`` the former, of an
+import and what stands in for it the import; what either side shows of a tensor (that it is one, has dimensions, came
+from a batch) counts; an empty list or dict says nothing of what is put into it.  In states, a name bound on one path
+stays bound.  The order itself is stated in the tests: nothing else asks for it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""What the text of a loop says, collected once: a loop is interpreted several times."""
+"""Widening: what is kept of a place that may change in every round of a loop.
+
+The caller bounds the rounds that it reads, and the depth of choices in the lattice bounds what is kept of them.  After
+the loop ``forget`` leaves what all rounds have in common: no place hangs on a round of it, and doing it again changes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +54,7 @@ def parted(start: State, entry: State, first: State, changes: frozenset[str]) ->
 
 
 def _content(held: Sequence | Mapping, loop: str) -> Sequence | Mapping:
-    """A list or dict after the loop: what got one of several in each round has all of them."""
+    """A list or dict after the loop: what all rounds have in common of each part."""
     if isinstance(held, Mapping):
         return replace(
             held, items=tuple((key, _left(value, loop)) for key, value in held.items), other=_left(held.other, loop)
