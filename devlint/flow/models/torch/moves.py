@@ -30,7 +30,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.syntax import names
-from devlint.flow.transfer import api_use, creations, havoc, loop_invariance, memory, module_state, repeated_copies
+from devlint.flow.transfer import api_use, creations, havoc, loop_invariance, memory, module_state
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import in_graph, stranded
 from devlint.immutable import immutable, replace
@@ -93,10 +93,10 @@ def _transfer(
         foreign=isinstance(receiver, Instance) and receiver.cls.method(node.attr) is not None,
         pinned=pinned,
         pinned_by=by,
-        invariant=placed and repeated_copies.invariant(frame, scope, call.node, operand, target.node, made),
+        invariant=placed and loop_invariance.invariant_copy(frame, scope, call.node, operand, target.node, made),
         unwaited=loop_invariance.read_early(frame, call.node) if _arrives_late(target) else None,
         creation=made,
-        kept=repeated_copies.every_call(frame, call.node, node.value, tensor, target.device),
+        kept=loop_invariance.copied_by_every_call(frame, call.node, node.value, tensor, target.device),
     )
 
 

@@ -8,8 +8,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.transfer import loop_invariance
-from devlint.flow.transfer.repeated_copies import left_alone, same_values
+from devlint.flow.transfer.loop_invariance import left_alone, same_values, unchanged
 from devlint.sites.transfers import Upload
 
 
@@ -26,5 +25,5 @@ class Uploads(Observer):
         if not scope.step or scope.sometimes or not same_values(frame, call.node):
             return
         asked = call.argument_node(-1, "device")
-        if asked is not None and loop_invariance.unchanged(frame, asked) and left_alone(frame, call.node):
+        if asked is not None and unchanged(frame, asked) and left_alone(frame, call.node):
             frame.emit(Upload(call.node, scope, path, place))
