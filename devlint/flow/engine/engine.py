@@ -40,10 +40,10 @@ from devlint.flow.evaluation import conditions, expressions, statements
 from devlint.flow.evaluation.attributes import attribute
 from devlint.flow.interprocedural import activation, foreign_calls, instantiation
 from devlint.flow.interprocedural.call_contexts import CallContexts
-from devlint.flow.interprocedural.deferred_claims import Callers, is_despite, outcome
+from devlint.flow.interprocedural.deferred_claims import DeferredClaims, is_despite, outcome
 from devlint.flow.interprocedural.imports import Family, Foreign, ProjectImports
 from devlint.flow.interprocedural.instantiation import survives
-from devlint.flow.interprocedural.probing import Overheard
+from devlint.flow.interprocedural.probing import Probes
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.rng import is_kept
 from devlint.flow.models.torch.rng import is_one as is_distribution
@@ -55,7 +55,7 @@ from devlint.flow.program.mutations import is_set_up_elsewhere
 from devlint.flow.program.project import Project
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.transfer import defaults
-from devlint.flow.transfer.device_queue import Queue
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
 from devlint.sites.base import Site
@@ -121,7 +121,7 @@ class Engine(Interpreter):
         while self._pending:
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
-        for site in (*self._sites, *self.component(Callers).sites()):
+        for site in (*self._sites, *self.component(DeferredClaims).sites()):
             yield self.component(CallContexts).told(site)
         for kind in self.observers:
             yield from self.component(kind).sites()
@@ -160,12 +160,12 @@ class Engine(Interpreter):
         if claim and frame.state.bare and not is_despite(site, frame.state):
             return
         if claim:
-            self.component(Overheard).claim(site, frame)
+            self.component(Probes).claim(site, frame)
         alone = not claim and not isinstance(site, (IndexCopy, Unforwarded))
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
         self.component(CallContexts).made(frame, site)
-        if not self.component(Callers).holds_back(site, frame):
+        if not self.component(DeferredClaims).holds_back(site, frame):
             self._sites.append(site)
 
     def overhear(self, frame: Frame, info: ClassInfo, call: Call) -> list[Operation | Forward]:
@@ -176,11 +176,11 @@ class Engine(Interpreter):
             return []
         outer = frame.state.heap
         frame.state.heap = {**outer, **self.class_heap(info)}
-        listening = self.component(Overheard).begin()
+        listening = self.component(Probes).begin()
         with self.quiet():
             home.run_call(frame, Function(method, (), self.self_value(info)), call)
         frame.state.heap = outer
-        return self.component(Overheard).end(listening)
+        return self.component(Probes).end(listening)
 
     def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
         """A nested function is known to the frames around it, and runs on its own once they are done."""
@@ -312,7 +312,7 @@ class Engine(Interpreter):
         heap = dict(self.class_heap(info.owner)) if info.owner else {}
         frame = self._frame(info, State({}, heap), closure, inlined=False)
         # whoever calls it has given the device something to do
-        self.component(Queue).unseen(frame, info.node)
+        self.component(DeviceQueue).unseen(frame, info.node)
         frame.world = self._worlds.get(info)
         statements.run_body(frame, info.node.body)
 
@@ -357,7 +357,7 @@ class Engine(Interpreter):
     def exceeds(self, info: FunctionInfo, depth: int) -> bool:
         """Whether a function is too long, called too often, or too deep down."""
         long = (info.node.end_lineno or 0) - info.node.lineno > _LONGEST_INLINED and depth > 1
-        return depth > _DEEPEST_CALL or long or self.component(Callers).exhausted(info)
+        return depth > _DEEPEST_CALL or long or self.component(DeferredClaims).exhausted(info)
 
     def run_call(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of this file."""
@@ -372,7 +372,7 @@ class Engine(Interpreter):
             for key, held in self.class_heap(info.owner).items():
                 state.heap.setdefault(key, held)
         inner = self._frame(info, state, function.closure, True, call, function.bound, frame)
-        self.component(Callers).called(frame, info, inner.state.env)
+        self.component(DeferredClaims).called(frame, info, inner.state.env)
         inner.default_device = frame.default_device
         inner.loops = list(frame.loops)
         if not self.finished:

@@ -9,7 +9,7 @@ from devlint.flow.domain.state import State
 from devlint.flow.domain.values import UNKNOWN, Class, Function, Value
 from devlint.flow.engine.engine import Engine
 from devlint.flow.evaluation import statements
-from devlint.flow.interprocedural.deferred_claims import Callers
+from devlint.flow.interprocedural.deferred_claims import DeferredClaims
 from devlint.flow.interprocedural.imports import ProjectImports
 from devlint.flow.program.project import File
 from devlint.flow.program.symbols import FunctionInfo
@@ -38,7 +38,7 @@ class ForeignFile(Engine):
     def exceeds(self, info: FunctionInfo, depth: int) -> bool:
         """Whether a function is too long, called too often, or too deep down; other files cost more than one's own."""
         long = (info.node.end_lineno or 0) - info.node.lineno > _LONGEST_ENTERED
-        return depth > _DEEPEST_CALL or long or self.component(Callers).exhausted(info, _CALLS_PER_FUNCTION)
+        return depth > _DEEPEST_CALL or long or self.component(DeferredClaims).exhausted(info, _CALLS_PER_FUNCTION)
 
     def global_value(self, name: str) -> Value | None:
         """What a name of the top level holds, found out when it is asked for."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from devlint.flow.core.interpreter import Component
 from devlint.flow.interprocedural.call_contexts import CallContexts
 from devlint.flow.models.data import datasets
-from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.libraries import builtins, rows, unknown
 from devlint.flow.models.libraries.managed import ManagedMoves
 from devlint.flow.models.nn import construction
 from devlint.flow.models.nn import methods as module_methods
-from devlint.flow.models.nn.parallel import Groups, Wrappers
+from devlint.flow.models.nn.parallel import ProcessGroups, Wrappers
 from devlint.flow.models.torch import (
     api_calls,
     autograd,
@@ -50,8 +50,8 @@ REGISTERING = (
 """The modules that register models when they are imported, beside those of the observers."""
 OBSERVERS: tuple[type[Component], ...] = (
     Loaders,
-    Samples,
-    Groups,
+    SampleCode,
+    ProcessGroups,
     Optimizers,
     ManagedMoves,
     Wrappers,

@@ -31,7 +31,7 @@ _GIVEN = (Role.INPUT, Role.PLACE)
 """What is wherever the caller has it: an argument, and ``self``."""
 
 
-class Callers(Component):
+class DeferredClaims(Component):
     """The calls of a file's functions, and the claims about their arguments that wait for these calls."""
 
     shared = True

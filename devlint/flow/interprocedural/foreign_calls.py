@@ -25,10 +25,10 @@ from devlint.flow.domain.values import (
     Value,
     as_tensor,
 )
-from devlint.flow.interprocedural.probing import Overheard
+from devlint.flow.interprocedural.probing import Probes
 from devlint.flow.models.libraries import unknown
 from devlint.flow.syntax import nodes
-from devlint.flow.transfer.device_queue import Queue
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
 from devlint.immutable import replace
@@ -43,7 +43,7 @@ def enter(there: Interpreter, frame: Frame, function: Function, call: Call) -> V
     """The result of calling a function that another file defines."""
     here = frame.interpreter
     info = function.info
-    here.component(Queue).unseen(frame, call.node)
+    here.component(DeviceQueue).unseen(frame, call.node)
     idle = call.node in frame.discarded and not any(isinstance(value, _TOUCHED) for value in call.values())
     if idle or not there.is_worth(info) or there.refuses(frame, info):
         here.component(Escapes).data(call.values())
@@ -73,11 +73,11 @@ def _run(there: Interpreter, frame: Frame, function: Function, call: Call) -> Va
     """What the function returns; what it does to its arguments is told of where the file at hand calls it."""
     here = frame.interpreter
     listens = not here.muted and not frame.silent
-    listening = here.component(Overheard).begin(there) if listens else None
+    listening = here.component(Probes).begin(there) if listens else None
     with here.quiet():
         result = there.run_call(frame, function, call)
     if listening is not None:
-        _tell(frame, call, function.info.name, here.component(Overheard).end(listening))
+        _tell(frame, call, function.info.name, here.component(Probes).end(listening))
     return result
 
 

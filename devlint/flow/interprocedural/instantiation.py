@@ -9,7 +9,7 @@ from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import ARGUMENTS
 from devlint.flow.domain.values import Class, Instance, Loader, Module, Tensor, Value
-from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import has_state
 from devlint.flow.program.mutations import moves_inputs, places_itself
@@ -43,7 +43,7 @@ def construct(frame: Frame, cls: Class, call: Call) -> Value:
         CREATOR.put(frame.state.heap, module.oid, call)
         return replace(module, spread=moves_inputs(info))
     havoc.kept(frame, call, info, None)
-    interpreter.component(Samples).transforms(call)
+    interpreter.component(SampleCode).transforms(call)
     instance = Instance(identity(), info)
     ARGUMENTS.put(frame.state.heap, instance.oid, call.values())
     CREATOR.put(frame.state.heap, instance.oid, call)

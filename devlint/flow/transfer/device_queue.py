@@ -32,7 +32,7 @@ BLOCKING = frozenset({"synchronize", "barrier", "monitored_barrier"})
 """What waits for the device, by the last part of its name."""
 
 
-class Happened(enum.Enum):
+class QueueEvent(enum.Enum):
     """What an event means to whoever reads a clock next."""
 
     WORK = "the device was given something to do"
@@ -44,7 +44,7 @@ class Happened(enum.Enum):
 class Event:
     """Something that happened, and in how many loops."""
 
-    what: Happened
+    what: QueueEvent
     node: ast.AST
     depth: int
 
@@ -58,7 +58,7 @@ class Reading(Value):
     depth: int
 
 
-class Queue(Component):
+class DeviceQueue(Component):
     """The events of a file, in the order in which they are interpreted."""
 
     shared = True
@@ -69,22 +69,22 @@ class Queue(Component):
     def is_empty(self, node: ast.AST) -> bool:
         """Whether the host has just waited, and not at ``node`` itself, so that nothing is left to wait for."""
         last = self.events[-1] if self.events else None
-        return last is not None and last.what is Happened.WAIT and last.node is not node
+        return last is not None and last.what is QueueEvent.WAIT and last.node is not node
 
     def work(self, frame: Frame, node: ast.AST, place: Device) -> None:
         """The device at ``place`` was given something to do; on the CPU that is done at once."""
         chosen = all(leaf.role is not Role.INPUT for leaf in place.leaves())
         if chosen and place.differs(device.CPU) is True:
-            self.events.append(Event(Happened.WORK, node, len(frame.loops)))
+            self.events.append(Event(QueueEvent.WORK, node, len(frame.loops)))
 
     def wait(self, frame: Frame, node: ast.AST) -> None:
         """The host waited."""
-        self.events.append(Event(Happened.WAIT, node, len(frame.loops)))
+        self.events.append(Event(QueueEvent.WAIT, node, len(frame.loops)))
 
     def unseen(self, frame: Frame, node: ast.AST) -> None:
         """Something was called that cannot be followed."""
-        if not self.events or self.events[-1].what is not Happened.UNSEEN:
-            self.events.append(Event(Happened.UNSEEN, node, len(frame.loops)))
+        if not self.events or self.events[-1].what is not QueueEvent.UNSEEN:
+            self.events.append(Event(QueueEvent.UNSEEN, node, len(frame.loops)))
 
 
 def harmless(call: Call) -> bool:
@@ -99,7 +99,7 @@ def method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> No
     """A method call: it may wait for what its receiver will be, or give the device more to do."""
     name = node.attr
     if name == "backward":
-        frame.component(Queue).work(frame, call.node, as_tensor(receiver).device)
+        frame.component(DeviceQueue).work(frame, call.node, as_tensor(receiver).device)
     elif name == "numpy":
         # what is on an accelerator raises, and nobody waits
         return
@@ -129,7 +129,7 @@ def shown(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value) -> Non
     if surely_tensor(value) or isinstance(value, Batches):
         wait(frame, node, read_node, value, "print")
     elif isinstance(value, (Opaque, Unknown)) and getattr(value, "hint", "") not in ("number", "device", "host"):
-        frame.component(Queue).unseen(frame, node)
+        frame.component(DeviceQueue).unseen(frame, node)
 
 
 def tested(frame: Frame, node: ast.expr, value: Value) -> None:
@@ -143,4 +143,4 @@ def wait(frame: Frame, node: ast.AST, read_node: ast.expr, value: Value, spelled
     if as_tensor(value).device.accelerates() is not False:
         for observer in events.heard(frame, "on_wait"):
             observer.on_wait(frame, node, read_node, value, spelled)
-        frame.component(Queue).wait(frame, node)
+        frame.component(DeviceQueue).wait(frame, node)

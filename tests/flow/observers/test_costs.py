@@ -10,7 +10,7 @@ from devlint.flow.domain.values import Tensor
 from devlint.flow.observers.costs.host_syncs import HostSyncs
 from devlint.flow.observers.costs.retained_graphs import RetainedGraphs
 from devlint.flow.observers.costs.timings import Timings
-from devlint.flow.transfer.device_queue import Queue, Reading
+from devlint.flow.transfer.device_queue import DeviceQueue, Reading
 from devlint.sites.costs import Keep, Sync, Timing
 from tests.flow.observers.scene import CUDA, Scene, emit
 
@@ -50,7 +50,7 @@ def test_a_step_waits() -> None:
 
 def test_whoever_has_just_waited_waits_for_nothing() -> None:
     scene = Scene(STEPS, HostSyncs)
-    scene.component(Queue).wait(scene.frame(), scene.node("model(x)", ast.Call))
+    scene.component(DeviceQueue).wait(scene.frame(), scene.node("model(x)", ast.Call))
     wait(scene, "loss.item()")
     assert regions(scene) == []
 
@@ -81,7 +81,7 @@ CLOCK = "def f():\n    start = time()\n    model(x)\n    return time() - start\n
 def elapsed(*happened: str, depth: int = 0) -> list[Timing]:
     """The times taken wrongly where this happens between two readings."""
     scene = Scene(CLOCK, Timings)
-    frame, queue = scene.frame(), scene.component(Queue)
+    frame, queue = scene.frame(), scene.component(DeviceQueue)
     node = scene.node("time()", ast.Call)
     work = scene.node("model(x)", ast.Call)
     for what in happened:

@@ -64,7 +64,7 @@ class _Maker:
     """What the data set was made of, where it is of a class of the file."""
 
 
-class Samples(Observer):
+class SampleCode(Observer):
     """The code of a file that makes samples and batches, and the loaders that run it."""
 
     wants_inlined = True

@@ -32,8 +32,8 @@ from devlint.flow.domain.values import (
     Value,
     tensor_away,
 )
-from devlint.flow.models.data.datasets import Samples, note_draw
-from devlint.flow.models.data.samplers import Sharing
+from devlint.flow.models.data.datasets import SampleCode, note_draw
+from devlint.flow.models.data.samplers import DataShares
 from devlint.flow.program.identity import identity
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
@@ -83,8 +83,8 @@ class Loaders(Observer):
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._escapes = interpreter.component(Escapes)
-        self._samples = interpreter.component(Samples)
-        self.sharing = Sharing(interpreter.own_text, self._escapes)
+        self._samples = interpreter.component(SampleCode)
+        self.sharing = DataShares(interpreter.own_text, self._escapes)
         self._by_oid: dict[int, _Known] = {}
         self._by_node: dict[ast.AST, int] = {}
 
@@ -102,7 +102,7 @@ class Loaders(Observer):
             known = _Known(call.node, scope_of(frame), name, call, batches, custom, managed=managed)
             known.anywhere = not batches.known and not _probably_on_host(dataset)
             self._by_oid[oid] = known
-        frame.component(Samples).loader(frame, call, _workers(call))
+        frame.component(SampleCode).loader(frame, call, _workers(call))
         self.sharing.make(frame, call, oid)
         if isinstance(call.argument(-1, "collate_fn"), Function) or (self._by_oid[oid].custom and not tensors):
             # whoever makes the batches may put them anywhere

@@ -20,7 +20,7 @@ _SPLIT = re.compile(r"\.shard\(|split_dataset_by_node|rank\s*::|range\(\s*[\w.]*
 """How a data set, or a list of indices, is split by hand."""
 
 
-class Sharing:
+class DataShares:
     """What the loaders of a file are to the processes that run it."""
 
     def __init__(self, text: str, escapes: Escapes) -> None:

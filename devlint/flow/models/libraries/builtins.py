@@ -29,7 +29,7 @@ from devlint.flow.models.libraries import unknown
 from devlint.flow.models.nn import construction
 from devlint.flow.models.torch import factories, tensor_methods
 from devlint.flow.transfer import api_use, containers, device_queue, placement
-from devlint.flow.transfer.device_queue import Queue, Reading
+from devlint.flow.transfer.device_queue import DeviceQueue, Reading
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import item
 from devlint.flow.transfer.iteration import iterate
@@ -178,7 +178,7 @@ _CLOCKS = frozenset(
 
 def _read(frame: Frame, call: Call, path: str) -> Value:
     """A reading of a clock."""
-    return Reading(call.node, len(frame.component(Queue).events), len(frame.loops))
+    return Reading(call.node, len(frame.component(DeviceQueue).events), len(frame.loops))
 
 
 MODELS.register(dict.fromkeys(_CLOCKS, _read))

@@ -37,7 +37,7 @@ from devlint.flow.domain.values import (
     named_place,
     surely_tensor,
 )
-from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.loaders import Loaders, wrapped
 from devlint.flow.models.libraries import managed
 from devlint.flow.models.libraries.unknown import unfollowed
@@ -128,7 +128,7 @@ def _returned(frame: Frame, call: Call, path: str, row: Row, value: Value, recei
     place = _place(frame, call, row, receiver)
     if not place.known:
         return UNKNOWN
-    frame.component(Samples).placed(frame, call.node, place)
+    frame.component(SampleCode).placed(frame, call.node, place)
     name = path.rpartition(".")[2]
     return _moved(frame, call, value, place, Step(call.node, f"`{name}` puts it on {place} here"))
 
@@ -203,12 +203,12 @@ def _number(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Val
 
 
 def _dataset(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
-    frame.component(Samples).transforms(call, path)
+    frame.component(SampleCode).transforms(call, path)
     return Stateful(path)
 
 
 def _transform(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
-    frame.component(Samples).transforms(call, path)
+    frame.component(SampleCode).transforms(call, path)
     return UNKNOWN
 
 

@@ -25,7 +25,7 @@ from devlint.flow.models.nn import methods as module_methods
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.syntax import names
 from devlint.flow.transfer import api_use, device_queue, havoc, placement
-from devlint.flow.transfer.device_queue import Queue
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive
 from devlint.immutable import replace
@@ -41,7 +41,7 @@ def unfollowed(frame: Frame, call: Call) -> None:
     """A call of another library goes where nobody sees what becomes of its arguments."""
     frame.component(Escapes).data(call.values())
     if not device_queue.harmless(call):
-        frame.component(Queue).unseen(frame, call.node)
+        frame.component(DeviceQueue).unseen(frame, call.node)
     havoc.handed(frame, call)
 
 
@@ -60,7 +60,7 @@ class _Anything(ObjectModel):
         for observer in events.heard(frame, "on_unfollowed_call"):
             observer.on_unfollowed_call(frame, call, "", None)
         frame.component(Escapes).data(call.values())
-        frame.component(Queue).unseen(frame, call.node)
+        frame.component(DeviceQueue).unseen(frame, call.node)
         havoc.grown(frame, call)
         havoc.handed(frame, call)
         return wrapped(call, derive(frame, call))
@@ -109,7 +109,7 @@ def _method(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> V
     placed = _by_whom(frame, call, receiver, node)
     if placed is not None:
         return placed
-    frame.component(Queue).unseen(frame, call.node)
+    frame.component(DeviceQueue).unseen(frame, call.node)
     if isinstance(receiver, Opaque) and node.attr in ("eval", "train", "half", "float", "requires_grad_", "bfloat16"):
         return receiver
     havoc.grown(frame, call)

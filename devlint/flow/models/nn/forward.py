@@ -37,7 +37,7 @@ from devlint.flow.program.mutations import moves_inputs
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import loop_invariance
-from devlint.flow.transfer.device_queue import Queue
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.placement import Met, blend, derive, is_tensor, meet, returned, strays
 from devlint.immutable import replace
 from devlint.sites.base import Step
@@ -46,7 +46,7 @@ from devlint.sites.placement import Forward, Operation, OperationKind
 
 def forward(frame: Frame, call: Call, module: Module) -> Value:
     """Calling a module: its inputs have to be where it is, and it is given work to do there."""
-    queue, place = frame.component(Queue), frame.place_of(module)
+    queue, place = frame.component(DeviceQueue), frame.place_of(module)
     if module.cls is not None and place.known:
         queue.work(frame, call.node, place)
         # its own code says whether it waits in the end

@@ -28,7 +28,7 @@ from devlint.flow.models.nn.forward import check, forward, of_method
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import api_use, havoc
-from devlint.flow.transfer.device_queue import Queue
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import derive, strays
 from devlint.immutable import replace
@@ -60,7 +60,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
     if name not in modules.ONLY_LOOK:
         CHANGED.put(frame.state.heap, module.oid, True)
     frame.component(Escapes).everything(call.values())
-    frame.component(Queue).unseen(frame, call.node)
+    frame.component(DeviceQueue).unseen(frame, call.node)
     # a part of the module works where the module is, and what goes in
     part = module.text == "self" and frame.after_init and not isinstance(value, Named)
     return derive(frame, call) if part else UNKNOWN

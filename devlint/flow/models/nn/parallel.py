@@ -253,7 +253,7 @@ class _Order:
     chosen: bool = False
 
 
-class Groups(Observer):
+class ProcessGroups(Observer):
     """The process groups of a file."""
 
     wants_inlined = True
@@ -361,7 +361,7 @@ def _holds(statement: ast.stmt, node: ast.AST) -> bool:
 
 
 def _called(frame: Frame, call: Call, path: str) -> Value:
-    frame.component(Groups).note(frame, call, path)
+    frame.component(ProcessGroups).note(frame, call, path)
     return function(frame, call, path)
 
 

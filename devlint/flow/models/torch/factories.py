@@ -26,7 +26,7 @@ from devlint.flow.domain.values import (
     named_place,
     surely_tensor,
 )
-from devlint.flow.models.data.datasets import Samples
+from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Act, Step
@@ -60,7 +60,7 @@ def make(
     asked = call.argument(-1, "device")
     place, chosen = _place(frame, call, asked, data, rule)
     if chosen:
-        frame.component(Samples).placed(frame, call.node, place)
+        frame.component(SampleCode).placed(frame, call.node, place)
     many, rank = _dimensions(frame, call, name, None if beside else data)
     source = asked.source if isinstance(asked, DeviceValue) else None
     if chosen and asked is not None:

@@ -12,7 +12,7 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Tensor, Value, as_tensor, surely_tensor
 from devlint.flow.models.torch import factories, rng, tensor_methods
 from devlint.flow.transfer import device_queue, memory, placement
-from devlint.flow.transfer.device_queue import Queue
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.placement import Met, blend, meet
 from devlint.immutable import replace
@@ -30,7 +30,7 @@ def function(frame: Frame, call: Call, path: str) -> Value:
     if entry is not None:
         return _worked(frame, call, path, entry, _result(frame, call, path, entry))
     if path.rpartition(".")[2] in device_queue.BLOCKING:
-        frame.component(Queue).wait(frame, call.node)
+        frame.component(DeviceQueue).wait(frame, call.node)
     if path.startswith(torch_arguments.KEEPING):
         frame.component(Escapes).data(call.values())
     return UNKNOWN
@@ -48,7 +48,7 @@ def _worked(frame: Frame, call: Call, path: str, entry: torch_table.Function, re
     if entry.sync == "always" and not sized and first is not None and node is not None:
         device_queue.wait(frame, call.node, node, first, path.rpartition(".")[2])
     elif entry.rule == "same_as_input" and place.known:
-        frame.component(Queue).work(frame, call.node, place)
+        frame.component(DeviceQueue).work(frame, call.node, place)
     return result
 
 

@@ -27,7 +27,7 @@ from devlint.flow.domain.values import (
 )
 from devlint.flow.transfer import api_use
 from devlint.flow.transfer.defaults import generator_place
-from devlint.flow.transfer.device_queue import Queue
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.placement import blend, derived, is_tensor, meet, stranded
 from devlint.immutable import replace
 from devlint.sites.base import Step
@@ -131,7 +131,7 @@ def _is_number(value: Value) -> bool:
 
 def _method(frame: Frame, call: Call, receiver: Stateful, node: ast.Attribute) -> Value:
     """The result of a distribution's method."""
-    frame.component(Queue).unseen(frame, call.node)
+    frame.component(DeviceQueue).unseen(frame, call.node)
     held = as_tensor(receiver.tensors[0])
     if node.attr in distributions.DRAWN:
         drawn = derived(held, many=_dimensions(call, receiver, held))

@@ -18,7 +18,7 @@ from devlint.flow.domain.values import (
     surely_tensor,
 )
 from devlint.flow.transfer import loop_invariance
-from devlint.flow.transfer.device_queue import Queue
+from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.immutable import immutable
 from devlint.sites.base import Operand
 from devlint.sites.costs import Sync
@@ -58,7 +58,7 @@ class HostSyncs(Observer):
 
     def on_wait(self, frame: Frame, node: ast.AST, read: ast.expr, value: Value, spelled: str) -> None:
         """A site, unless the host has just waited."""
-        if frame.component(Queue).is_empty(node) or node in self._allowed:
+        if frame.component(DeviceQueue).is_empty(node) or node in self._allowed:
             return
         region = _region(frame, read, value)
         if spelled in _MOVES and region in ("loop", "forward", "check"):
