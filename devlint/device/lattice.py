@@ -202,9 +202,10 @@ class Device:
         return (symbol(f"switch {guard.text}", self.text or str(self)),) if self.switched else self.leaves()
 
     def _follows_a_symbol(self) -> bool:
-        """Whether it is the CPU nobody asked for on one side, and wherever something else is on the other."""
+        """Whether it is wherever something else is, or the CPU: by default, or for want of an accelerator."""
         sides = (_then(self), _other(self))
-        return {side.kind for side in sides} == {Kind.CPU, Kind.SYMBOL} and any(side.implied for side in sides)
+        without = self.guard is AVAILABLE or any(side.implied for side in sides)
+        return without and {side.kind for side in sides} == {Kind.CPU, Kind.SYMBOL}
 
 
 def _then(device: Device) -> Device:

@@ -33,7 +33,7 @@ from devlint.immutable import immutable, replace
 
 def rewrite(code: str, name: str = "devlint/flow/made.py") -> str:
     tree = ast.parse(HEADER + code)
-    return rewritten(tree, Records([tree]), name)
+    return rewritten(tree, Records([tree]), {}, name)
 
 
 def both(code: str, name: str = "devlint/flow/made.py") -> tuple[dict[str, Any], dict[str, Any]]:
@@ -207,7 +207,7 @@ def test_every_module_that_is_compiled_can_be_rewritten() -> None:
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules(ROOT)}
     records = Records(trees.values())
     for path, tree in trees.items():
-        compile(rewritten(tree, records, path.relative_to(ROOT).as_posix()), str(path), "exec")
+        compile(rewritten(tree, records, {}, path.relative_to(ROOT).as_posix()), str(path), "exec")
 
 
 def test_a_default_may_have_the_name_of_its_field() -> None:

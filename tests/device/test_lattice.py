@@ -210,6 +210,7 @@ def test_not_the_same_is_seen_in_some_world(pair: tuple[Device, Device]) -> None
 
 
 @given(pairs)
+@example((ARGS, choice(AVAILABLE, ARGS, CPU)))
 def test_a_difference_is_met_in_some_world_with_an_accelerator(pair: tuple[Device, Device]) -> None:
     one, two = pair
     if one.differs(two):

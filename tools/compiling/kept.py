@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection, Mapping
 
 from tools.compiling.records import last_name
 
@@ -51,20 +52,15 @@ def {name}(self, made: {kind}) -> None:
     ]
 
 
-def empty(node: ast.ClassDef) -> None:
-    """Give a class a method that deletes the attributes of an object, and say so to mypyc."""
+def empty(node: ast.ClassDef, owned: Mapping[str, Collection[str]]) -> None:
+    """Give a class a method that deletes the attributes of an object, and say so to mypyc.
+
+    ``owned`` says by the name of a class which attributes it has, so that a subclass leaves those of its bases to them.
+    """
     if node.name not in EMPTIED:
         return
-    methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
-    declared = {
-        item.target.id: item.value
-        for item in node.body
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
-    }
-    stored = (part for item in node.body if isinstance(item, ast.FunctionDef) for part in ast.walk(item))
-    found = dict.fromkeys([*declared, *(part.attr for part in stored if _is_stored(part))])
-    attributes = [name for name in found if name not in methods and declared.get(name) is None]
-    inherited = any(last_name(base) in EMPTIED for base in node.bases)
+    bases = [last_name(base) for base in node.bases if last_name(base) in EMPTIED]
+    attributes = [name for name in own_attributes(node) if not any(name in owned.get(base, ()) for base in bases)]
     node.body += ast.parse(
         f"""
 __deletable__ = {attributes!r}
@@ -74,9 +70,22 @@ def dissolve_(self) -> None:
             delattr(self, name)
         except AttributeError:
             pass
-    {"super().dissolve_()" if inherited else ""}
+    {"super().dissolve_()" if bases else ""}
 """
     ).body
+
+
+def own_attributes(node: ast.ClassDef) -> list[str]:
+    """The attributes that a class declares or stores."""
+    methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+    declared = {
+        item.target.id: item.value
+        for item in node.body
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+    }
+    stored = (part for item in node.body if isinstance(item, ast.FunctionDef) for part in ast.walk(item))
+    found = dict.fromkeys([*declared, *(part.attr for part in stored if _is_stored(part))])
+    return [name for name in found if name not in methods and declared.get(name) is None]
 
 
 def _is_stored(part: ast.AST) -> bool:

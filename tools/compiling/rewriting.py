@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from tools.compiling import guards, kept
@@ -22,12 +22,14 @@ def rewrite(root: Path, paths: Iterable[Path]) -> None:
     """Rewrite modules below ``root`` in place."""
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
     records = Records(trees.values())
+    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    owned = {node.name: kept.own_attributes(node) for node in classes if node.name in kept.EMPTIED}
     for path, tree in trees.items():
-        path.write_text(rewritten(tree, records, path.relative_to(root).as_posix()), encoding="utf-8")
+        path.write_text(rewritten(tree, records, owned, path.relative_to(root).as_posix()), encoding="utf-8")
 
 
-def rewritten(tree: ast.Module, records: Records, name: str) -> str:
-    """The code of a module, whose path is ``name``."""
+def rewritten(tree: ast.Module, records: Records, owned: Mapping[str, Collection[str]], name: str) -> str:
+    """The code of a module, whose path is ``name``; ``owned`` is what :func:`kept.empty` asks for."""
     if _imports(tree, "dataclasses", "replace"):
         raise ValueError(f"{name}: `replace` of dataclasses is not known here, that of devlint.immutable is")
     for node in [part for part in ast.walk(tree) if isinstance(part, ast.ClassDef)]:
@@ -36,7 +38,7 @@ def rewritten(tree: ast.Module, records: Records, name: str) -> str:
             at = tree.body.index(node)
             tree.body[at:at] = defaults
         kept.keep(node)
-        kept.empty(node)
+        kept.empty(node, owned)
     Generators().visit(tree)
     constants = Constants(_enumerations(tree, name), _imports(tree, "devlint.immutable", "replace"))
     constants.visit(tree)
