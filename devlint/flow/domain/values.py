@@ -344,7 +344,8 @@ def as_tensor(value: Value) -> Tensor:
             near=value.near,
         )
     if isinstance(value, Batches):
-        return Tensor(value.device, many=True, certain=value.certain, batch=value.loaders)
+        # an object of a library's class may do more in its methods than its tensors would
+        return Tensor(value.device, many=True, certain=value.certain, derived=bool(value.path), batch=value.loaders)
     return _ANYWHERE
 
 

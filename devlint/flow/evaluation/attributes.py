@@ -78,7 +78,8 @@ def _tensor_attribute(frame: Frame, node: ast.Attribute, base: Tensor | Batches)
     if node.attr in _PYTHON_ATTRIBUTES:
         return device_conditions.on_cuda(frame, node) or UNKNOWN
     if isinstance(base, Batches):
-        return base
+        # what a batch has is a part of it; what an object of a library's class has is for its rows to say
+        return UNKNOWN if base.path else base
     return _same(tensor, node.attr)
 
 
