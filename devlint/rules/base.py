@@ -1,4 +1,4 @@
-"""What a rule is: a class with a code, which looks at one kind of site and reports."""
+"""What a rule is: a class with a code, which looks at one kind of site and reports; and what every rule speaks of."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import inspect
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args, get_type_hints
+from typing import Any, ClassVar, TypeAlias, get_args, get_type_hints
 
-from devlint.finding import Applicability, Edit, Fix, Severity
+from devlint.finding import Applicability, Edit, Fix, Severity, Span
+from devlint.sites import proof
 from devlint.sites.base import Site, Step
-from devlint.sites.proof import Traces
 from devlint.source.tree import Source
+
+__all__ = ["Applicability", "Edit", "Fix", "Report", "Reports", "Rule", "Severity", "Span", "Step", "proof"]
 
 _EXAMPLE = re.compile(r"(?<=^```python\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _IMPORTS = {
@@ -34,10 +36,10 @@ class Report:
     """A verdict of a rule, before it is given a file and positions.
 
     ``severity`` overrides the rule's own; ``steps`` are the places that explain it, ``fix`` the edits that mend it.
-    ``asked`` says that it is only for those who select the rule themselves.
+    ``asked`` says that it is only for those who select the rule themselves; ``node`` is what the report is about, if
+    that is not the site's.
     """
 
-    node: ast.AST
     message: str
     label: str = ""
     severity: Severity | None = None
@@ -45,6 +47,10 @@ class Report:
     help: str = ""
     fix: Fix | None = None
     asked: bool = False
+    node: ast.AST | None = None
+
+
+Reports: TypeAlias = Iterable[Report]
 
 
 class Rule:
@@ -66,7 +72,7 @@ class Rule:
     hints: ClassVar[bool] = True
     observed: ClassVar[bool] = False
     sites: ClassVar[tuple[type[Site], ...]] = ()
-    proof: ClassVar[Traces | None] = None
+    proof: ClassVar[proof.Traces | None] = None
 
     def __init_subclass__(cls) -> None:
         if "name" not in vars(cls):
@@ -79,7 +85,7 @@ class Rule:
         self.source = source
         self.target_torch = target_torch
 
-    def judge(self, site: Any) -> Iterable[Report]:
+    def judge(self, site: Any) -> Reports:
         """The verdicts on a site of one of its ``sites``; none where nothing is wrong or too little is known."""
         raise NotImplementedError
 

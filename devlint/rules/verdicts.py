@@ -38,9 +38,10 @@ def verdicts(
     for site in sites:
         for judge in listeners.get(type(site), ()):
             for report in judge.judge(site):
-                if home is not None and home(report.node) is not source:
+                node = report.node or site.node
+                if home is not None and home(node) is not source:
                     continue
-                finding = _finding(source, judge, report, home)
+                finding = _finding(source, judge, report, node, home)
                 key = (finding.code, finding.span)
                 # the same place can be reached on several paths: keep the gravest verdict
                 if key not in found or finding.severity > found[key][0].severity:
@@ -48,7 +49,9 @@ def verdicts(
     return list(found.values())
 
 
-def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST], Source] | None) -> Finding:
+def _finding(
+    source: Source, rule: Rule, report: Report, node: ast.AST, home: Callable[[ast.AST], Source] | None
+) -> Finding:
     homes = ((step, source if home is None else home(step.node)) for step in report.steps)
     places = (Place(file.span(step.node), step.label, "" if file is source else file.filename) for step, file in homes)
     severity = report.severity or rule.severity
@@ -58,7 +61,7 @@ def _finding(source: Source, rule: Rule, report: Report, home: Callable[[ast.AST
         severity=severity,
         message=report.message,
         filename=source.filename,
-        span=source.span(report.node),
+        span=source.span(node),
         label=report.label,
         related=tuple(dict.fromkeys(places)),
         help=report.help,

@@ -35,8 +35,8 @@ class Timing(Site):
 class Keep(Site):
     """A loss that is kept, with the graph behind it, from one round of a loop to the next.
 
-    ``node`` is the part of the loss in what is kept, ``value`` its name, ``holder`` what keeps it (since ``began``) and
-    ``kind`` how: "sum" or "list".  ``backward`` is where the round has done with the graph, ``emptied`` where some
+    ``node`` is the part of the loss in what is kept, ``value`` its name, ``holder`` what keeps it and ``kind`` how:
+    "sum" or "list".  ``backward`` is where the round has done with the graph, ``emptied`` where some
     rounds let go of what they and those before them have kept.
     """
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 from devlint import torch_api
-from devlint.finding import Fix
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Fix, Report, Reports, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import keyword_of, statement_of
 from devlint.rules.code.imports import importing
@@ -32,7 +30,7 @@ class DeprecatedName(Rule):
 
     topic: ClassVar[Topic]
 
-    def judge(self, site: Mention) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Reports:
         """A report for each use of an old name or argument."""
         # a name that is only imported or asked for says nothing yet
         if not site.shim and site.use not in _SPOKEN_OF:
@@ -61,7 +59,7 @@ def _report(rule: Rule, site: Mention, row: Api) -> Report:
     told = rule.target_torch is None and row.since >= _YOUNG and (not row.argument or row.kind is Kind.ARGUMENT)
     needs = f" (there since torch {row.since[0]}.{row.since[1]})" if told else ""
     message = f"{what} is deprecated{since}: {row.note or advice}"
-    return Report(given or site.node, message, "deprecated", help=advice + needs, fix=fix)
+    return Report(message, "deprecated", help=advice + needs, fix=fix, node=given)
 
 
 def _replaced(rule: Rule, site: Mention, row: Api) -> Fix | None:

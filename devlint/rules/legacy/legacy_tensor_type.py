@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
 from devlint.flow.catalog.accelerator_api import CUDA_TENSOR_TYPE
 from devlint.flow.catalog.concepts import VARIABLE
-from devlint.rules.base import Report
+from devlint.rules.base import Applicability, Fix, Report, Reports, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, keyword_of, method_of, removal
 from devlint.rules.code.device_candidates import device_at_hand
@@ -78,7 +76,7 @@ class LegacyCudaTensorType(DeprecatedName):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     topic = Topic.TENSOR_TYPE
 
-    def judge(self, site: Mention) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Reports:
         """A report for each use of a type of CUDA's tensors, of a variable, or of the default type."""
         if site.shim or site.use in ("import", "comparison"):
             return
@@ -90,7 +88,7 @@ class LegacyCudaTensorType(DeprecatedName):
         elif site.path != VARIABLE:
             yield from super().judge(site)
 
-    def _type(self, site: Mention, kind: str) -> Iterable[Report]:
+    def _type(self, site: Mention, kind: str) -> Reports:
         node = site.node
         spelled = str(node.value) if isinstance(node, ast.Constant) else self.source.segment(node)
         default = site.use == "conversion" and site.call is not None and method_of(site.call) != "type"
@@ -102,7 +100,6 @@ class LegacyCudaTensorType(DeprecatedName):
         fails = "" if site.scope.guarded else ", and fails without it"
         new = f"`dtype=torch.{dtype}` and `device=`" if dtype else "a dtype and a device"
         yield Report(
-            site.node,
             f"`{site.path}` is a type for CUDA only{fails}: use {new}",
             label="a legacy tensor type",
             severity=Severity.INFO if mild else None,
@@ -133,13 +130,12 @@ class LegacyCudaTensorType(DeprecatedName):
         spelled = edits.short(self.source.segment(site.node), "Variable")
         if volatile is not None:
             return Report(
-                volatile,
                 f"`volatile` of `{spelled}` does nothing since torch 0.4: the graph is built all the same",
+                node=volatile,
                 label="without effect",
                 help="compute under `with torch.no_grad():`",
             )
         return Report(
-            site.node,
             f"`{spelled}` makes a plain tensor since torch 0.4, detached from the graph of what it is given",
             label="a legacy variable",
             severity=Severity.INFO,

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule, Severity, Step
 from devlint.rules.code.edits import quoted
 from devlint.rules.transfers.pinned import chosen_away
-from devlint.sites.base import Step
 from devlint.sites.loaders import SampleWork, Worker
 
 _BATCHED = frozenset({"collate_fn", "__getitems__", "__iter__"})
@@ -71,7 +67,7 @@ class AcceleratorWorkInDataset(Rule):
 
     code = "DVL303"
 
-    def judge(self, site: SampleWork) -> Iterable[Report]:
+    def judge(self, site: SampleWork) -> Reports:
         """One report for each placement, about the loader that suffers most."""
         if not chosen_away(site.place):
             return
@@ -92,14 +88,14 @@ class AcceleratorWorkInDataset(Rule):
             # on an accelerator it raises, unless the device is merely a parameter
             grave = loader.context == "fork" and (site.place.accelerates() or site.place.switched)
             message = f"{what} runs in worker processes, which cannot use CUDA when they are forked"
-            return Report(site.node, message, "a worker does this", Severity.ERROR if grave else None, asked, help_)
+            return Report(message, "a worker does this", Severity.ERROR if grave else None, asked, help_)
         if loader is not None and loader.workers:
             message = f"{what} gives every worker process a context on the accelerator"
-            return Report(site.node, message, "each worker does this", Severity.INFO, asked, help_)
+            return Report(message, "each worker does this", Severity.INFO, asked, help_)
         each = "batch" if site.role in _BATCHED else "sample"
         message = f"{what} puts every {each} on {site.place} by itself, which forked workers could not"
         severity = Severity.INFO if each == "batch" and loader is not None and loader.workers == 0 else None
-        return Report(site.node, message, f"once for each {each}", severity, asked, help_)
+        return Report(message, f"once for each {each}", severity, asked, help_)
 
 
 def _weight(loader: Worker) -> tuple[bool, bool, bool]:

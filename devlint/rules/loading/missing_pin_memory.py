@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Iterable
 from functools import lru_cache
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Fix, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.blocks import way_to
 from devlint.rules.code.edits import around, fix_of, rewritten, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
-from devlint.sites import proof
-from devlint.sites.base import Step
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import says_none, walk
@@ -84,7 +80,7 @@ class MissingPinMemory(Rule):
     observed = True
     proof = proof.Traces(left=(proof.LOADER,), confirm=(proof.PAGEABLE_BATCHES,), contradict=(proof.PINNED_BATCHES,))
 
-    def judge(self, site: Load) -> Iterable[Report]:
+    def judge(self, site: Load) -> Reports:
         """A report where the batches are copied in a loop, or may be in code that cannot be seen."""
         if site.custom_batches or site.batches.kind not in (Kind.CPU, Kind.UNKNOWN):
             return
@@ -98,7 +94,6 @@ class MissingPinMemory(Rule):
                 # perhaps with good reason: pinning can be measured to be slower
                 target = moves[0].target
                 yield Report(
-                    site.node,
                     f"the batches of this `{loader}` are copied to {target} at every step, and pinning is turned off",
                     label="copied from pageable memory",
                     severity=Severity.INFO,
@@ -114,7 +109,6 @@ class MissingPinMemory(Rule):
             return
         copied = f"are copied to {moves[0].target}" if moves else "may be copied to an accelerator"
         yield Report(
-            site.node,
             f"the batches of this `{loader}` {copied} from pageable memory at every step",
             label="`pin_memory` is not set" if not site.via else "made in this call, without `pin_memory`",
             # an argument that the code takes from elsewhere may have been a decision

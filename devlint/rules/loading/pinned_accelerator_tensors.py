@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.edits import fix_of, rewritten, without_keyword
 from devlint.rules.transfers.pinned import chosen_away
-from devlint.sites import proof
-from devlint.sites.base import Step
 from devlint.sites.loaders import Load
 
 
@@ -61,7 +56,7 @@ class PinningAcceleratorTensors(Rule):
     observed = True
     proof = proof.Traces(left=(proof.LOADER,), contradict=(proof.HOST_BATCHES,))
 
-    def judge(self, site: Load) -> Iterable[Report]:
+    def judge(self, site: Load) -> Reports:
         """A report where pinning is asked for and the batches are elsewhere."""
         if not site.pinned or not chosen_away(site.batches):
             return
@@ -72,7 +67,6 @@ class PinningAcceleratorTensors(Rule):
         asked = site.keywords.get("pin_memory")
         removed = rewritten(self.source, site.node, lambda call: without_keyword(call, "pin_memory"))
         yield Report(
-            site.node,
             f"`{loader}` pins batches that are on {site.batches}, which raises{when}: only host memory can be pinned",
             label=f"its data set is on {site.batches}" if site.put is None else f"its batches are on {site.batches}",
             steps=(*filter(None, (site.put,)), *(() if asked is None else (Step(asked, "pinning is asked for here"),))),

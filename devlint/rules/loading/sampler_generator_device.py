@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, Device, Kind, Role
-from devlint.finding import Applicability, Fix, Severity
 from devlint.flow.catalog.concepts import DISTRIBUTED_SAMPLER
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.edits import fix_of, rewritten, with_keyword, without_keyword
 from devlint.rules.code.imports import importing
 from devlint.sites.loaders import Draw
@@ -65,7 +63,7 @@ class SamplerGeneratorDevice(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
 
-    def judge(self, site: Draw) -> Iterable[Report]:
+    def judge(self, site: Draw) -> Reports:
         """A report where the generator is surely not where the order is drawn."""
         if not site.place.differs(site.default):
             return
@@ -79,8 +77,8 @@ class SamplerGeneratorDevice(Rule):
         when = "" if away.accelerates() else " where that is an accelerator"
         whose = "a generator" if site.generator is not None else "its own generator, which is"
         yield Report(
-            site.generator or site.node,
             f"`{drawer}` draws the order on {site.default} with {whose} on {site.place}, which raises{when}",
+            node=site.generator,
             label=f"on {site.place}",
             steps=() if site.default_by is None else (site.default_by,),
             help="give it a generator on the device on which the order is drawn: the default device",

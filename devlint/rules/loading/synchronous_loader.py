@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from devlint.device import Kind
-from devlint.finding import Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.edits import in_test
 from devlint.rules.transfers.pinned import reads_pinned
-from devlint.sites import proof
-from devlint.sites.base import Step
 from devlint.sites.loaders import Load
 
 
@@ -61,7 +56,7 @@ class SynchronousLoader(Rule):
     default = False
     proof = proof.Traces(left=(proof.LOADER,), confirm=(proof.WITHOUT_WORKERS,), contradict=(proof.WITH_WORKERS,))
 
-    def judge(self, site: Load) -> Iterable[Report]:
+    def judge(self, site: Load) -> Reports:
         """A report where a loop trains with batches that were made in its own process."""
         if site.workers != 0 or site.training is None or site.training.at_hand:
             return
@@ -70,7 +65,6 @@ class SynchronousLoader(Rule):
         if not moves or not on_host or in_test(self.source, site.scope):
             return
         yield Report(
-            site.node,
             f"this `{site.loader.rpartition('.')[2]}` has no workers: each batch is made while {moves[0].target} waits",
             label="`num_workers` is 0" if "num_workers" in site.keywords else "`num_workers` is not set",
             steps=tuple(Step(move.node, f"copied to {move.target} here") for move in moves),

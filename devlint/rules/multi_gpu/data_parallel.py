@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 
-from devlint.finding import Severity
 from devlint.flow.catalog.modules import OF_ONE_PROCESS
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import function_at, statement_of
-from devlint.sites import proof
 from devlint.sites.distributed import Wrap
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -67,7 +64,7 @@ class DataParallel(Rule):
     observed = True
     proof = proof.Traces(left=(proof.WRAPPER,), confirm=(proof.WRAPPER,))
 
-    def judge(self, site: Wrap) -> Iterable[Report]:
+    def judge(self, site: Wrap) -> Reports:
         """A report for every `DataParallel`, milder where it stands beside the better wrapper."""
         if site.wrapper not in OF_ONE_PROCESS or _names_only(self.source, site.node):
             return
@@ -83,7 +80,6 @@ class DataParallel(Rule):
         text = "\n".join(self.source.lines)
         infers = site.measured is None and _INFERS.search(text) is not None and _TRAINS.search(text) is None
         yield Report(
-            site.node,
             message,
             label="one process, one thread per GPU" if site.ids != 1 else "one device",
             severity=Severity.INFO if fallback or offered or edits.in_test(self.source, site.scope) else None,

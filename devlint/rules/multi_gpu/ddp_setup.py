@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from devlint.device import Kind
-from devlint.finding import Severity
 from devlint.flow.catalog.modules import DISTRIBUTED
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.edits import around
-from devlint.sites import proof
-from devlint.sites.base import Step
 from devlint.sites.distributed import Group, Unforwarded, Wrap
 from devlint.source.syntax import walk
 
@@ -92,7 +89,7 @@ class DdpSetup(Rule):
     observed = True
     proof = proof.Traces(left=(proof.WRAPPER,))
 
-    def judge(self, site: Wrap | Group | Unforwarded) -> Iterable[Report]:
+    def judge(self, site: Wrap | Group | Unforwarded) -> Reports:
         """One report, about the gravest that is wrong."""
         if isinstance(site, Group):
             yield from self._ungrounded(site)
@@ -101,7 +98,7 @@ class DdpSetup(Rule):
         elif isinstance(site, Wrap) and site.wrapper == DISTRIBUTED:
             yield from self._wrapped(site)
 
-    def _wrapped(self, site: Wrap) -> Iterable[Report]:
+    def _wrapped(self, site: Wrap) -> Reports:
         if site.group is False:
             yield _report(site, "there is no process group yet", "call `init_process_group` first")
         elif site.ids is not None and site.ids > 1:
@@ -118,14 +115,13 @@ class DdpSetup(Rule):
         elif site.attached is not None:
             yield from self._extended(site, site.attached)
 
-    def _unforwarded(self, site: Unforwarded) -> Iterable[Report]:
+    def _unforwarded(self, site: Unforwarded) -> Reports:
         """A report where an attribute is read that only the module inside can have."""
         if site.scope.handler or not isinstance(site.node, ast.Attribute) or self._told_apart(site.node):
             return
         name, attribute = site.wrapper.rpartition(".")[2], site.node.attr
         verb, inside = ("may be", f'getattr({site.text}, "module", {site.text})') if site.perhaps else ("is", "")
         yield Report(
-            site.node,
             f"`{site.text}` {verb} a `{name}`, which has no `{attribute}`: this raises an `AttributeError`",
             label="only the module inside can have it",
             severity=Severity.WARNING if site.perhaps else None,
@@ -140,7 +136,7 @@ class DdpSetup(Rule):
         places = inside if isinstance(read.value, ast.Name) else walk(self.source.tree)
         return any(_unwraps(part, wrapper) for part in places) or any(_asks(part, wrapper) for part in inside)
 
-    def _extended(self, site: Wrap, attached: Step) -> Iterable[Report]:
+    def _extended(self, site: Wrap, attached: Step) -> Reports:
         """A hint where an attribute is set on the wrapper, and not only for the function itself."""
         shared = self._after(attached.node, _hands_on)
         if not shared and self._after(attached.node, _reads):
@@ -149,7 +145,7 @@ class DdpSetup(Rule):
         help_ = "set it on the module before it is wrapped, or on `.module`"
         if shared:
             help_ += "; who is given the wrapper reads it from its `.module`, then"
-        yield Report(site.node, message, "its module is `.module`", Severity.INFO, (attached,), help_)
+        yield Report(message, "its module is `.module`", Severity.INFO, (attached,), help_)
 
     def _after(self, target: ast.AST, does: Callable[[ast.AST, ast.Attribute], bool]) -> bool:
         """Whether something is done to an attribute that was set, or to its owner, further down in the function."""
@@ -158,7 +154,7 @@ class DdpSetup(Rule):
         inside = walk(around(self.source, target))
         return any(does(part, target) for part in inside if getattr(part, "lineno", 0) > target.lineno)
 
-    def _ungrounded(self, site: Group) -> Iterable[Report]:
+    def _ungrounded(self, site: Group) -> Reports:
         """A hint where the processes of an NCCL group all keep the first GPU as their current device.
 
         A warning where they meet before they choose another.
@@ -166,8 +162,8 @@ class DdpSetup(Rule):
         made = Step(site.node, "the process group is made here")
         if site.late is not None and site.waits is not None:
             yield Report(
-                site.waits.node,
                 "the processes meet before each has chosen its device: this uses GPU 0 in all of them",
+                node=site.waits.node,
                 label="the current device is still GPU 0",
                 severity=Severity.WARNING,
                 steps=(made, site.late),
@@ -175,8 +171,8 @@ class DdpSetup(Rule):
             )
         elif "nccl" in site.backend and site.script:
             yield Report(
-                site.named or site.node,
                 "nothing makes the GPU of a process its current device: whatever names none uses GPU 0 in all of them",
+                node=site.named,
                 label="the current device stays GPU 0",
                 severity=Severity.INFO if site.waits is None else Severity.WARNING,
                 steps=tuple(filter(None, (None if site.named is None else made, site.waits))),
@@ -225,4 +221,4 @@ def _hands_on(part: ast.AST, target: ast.Attribute) -> bool:
 
 
 def _report(site: Wrap, message: str, help_: str, severity: Severity | None = None, *steps: Step) -> Report:
-    return Report(site.node, message, "one process for each GPU", severity, steps, help_)
+    return Report(message, "one process for each GPU", severity, steps, help_)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule
 from devlint.sites.loaders import Load
 
 
@@ -67,7 +65,7 @@ class MissingDistributedSampler(Rule):
 
     code = "DVL503"
 
-    def judge(self, site: Load) -> Iterable[Report]:
+    def judge(self, site: Load) -> Reports:
         """A report about the loader, or about its sampler."""
         if site.training is None:
             return
@@ -75,7 +73,6 @@ class MissingDistributedSampler(Rule):
         if training.whole and training.wrapped is not None:
             loader = site.loader.rpartition(".")[2]
             yield Report(
-                site.node,
                 f"every process trains on the whole data set: this `{loader}` has no `DistributedSampler`",
                 label="the same samples in every process",
                 steps=(training.wrapped,),
@@ -83,8 +80,8 @@ class MissingDistributedSampler(Rule):
             )
         elif training.sampler is not None and training.epochs is not None:
             yield Report(
-                training.sampler.node,
                 "this `DistributedSampler` shuffles alike in every epoch: nothing calls its `set_epoch`",
+                node=training.sampler.node,
                 label="draws its order from the number of the epoch",
                 steps=(training.epochs,),
                 help="call `sampler.set_epoch(epoch)` at the beginning of each epoch",

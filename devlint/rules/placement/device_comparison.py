@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 
-from devlint.finding import Applicability, Edit, Fix, Severity, Span
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, Span
 from devlint.rules.code import edits
 from devlint.rules.code.imports import importing
 from devlint.sites.devices import DeviceTest
@@ -60,7 +58,7 @@ class DeviceComparisonAlwaysFalse(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.UNSAFE,)
 
-    def judge(self, site: DeviceTest) -> Iterable[Report]:
+    def judge(self, site: DeviceTest) -> Reports:
         """A report for each comparison whose outcome does not hang on the device."""
         quoted = edits.quoted(self.source.segment(site.node), "the comparison")
         subject = f"`{edits.short(self.source.segment(site.subject), 'the device')}`"
@@ -73,7 +71,6 @@ class DeviceComparisonAlwaysFalse(Rule):
         # a move that is guarded by an inequality which always holds does nothing where it has nothing to do
         mild = site.problem == "index" and site.operator == "!="
         yield Report(
-            site.node,
             message,
             label="raises" if site.problem == "membership" else f"always {_OUTCOMES[site.operator]}",
             severity=Severity.WARNING if mild else None,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule
 from devlint.sites.placement import UnusedDevice
 
 
@@ -58,11 +56,10 @@ class DeviceSelectedButUnused(Rule):
 
     code = "DVL113"
 
-    def judge(self, site: UnusedDevice) -> Iterable[Report]:
+    def judge(self, site: UnusedDevice) -> Reports:
         """A report for each device that is chosen in vain."""
         verb = "used" if site.shown is None else "more than printed"
         yield Report(
-            site.node,
             f"`{site.name}` is chosen and never {verb}: the network and its batches stay on the CPU",
             label="nothing is put there",
             steps=(site.works,) if site.shown is None else (site.shown, site.works),

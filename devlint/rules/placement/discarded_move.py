@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.sites import proof
 from devlint.sites.transfers import Transfer
 
 # A copy to the CPU waits for the device, the first copy to a device starts it: measuring code does both on purpose.
@@ -69,7 +66,7 @@ class DiscardedMove(Rule):
     fixes = (Applicability.UNSAFE,)
     proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
 
-    def judge(self, site: Transfer) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Reports:
         """A report where a tensor's new copy is thrown away."""
         if not site.discarded or site.kind != "tensor" or not site.value.certain:
             return
@@ -83,7 +80,6 @@ class DiscardedMove(Rule):
         call = edits.short(self.source.segment(site.node), f"{name}.{site.spelled}(…)")
         made, stays = ("moved", "where it is") if site.target is not None else ("converted", "as it is")
         yield Report(
-            site.node,
             f"`{call}` returns the {made} tensor and leaves {quoted} {stays}: the result is dropped",
             label="nobody takes the result",
             # a tensor that happens to be there loses nothing, and with a conversion devices still agree

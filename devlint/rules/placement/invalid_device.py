@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.sites.devices import DeviceArgument
 
@@ -97,7 +95,7 @@ class InvalidDeviceValue(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
 
-    def judge(self, site: DeviceArgument) -> Iterable[Report]:
+    def judge(self, site: DeviceArgument) -> Reports:
         """A report for each argument that is no device."""
         if site.problem == "index" and site.scope.guarded:
             return
@@ -109,7 +107,6 @@ class InvalidDeviceValue(Rule):
             written = next((f"{name}=" for name in names), written)
         given = f"`{edits.short(written, 'what is given')}`"
         yield Report(
-            site.node,
             _MESSAGES[site.problem].format(given=given, role=site.role, function=function),
             label="no device",
             severity=Severity.WARNING if site.problem in ("index", "range") else None,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from devlint.finding import Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.placement import ManagedMove
@@ -111,12 +109,11 @@ class ManagedModelMoved(Rule):
 
     code = "DVL114"
 
-    def judge(self, site: ManagedMove) -> Iterable[Report]:
+    def judge(self, site: ManagedMove) -> Reports:
         """A report for each such move."""
         manager = _MANAGERS.get(site.manager) or _Manager(f"is placed by {site.manager}", _IN_VAIN, _LEAVE_OUT)
         severity = manager.part if site.part and manager.part is not None else manager.severity
         yield Report(
-            site.node,
             f"{shown(site.value.text)} {manager.places}; {manager.consequence}",
             label="moved by hand",
             severity=Severity.INFO if edits.in_test(self.source, site.scope) else severity,

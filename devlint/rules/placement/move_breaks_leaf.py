@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Severity
 from devlint.flow.catalog.concepts import DEVICE
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
 from devlint.rules.code.device_candidates import device_at_hand
 from devlint.rules.placement.operands.meetings import shown
-from devlint.sites import proof
 from devlint.sites.placement import LeafMove
 
 if TYPE_CHECKING:
@@ -74,7 +71,7 @@ class MoveBreaksLeaf(Rule):
     fixes = (Applicability.UNSAFE,)
     proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.COPY,), contradict=(proof.ONLY_IN_PLACE,))
 
-    def judge(self, site: LeafMove) -> Iterable[Report]:
+    def judge(self, site: LeafMove) -> Reports:
         """A report for a move that leaves nobody with the leaf."""
         parameter = site.value.grad == _PARAMETER
         message = "a copy of {} takes its place, and {} no leaf: its `.grad` stays `None`"
@@ -85,7 +82,6 @@ class MoveBreaksLeaf(Rule):
         made_here, device = isinstance(site.value.node, ast.Call), device_at_hand(self.source, site.node, site.scope)
         edit = edits.rewritten(self.source, site.node, lambda call: _made_last(call, device))
         yield Report(
-            site.node,
             message.format(shown(site.value.text), "is" if site.target is None else "on an accelerator is"),
             label=f"`.{site.spelled}()` computes a new tensor",
             severity=_severity(site, parameter),

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from devlint.device import Kind
-from devlint.finding import Severity
-from devlint.rules.base import Report, Rule
-from devlint.sites import proof
+from devlint.rules.base import Report, Reports, Rule, Severity, proof
 from devlint.sites.distributed import Optimize
 
 
@@ -61,14 +57,13 @@ class OptimizerBeforeMove(Rule):
     observed = True
     proof = proof.Traces(left=(proof.OPTIMIZER,), contradict=(proof.STAYED,))
 
-    def judge(self, site: Optimize) -> Iterable[Report]:
+    def judge(self, site: Optimize) -> Reports:
         """A report where parameters left the device on which the optimizer got them."""
         if site.moved is None:
             return
         if not site.made.known and site.loaded is not None:
             # only the order of the two is known: the module may have been there before
             yield Report(
-                site.node,
                 f"the state of `{site.optimizer}` is loaded before the module is moved: it goes where the parameters "
                 "are by then, and stays there, so that its step raises",
                 label="its state is loaded before the move",
@@ -80,7 +75,6 @@ class OptimizerBeforeMove(Rule):
             return
         harmless = site.measured is not None and not site.eager and not lost
         yield Report(
-            site.node,
             f"`{site.optimizer}` is made of parameters on the CPU, and the module is moved afterwards: {_effect(site)}",
             label="made before the move",
             severity=Severity.ERROR if site.eager or lost else Severity.INFO if harmless else None,

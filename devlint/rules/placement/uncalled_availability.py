@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.sites.devices import Mention
 
@@ -51,13 +48,12 @@ class UncalledAvailabilityCheck(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.SAFE,)
 
-    def judge(self, site: Mention) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Reports:
         """A report where the truth of the function is taken for its answer."""
         if site.use not in _WRONG:
             return
         spelled = edits.short(self.source.segment(site.node), site.path)
         yield Report(
-            site.node,
             f"{edits.with_path(spelled, site.path)} is a function, and {_WRONG[site.use]}: it is not called",
             label="never asked",
             help=f"call it: `{spelled}()`",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 
-from devlint.finding import Applicability, Fix, Severity
 from devlint.flow.catalog.concepts import NN
 from devlint.flow.syntax.names import imported
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.edits import fix_of
 from devlint.sites.placement import Attribute
 
@@ -76,7 +74,7 @@ class UnregisteredSubmodule(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
 
-    def judge(self, site: Attribute) -> Iterable[Report]:
+    def judge(self, site: Attribute) -> Reports:
         """A report where modules are kept out of sight of their owner."""
         # what an audit saw may look like a choice: the modules are in place, and trained or hidden on purpose
         there = site.measured is not None and site.value.device.same(site.beside) is True and not site.uses
@@ -92,8 +90,8 @@ class UnregisteredSubmodule(Rule):
         moved = re.compile(rf"self\.{site.name}\[[^\]]*\]\.(?:to|cuda)\(")
         by_hand = bool(site.container) and any(map(moved.search, self.source.lines))
         yield Report(
-            site.value.node,
             f"`{name}` is {holder}, whose modules `{site.owner}` does not know: {lost}",
+            node=site.value.node,
             label="modules, but no submodules",
             severity=Severity.INFO if by_hand else None,
             steps=site.uses,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Edit, Fix, Severity, Span
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, Span
 from devlint.rules.code.blocks import function_at, method_of, statement_of
 from devlint.rules.code.edits import fix_of, put_after
 from devlint.rules.placement.operands.meetings import shown
@@ -101,7 +99,7 @@ class UnregisteredTensorAttribute(Rule):
     fixes = (Applicability.UNSAFE,)
     observed = True
 
-    def judge(self, site: Attribute | Override) -> Iterable[Report]:
+    def judge(self, site: Attribute | Override) -> Reports:
         """A report where the attribute surely stays behind and is missed, or fetched over and over."""
         if isinstance(site, Override):
             yield _left_to_the_caller(site)
@@ -133,8 +131,8 @@ class UnregisteredTensorAttribute(Rule):
         # where the file makes complex numbers, `Module.to(dtype)` would make a buffer of them real
         mixed = not _is_real(site.value.node) and any(map(_COMPLEX.search, self.source.lines))
         yield Report(
-            site.value.node,
             f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: it {what}",
+            node=site.value.node,
             label="a tensor, but neither a parameter nor a buffer",
             severity=None if sure or (site.moved and not site.kept) else Severity.INFO,
             steps=site.uses,
@@ -194,7 +192,6 @@ def _left_to_the_caller(site: Override) -> Report:
     """A hint at what only a direct call of a move does."""
     owner, method = site.scope.owner, site.method
     return Report(
-        site.node,
         f"a module that contains this `{owner}` moves it without calling `{method}()`, and so does no more than this",
         label="what every move does",
         severity=Severity.INFO,
@@ -207,9 +204,9 @@ def _left_to_the_caller(site: Override) -> Report:
 def _stays_with_the_maker(site: Attribute) -> Report:
     """A hint at an argument that only whoever makes the module can put where its inputs will be."""
     return Report(
-        site.value.node,
         f"`self.{site.name}` is a plain attribute, which `{site.owner}.to()` does not move: it stays where it was "
         "when the module was made, and meets the inputs there",
+        node=site.value.node,
         label="a tensor, but neither a parameter nor a buffer",
         severity=Severity.INFO,
         steps=site.uses,
@@ -218,15 +215,15 @@ def _stays_with_the_maker(site: Attribute) -> Report:
     )
 
 
-def _drawn_on_the_host(site: Attribute) -> Iterable[Report]:
+def _drawn_on_the_host(site: Attribute) -> Reports:
     """A distribution stays where it was made, with its parameters: it is no part of the module, whatever they are."""
     device = site.value.device
     if site.moved or not site.uses or device.kind is not Kind.CPU or site.value.many is not True:
         return
     yield Report(
-        site.value.node,
         f"`self.{site.name}` is no part of the module, and `{site.owner}.to()` does not move its parameters: "
         "they stay on the CPU and meet the inputs there",
+        node=site.value.node,
         label="a distribution, which holds tensors",
         steps=site.uses,
         help="register its parameters as buffers, and make the distribution of them where it is used",
@@ -257,7 +254,7 @@ def _rows(function: ast.FunctionDef) -> dict[str, int]:
     return rows
 
 
-def _copied_each_time(site: Attribute) -> Iterable[Report]:
+def _copied_each_time(site: Attribute) -> Reports:
     """Hints where a class that may be no module copies what it made on the CPU, and does not keep the copy."""
     implied = all(leaf.implied for leaf in site.value.device.leaves())
     if not site.moved or not implied or site.value.many is False:
@@ -266,8 +263,8 @@ def _copied_each_time(site: Attribute) -> Iterable[Report]:
         moved = isinstance(use.node, ast.Call) and isinstance(use.node.func, ast.Attribute)
         text = ast.unparse(use.node.func.value) if moved else f"self.{site.name}"  # type: ignore[attr-defined]  # seen just above
         yield Report(
-            use.node,
             f"{shown(text)} stays on the CPU, where `__init__` put it, and is copied at every call",
+            node=use.node,
             label="the same copy each time",
             severity=Severity.INFO,
             steps=(Step(site.value.node, "made on the CPU here"),),
@@ -275,14 +272,14 @@ def _copied_each_time(site: Attribute) -> Iterable[Report]:
         )
 
 
-def _moved_by_hand(site: Attribute) -> Iterable[Report]:
+def _moved_by_hand(site: Attribute) -> Reports:
     """A hint, for those who ask, where a class that may be a module moves the tensor to its inputs, and keeps it."""
     # what is no module has to do so: a hint for all would be wrong too often
     if not site.follows or any(leaf.known and not leaf.implied for leaf in site.value.device.leaves()):
         return
     yield Report(
-        site.value.node,
         f"`self.{site.name}` is moved by hand to where the inputs are, and left there",
+        node=site.value.node,
         label="a plain attribute",
         severity=Severity.INFO,
         steps=site.uses,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from devlint import torch_api
-from devlint.finding import Applicability, Edit, Span
 from devlint.flow.catalog.accelerator_api import CUDA_ASKED, EVENT, STREAMS
 from devlint.flow.catalog.concepts import SEED
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Span
 from devlint.rules.code.blocks import beside, blocks_of, function_at, removal, statement_of, way_to
 from devlint.rules.code.control_flow import conditions
 from devlint.rules.code.edits import fix_of, put_before
@@ -92,7 +91,7 @@ class CudaOnlyApi(Rule):
     fixes = (Applicability.UNSAFE,)
     default = False
 
-    def judge(self, site: Mention) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Reports:
         """A report for every use of a name that has an equivalent."""
         if site.shim or site.use in _SILENT:
             return
@@ -100,7 +99,6 @@ class CudaOnlyApi(Rule):
             if not row.replacement or not row.offered(self.target_torch):
                 continue
             yield Report(
-                site.node,
                 f"`{site.path}` serves CUDA only: `{row.replacement}` serves every accelerator",
                 label="CUDA only",
                 help=_help(site, row),

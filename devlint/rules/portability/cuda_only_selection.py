@@ -63,7 +63,6 @@ class CudaOnlyDeviceSelection(Rule):
         # more than a choice alone in `torch.device(...)` is let be
         alone = site.whole is None or (len(site.whole.args) == 1 and not site.whole.keywords)
         yield Report(
-            site.node,
             "this choice knows CUDA and the CPU: MPS, XPU and other accelerators are left unused",
             label="CUDA or the CPU",
             help=f"use `{_DEVICE}` (torch 2.7)",

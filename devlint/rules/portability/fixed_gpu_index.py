@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.sites.devices import Numbered
 
@@ -54,7 +51,7 @@ class FixedGpuIndex(Rule):
     code = "DVL603"
     severity = Severity.INFO
 
-    def judge(self, site: Numbered) -> Iterable[Report]:
+    def judge(self, site: Numbered) -> Reports:
         """A report for every number of a GPU that a machine may lack."""
         if site.index < 1 or site.scope.counted or site.scope.handler:
             return
@@ -62,7 +59,6 @@ class FixedGpuIndex(Rule):
         if spread or edits.in_test(self.source, site.scope):
             return
         yield Report(
-            site.node,
             f"`{edits.short(site.spelled, 'this')}` needs at least {site.index + 1} GPUs, "
             "and leaves no choice to whoever starts the program",
             label=f"GPU {site.index}",

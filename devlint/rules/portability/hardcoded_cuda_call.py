@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Severity
 from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
@@ -75,7 +73,7 @@ class HardcodedCudaCall(Rule):
     code = "DVL601"
     fixes = (Applicability.UNSAFE,)
 
-    def judge(self, site: Transfer) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Reports:
         """A report for every `.cuda()` that may meet a tensor or a module."""
         if site.spelled != "cuda" or site.foreign:
             return
@@ -83,7 +81,7 @@ class HardcodedCudaCall(Rule):
             return
         if site.empty:
             message = f"`{_call(site)}` moves nothing: the module has no parameters and no buffers"
-            yield Report(site.node, message, "does nothing", Severity.INFO, help="leave `.cuda()` out")
+            yield Report(message, "does nothing", Severity.INFO, help="leave `.cuda()` out")
             return
         there = Severity.INFO if _is_there(site) else None
         way = way_to(self.source, site.node)
@@ -91,7 +89,7 @@ class HardcodedCudaCall(Rule):
         lambdas = (outer for outer, inner in way if isinstance(outer, ast.keyword) and isinstance(inner, ast.Lambda))
         if any(keyword.arg == "map_location" for keyword in lambdas):
             told = "give `map_location` the device itself, which it takes as it is: `map_location=device`"
-            yield Report(site.node, _bound_to_cuda(site), "CUDA only", there, help=told)
+            yield Report(_bound_to_cuda(site), "CUDA only", there, help=told)
             return
         number = "" if site.target_node is None else ast.unparse(site.target_node)
         device = ""
@@ -110,7 +108,6 @@ class HardcodedCudaCall(Rule):
         else:
             message = _bound_to_cuda(site)
         yield Report(
-            site.node,
             message,
             label="CUDA only",
             severity=Severity.INFO if edits.in_test(self.source, site.scope) else there,

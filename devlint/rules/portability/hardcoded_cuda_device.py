@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Applicability, Severity
 from devlint.flow.catalog.concepts import DEVICE
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import way
 from devlint.rules.code.device_candidates import device_instead_of_cuda
@@ -95,7 +92,7 @@ class HardcodedCudaDevice(Rule):
     code = "DVL602"
     fixes = (Applicability.UNSAFE,)
 
-    def judge(self, site: Literal) -> Iterable[Report]:
+    def judge(self, site: Literal) -> Reports:
         """A report for every literal CUDA device which nothing guards."""
         if site.text.partition(":")[0] != "cuda" or site.role not in _MESSAGES:
             return
@@ -112,7 +109,6 @@ class HardcodedCudaDevice(Rule):
         steps = (way(self.source.tree, site.node) or ()) if site.role.startswith("autocast") else ()
         decorates = any(child in getattr(parent, "decorator_list", ()) for parent, child in steps)
         yield Report(
-            site.node,
             message,
             label="CUDA only",
             severity=Severity.INFO if mild else None,

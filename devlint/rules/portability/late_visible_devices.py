@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.sites.devices import Visible
 
@@ -59,7 +56,7 @@ class VisibleDevicesTooLate(Rule):
     code = "DVL608"
     hints = False
 
-    def judge(self, site: Visible) -> Iterable[Report]:
+    def judge(self, site: Visible) -> Reports:
         """A report where the variable is set after CUDA was used, or may have been."""
         if site.spawns or edits.in_test(self.source, site.scope):
             return
@@ -68,7 +65,6 @@ class VisibleDevicesTooLate(Rule):
             return
         effect = "no effect here: CUDA is in use already" if late else "an effect only as long as nothing has used CUDA"
         yield Report(
-            site.node,
             f"`{site.name}` has {effect}",
             label="too late" if late else "after the import of torch",
             severity=None if late else Severity.INFO,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
-from devlint.finding import Applicability, Severity
 from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, method_of, statement_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
@@ -83,7 +81,7 @@ class LoadWithoutMapLocation(Rule):
     hints = False
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
-    def judge(self, site: ApiCall) -> Iterable[Report]:
+    def judge(self, site: ApiCall) -> Reports:
         """A report for every load that leaves the device to the file."""
         if site.function not in LOADERS or site.open or site.scope.guarded:
             return
@@ -106,7 +104,6 @@ class LoadWithoutMapLocation(Rule):
         safe = state and _only_restored(self.source, site.node)
         placed = edits.rewritten(self.source, site.node, lambda call: edits.with_keyword(call, "map_location", place))
         yield Report(
-            site.node,
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
             label="goes to the device that the file names",
             severity=Severity.INFO if mild or edits.in_test(self.source, site.scope) else None,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.imports import importing
 from devlint.sites.devices import Current
@@ -56,7 +54,7 @@ class UncheckedAccelerator(Rule):
     code = "DVL607"
     fixes = (Applicability.SAFE,)
 
-    def judge(self, site: Current) -> Iterable[Report]:
+    def judge(self, site: Current) -> Reports:
         """A report for every use of an accelerator that may not be there."""
         if site.scope.handler:
             return
@@ -67,7 +65,6 @@ class UncheckedAccelerator(Rule):
         edit = self.replace(site.node, instead) if isinstance(site.node, ast.Call) else None
         imports = importing(self.source, "torch", site.node)
         yield Report(
-            site.node,
             f"`current_accelerator({'check_available=True' if site.asked else ''})` {result}",
             label="perhaps `None`",
             severity=Severity.INFO if edits.in_test(self.source, site.scope) else None,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from devlint import torch_api
-from devlint.finding import Severity
 from devlint.flow.catalog.concepts import TENSOR
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import keyword_of
 from devlint.sites.devices import Mention
@@ -68,7 +66,7 @@ class UnguardedCudaApi(Rule):
     severity = Severity.INFO
     default = False
 
-    def judge(self, site: Mention) -> Iterable[Report]:
+    def judge(self, site: Mention) -> Reports:
         """A report for the first call on each way that needs CUDA."""
         if site.call is None or site.shim:
             return
@@ -84,8 +82,8 @@ class UnguardedCudaApi(Rule):
         pinned = _PINNING in (row.argument, site.path.rpartition(".")[2])
         called = f"`{row.argument}=True`" if row.argument else f"`{site.path.removeprefix(TENSOR)}()`"
         yield Report(
-            site.call,
             f"{called} raises where {'there is no accelerator' if pinned else 'CUDA is not available'}",
+            node=site.call,
             label="pinned for an accelerator" if pinned else "needs CUDA",
             help=_help(row, pinned, self.target_torch),
         )

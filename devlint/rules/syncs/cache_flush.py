@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
-from devlint.finding import Applicability
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, proof
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, removal
-from devlint.sites import proof
 from devlint.sites.devices import ApiCall
 
 _COLLECTOR = "gc.collect"
@@ -67,7 +64,7 @@ class CacheFlushInLoop(Rule):
     observed = True
     proof = proof.Traces(left=(proof.CALL,), confirm=(proof.CALL_IN_STEP,))
 
-    def judge(self, site: ApiCall) -> Iterable[Report]:
+    def judge(self, site: ApiCall) -> Reports:
         """A report where every step makes the call."""
         if not (site.function.endswith(".empty_cache") or site.function == _COLLECTOR):
             return
@@ -79,7 +76,6 @@ class CacheFlushInLoop(Rule):
         removed = None if found is None else removal(self.source, *found)
         what = "visits every object of the program" if collects else "gives back memory that the next step needs again"
         yield Report(
-            site.node,
             f"`{site.function}()` in every step {what}",
             label="called in every step",
             help="drop the call, or make it once an epoch" if collects else "drop the call: freed memory is used again",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code.edits import fix_of, in_test
 from devlint.sites.costs import Keep
 
@@ -67,14 +64,13 @@ class LossKeepsGraph(Rule):
     code = "DVL403"
     fixes = (Applicability.SAFE,)
 
-    def judge(self, site: Keep) -> Iterable[Report]:
+    def judge(self, site: Keep) -> Reports:
         """A report for each loss that is kept."""
         if in_test(self.source, site.scope):
             return
         verb = "adds up" if site.kind == "sum" else "collects"
         grows = "with every step" if site.emptied is None else "until that is let go"
         yield Report(
-            site.node,
             f"`{site.holder}` {verb} `{site.value}` with its graph, so memory grows {grows}",
             label="the graph of this step is kept here",
             severity=None if site.emptied is None else Severity.INFO,

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Report, Reports, Rule, Severity, proof
 from devlint.rules.code.edits import in_test, short
-from devlint.sites import proof
 from devlint.sites.costs import Sync
 
 _OWN = frozenset({"step", "update", "unscale_", "backward", "clip_grad_norm_"})
@@ -94,7 +90,7 @@ class SyncInStepLoop(Rule):
     observed = True
     proof = proof.Traces(left=(proof.WAIT,), confirm=(proof.WAIT_IN_STEP,))
 
-    def judge(self, site: Sync) -> Iterable[Report]:
+    def judge(self, site: Sync) -> Reports:
         """A report where each training step waits."""
         if site.region not in _OFTEN or site.via:
             return
@@ -106,7 +102,6 @@ class SyncInStepLoop(Rule):
             return
         text = short(self.source.segment(site.node), _SHORT.get(site.spelled, f".{site.spelled}()"))
         yield Report(
-            site.node,
             f"`{text}` waits for the device {_OFTEN[site.region]}",
             label="the host stands still here",
             help=_ADVICE.get(site.region, "read it every so many steps, or keep the tensor and read it after the loop"),

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Applicability, Fix
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule
 from devlint.rules.code.blocks import beside, simple_statement_at
 from devlint.rules.code.edits import fix_of, put_before
 from devlint.rules.code.imports import importing
@@ -76,10 +73,9 @@ class UnsynchronizedTiming(Rule):
     code = "DVL402"
     fixes = (Applicability.UNSAFE,)
 
-    def judge(self, site: Timing) -> Iterable[Report]:
+    def judge(self, site: Timing) -> Reports:
         """A report for each time that was taken too early."""
         yield Report(
-            site.node,
             "the clock is read before the device has done its work: the time is that of queueing it",
             label="the device may still be at work here",
             steps=(site.started, site.work),

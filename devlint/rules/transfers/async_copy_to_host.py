@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from devlint.device import Kind, Role
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import keyword_of
 from devlint.rules.code.edits import fix_of, quoted, rewritten, without_keyword
-from devlint.sites import proof
 from devlint.sites.transfers import Transfer
 
 _FLAG = "non_blocking"
@@ -63,7 +60,7 @@ class AsyncCopyToHost(Rule):
     observed = True
     proof = proof.Traces(left=(proof.DOWNLOAD,), confirm=(proof.READ_TOO_EARLY,))
 
-    def judge(self, site: Transfer) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Reports:
         """A report where a copy's result is read too early."""
         if site.unwaited is None or not site.non_blocking:
             return
@@ -76,7 +73,6 @@ class AsyncCopyToHost(Rule):
         asked = not site.via and isinstance(site.node, ast.Call) and keyword_of(site.node, _FLAG) is not None
         waiting = rewritten(self.source, site.node, lambda call: without_keyword(call, _FLAG))
         yield Report(
-            site.node,
             f"{what} to the CPU may still be under way when it is read: nothing waits for it",
             label="returns before the values are there",
             severity=Severity.WARNING if guessed else None,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.edits import fix_of, in_test, quoted
 from devlint.rules.transfers.creating import reads_the_host
 from devlint.rules.transfers.pinned import (
@@ -21,8 +19,6 @@ from devlint.rules.transfers.pinned import (
     released_safely,
     root,
 )
-from devlint.sites import proof
-from devlint.sites.base import Step
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
 from devlint.source.tree import Source
@@ -93,7 +89,7 @@ class BlockingCopyFromPinned(Rule):
         self._told: set[ast.AST] = set()
         self._batches: dict[ast.AST, _Parts] = {}
 
-    def judge(self, site: Transfer | Load) -> Iterable[Report]:
+    def judge(self, site: Transfer | Load) -> Reports:
         """A report for each copy that every step waits for, and need not."""
         if isinstance(site, Load):
             # the moves of batches in functions to which the loader was passed
@@ -103,7 +99,7 @@ class BlockingCopyFromPinned(Rule):
             yield from self._judge(site)
             yield from self._beside(site)
 
-    def _beside(self, site: Transfer) -> Iterable[Report]:
+    def _beside(self, site: Transfer) -> Reports:
         """A report for each part of a batch that is waited for, once another part is known not to be."""
         loop = site.scope.loop
         # of a batch on the CPU the loader is known, and whether it pins
@@ -129,7 +125,7 @@ class BlockingCopyFromPinned(Rule):
                     (Step(parts.free, "does not wait"),),
                 )
 
-    def _judge(self, site: Transfer) -> Iterable[Report]:
+    def _judge(self, site: Transfer) -> Reports:
         if site.node in self._told or site.non_blocking or not site.repeated:
             return
         if site.value.device.kind is not Kind.CPU or not reads_pinned(site.target):
@@ -161,8 +157,8 @@ class BlockingCopyFromPinned(Rule):
         if any(isinstance(argument, ast.Constant) and argument.value is True for argument in given):
             self._told.add(site.node)
             yield Report(
-                site.node,
                 f"`.{site.spelled}(True)` takes `True` for a device, which raises a `TypeError`",
+                node=site.node,
                 label="the first argument is the device",
                 severity=Severity.ERROR,
                 steps=() if site.pinned_by is None else (site.pinned_by,),
@@ -182,7 +178,7 @@ class BlockingCopyFromPinned(Rule):
     ) -> Report:
         self._told.add(site.node)
         fix = fix_of("Add `non_blocking=True`", release(self, site), safe=released_safely(self, site))
-        return Report(site.node, message, "waits for the copy", None, steps, advice, fix, asked)
+        return Report(message, "waits for the copy", None, steps, advice, fix, asked, node=site.node)
 
 
 @dataclass

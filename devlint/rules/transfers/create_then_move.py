@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 
 from devlint.device import Kind, Role
-from devlint.finding import Applicability, Severity
 from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import DEFAULT_DTYPE
 from devlint.flow.syntax.nodes import holds
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import earlier_in_block, keyword_of, way_to
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import around, fix_of, in_test, short, with_device
 from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
-from devlint.sites import proof
 from devlint.sites.base import Creation, Step
 from devlint.sites.transfers import IndexCopy, Transfer
 from devlint.source.syntax import walk
@@ -95,7 +92,7 @@ class CreateThenMove(Rule):
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
     proof = proof.Traces(left=(proof.UPLOAD, proof.MOVE), confirm=(proof.UPLOAD,), contradict=(proof.ONLY_IN_PLACE,))
 
-    def judge(self, site: Transfer | IndexCopy) -> Iterable[Report]:
+    def judge(self, site: Transfer | IndexCopy) -> Reports:
         """A report where the host makes what only the device uses."""
         if isinstance(site, IndexCopy):
             yield self._selecting(site)
@@ -116,7 +113,6 @@ class CreateThenMove(Rule):
         if meant or not _goes_away(site):
             return
         yield Report(
-            site.node,
             _message(made, site, self._goal(site)),
             label="copies what was made for it" if not together else "made on the CPU, and copied",
             severity=Severity.WARNING if self._costs(site, made) else Severity.INFO,
@@ -133,7 +129,6 @@ class CreateThenMove(Rule):
         told = goal and stands_at(self.source, goal, made.node)
         edit = with_device(self.source, made.node, goal) if told else None
         return Report(
-            site.node,
             f"`{made.function}` creates an index on the CPU, which each use copies to "
             + (f"`{goal}`" if goal else "the device of what it indexes"),
             label="made on the CPU, and copied" if together else "copied to what it indexes",

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from devlint.device import Kind
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.edits import fix_of, quoted, without_last
 from devlint.rules.transfers.pinned import pins_inline
-from devlint.sites import proof
 from devlint.sites.transfers import Transfer
 
 
@@ -54,7 +51,7 @@ class InlinePinMemory(Rule):
     fixes = (Applicability.UNSAFE,)
     proof = proof.Traces(left=(proof.PIN,), confirm=(proof.PIN,))
 
-    def judge(self, site: Transfer) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Reports:
         """A report where the memory that is pinned serves one copy only."""
         if site.kind != "tensor" or not pins_inline(site):
             return
@@ -64,7 +61,6 @@ class InlinePinMemory(Rule):
             return
         what = quoted(self.source.segment(pinning.func.value), "the tensor")
         yield Report(
-            site.node,
             f"{what} is copied into pinned memory for a single copy to {site.target}, which costs more than it gains",
             label="two copies instead of one",
             help=f"copy it as it is: `.{site.spelled}(..., non_blocking=True)` lets the host go on, too",

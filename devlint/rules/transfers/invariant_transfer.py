@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from devlint.device import Kind
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.edits import in_test, quoted, short
 from devlint.rules.transfers.creating import created_before, hoisting, out_of_the_loop
-from devlint.sites import proof
-from devlint.sites.base import Step
 from devlint.sites.placement import Attribute
 from devlint.sites.transfers import Transfer, Upload
 
@@ -70,13 +65,12 @@ class InvariantTransferInLoop(Rule):
     observed = True
     proof = proof.Traces(left=(proof.UPLOAD,), confirm=(proof.REPEATED,), contradict=(proof.ALWAYS_NEW,))
 
-    def judge(self, site: Transfer | Upload | Attribute) -> Iterable[Report]:
+    def judge(self, site: Transfer | Upload | Attribute) -> Reports:
         """A report where every round, or every call, copies the same."""
         if site.via or in_test(self.source, site.scope):
             return
         if isinstance(site, Upload):
             yield Report(
-                site.node,
                 f"`{site.function}` copies the same values to {site.target} again in every step",
                 label="the same copy each time",
                 help="make the tensor once, before the loop",
@@ -93,7 +87,6 @@ class InvariantTransferInLoop(Rule):
             text = short(site.value.text, "the tensor")
             calls = f"every call of `{site.scope.function}()` copies it to {site.target}"
             yield Report(
-                site.node,
                 f"`{text}` stays on the CPU, so that {calls}",
                 label="the same copy each time",
                 steps=(site.kept,),
@@ -106,7 +99,6 @@ class InvariantTransferInLoop(Rule):
         unchanged = "had not changed" if site.measured is not None else "does not change"
         when = "step" if site.measured is not None or site.scope.step else "round of the loop"
         return Report(
-            site.node,
             f"{what} {unchanged}, but is copied to {site.target} again in every {when}",
             label="the same copy each time",
             steps=site.value.story if site.creation is None or not site.value.story else (),
@@ -115,15 +107,15 @@ class InvariantTransferInLoop(Rule):
         )
 
 
-def _copied_by_a_module(site: Attribute) -> Iterable[Report]:
+def _copied_by_a_module(site: Attribute) -> Reports:
     """Hints at the calls that copy what DVL104 reports, where none of them keeps the copy."""
     stays = all(leaf.kind is Kind.CPU and leaf.implied for leaf in site.value.device.leaves())
     if site.kind != "tensor" or site.open or site.kept or not stays or site.value.many is False:
         return
     for node, method in site.copies:
         yield Report(
-            node,
             f"`self.{site.name}` does not move with the module, so that it is copied here at each call of `{method}()`",
+            node=node,
             label="the same copy each time",
             severity=Severity.INFO,
             steps=(Step(site.value.node, "kept in a plain attribute here"),),

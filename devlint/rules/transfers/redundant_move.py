@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from devlint.device import Kind, Role
-from devlint.finding import Applicability, Fix, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import function_at, idle_statement, method_of, removal
 from devlint.rules.code.edits import fix_of, quoted, short, without_last
-from devlint.sites import proof
 from devlint.sites.base import Act
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
@@ -71,7 +68,7 @@ class RedundantMove(Rule):
     observed = True
     proof = proof.Traces(left=(proof.COPY, proof.MOVE), confirm=(proof.ONLY_IN_PLACE,), contradict=(proof.COPY,))
 
-    def judge(self, site: Transfer) -> Iterable[Report]:
+    def judge(self, site: Transfer) -> Reports:
         """A report where receiver and target are the same device, and this function made them so."""
         if site.foreign or not site.plain or site.value.derived:
             return
@@ -79,7 +76,6 @@ class RedundantMove(Rule):
             return
         if _round_trip(site) and isinstance(site.value.node, ast.Call):
             yield Report(
-                site.node,
                 f"the value goes to {site.target} by way of the CPU: one copy there, and one back",
                 label="a round trip through host memory",
                 severity=None if site.repeated else Severity.INFO,
@@ -89,7 +85,6 @@ class RedundantMove(Rule):
             return
         if self._moved_just_before(site):
             yield Report(
-                site.node,
                 f"`{short(site.value.text, 'the value')}` has just been moved to {site.target}: "
                 f"`.{site.spelled}()` moves nothing",
                 label="moved there before",
@@ -113,7 +108,6 @@ class RedundantMove(Rule):
         careful = site.measured is not None and (beside or site.value.device.kind is Kind.CPU)
         what = quoted(site.value.text, f"the {site.kind or 'value'}")
         yield Report(
-            site.node,
             f"{what} is already on {site.target}: `.{site.spelled}()` returns its input and moves nothing",
             label=f"already on {site.target}",
             severity=None if site.repeated and not careful else Severity.INFO,

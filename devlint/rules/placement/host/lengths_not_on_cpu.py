@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code.edits import fix_of
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.rules.placement.operands.meetings import shown
@@ -59,7 +56,7 @@ class LengthsNotOnCpu(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
-    def judge(self, site: HostRead) -> Iterable[Report]:
+    def judge(self, site: HostRead) -> Reports:
         """A report where the lengths are away from the host."""
         if site.kind != "lengths":
             return
@@ -71,9 +68,9 @@ class LengthsNotOnCpu(Rule):
         proven = operand.certain and operand.device.known
         name = site.reader.rpartition(".")[2]
         yield Report(
-            operand.node,
             f"{shown(operand.text)} {found.place}, and `{name}` takes lengths on the CPU alone; "
             f"this raises{'' if operand.device.accelerates() else ' on an accelerator'}",
+            node=operand.node,
             label="lengths have to be on the CPU",
             severity=found.severity,
             steps=operand.story,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from devlint.device import Role
-from devlint.finding import Applicability, Fix, Severity
 from devlint.flow.catalog.concepts import METHOD
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
 from devlint.rules.code.edits import fix_of
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
 from devlint.rules.placement.operands.meetings import shown
@@ -67,13 +64,12 @@ class NumpyOnAccelerator(Rule):
     severity = Severity.ERROR
     fixes = (Applicability.SAFE, Applicability.UNSAFE)
 
-    def judge(self, site: HostRead) -> Iterable[Report]:
+    def judge(self, site: HostRead) -> Reports:
         """A report for the first tensor of the call that is away from the host, and one fix for all of them."""
         if site.kind == "one kind" and not site.scope.handler:
             # a tensor that is brought to the host from one kind of accelerator alone
             (operand,) = site.values
             yield Report(
-                site.node,
                 f"{shown(operand.text)} is copied to the host from one kind of accelerator only; this raises on others",
                 label="needs a tensor on the CPU",
                 severity=Severity.INFO,
@@ -91,7 +87,6 @@ class NumpyOnAccelerator(Rule):
         reader = f"`.{method}()`" if method != site.reader else f"`{site.reader}`"
         consequence = "this raises" if operand.device.accelerates() else "this raises on an accelerator"
         yield Report(
-            site.node,
             f"{subject} {first.place}, and {reader} reads the host's memory alone; {consequence}",
             label="needs a tensor on the CPU",
             severity=first.severity,

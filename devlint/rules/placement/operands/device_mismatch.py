@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from devlint.device import Kind, Role
-from devlint.finding import Applicability, Severity
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.edits import as_written, receiver
 from devlint.rules.placement.operands.meetings import GENERATOR, MODULE, Meeting, beside, meetings, mere, shown
 from devlint.rules.placement.operands.mismatch_fix import fix, takes_device
-from devlint.sites import proof
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 
@@ -72,7 +68,7 @@ class DeviceMismatch(Rule):
     observed = True
     proof = proof.Traces(confirm=(proof.MISMATCH,), contradict=(proof.RAN,))
 
-    def judge(self, site: Forward | Operation | Hint) -> Iterable[Report]:
+    def judge(self, site: Forward | Operation | Hint) -> Reports:
         """One report for the place, about the first operand that is somewhere else."""
         found = meetings(site)
         if isinstance(site, Hint):
@@ -89,7 +85,6 @@ class DeviceMismatch(Rule):
             place = stray.device if stray.device.kind is Kind.ACCELERATOR else "the CPU"
             target = beside(other, site.scope) if site.measured is None and len(found) == len(mismatches) else ""
             yield Report(
-                site.node,
                 f"{_named(stray, site)} {maybe} on {place} but {_whereabouts(other, site)}; {_consequence(other)}",
                 label=_label(site),
                 severity=meeting.severity,
@@ -105,7 +100,7 @@ def _brought(meeting: Meeting, site: Operation) -> Report:
     message = f"`{stray.factory}` in `{site.operator}` creates on the CPU, but {_whereabouts(other, site)}"
     label, told = f"`{site.operator}` brings them together", "on the device of the argument"
     steps, told = (*stray.story, *other.story), f"create it in `{site.operator}` {told}"
-    return Report(site.node, f"{message}; {_consequence(other)}", label, meeting.severity, steps, told)
+    return Report(f"{message}; {_consequence(other)}", label, meeting.severity, steps, told)
 
 
 _TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED})
@@ -131,7 +126,7 @@ def _hint(meeting: Meeting, site: Hint) -> Report:
         label, told = f"gets {left} as it was made", f"`{receiver(stray.text)}.to({target})`"
         told = f"move it as the other inputs are: {told}"
     asked = site.kind is not HintKind.PARTED
-    return Report(site.node, message, label, meeting.severity, steps, told, asked=asked)
+    return Report(message, label, meeting.severity, steps, told, asked=asked)
 
 
 def _named(operand: Operand, site: Forward | Operation) -> str:

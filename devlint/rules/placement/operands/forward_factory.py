@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from devlint.device import Role
-from devlint.finding import Applicability, Fix
-from devlint.rules.base import Report, Rule
+from devlint.rules.base import Applicability, Fix, Report, Reports, Rule
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import as_written, fix_of, with_device
@@ -96,7 +93,7 @@ class ForwardFactoryWithoutDevice(Rule):
     hints = False
     fixes = (Applicability.UNSAFE,)
 
-    def judge(self, site: Forward | Operation | Hint) -> Iterable[Report]:
+    def judge(self, site: Forward | Operation | Hint) -> Reports:
         """One report per creation that meets a caller's tensor at this place."""
         happens, verb, raises = _MET if isinstance(site, Forward) else _WORDS.get(site.kind, _MET)
         for meeting in meetings(site):
@@ -111,8 +108,8 @@ class ForwardFactoryWithoutDevice(Rule):
             if meeting.stray.role == MODULE:
                 made = f"{shown(meeting.stray.text)} is made on the CPU, but {verb}"
             yield Report(
-                meeting.creation,
                 f"{made} {_party(meeting.other)}; {raises}",
+                node=meeting.creation,
                 label="created on the default device, the CPU",
                 severity=meeting.severity,
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
