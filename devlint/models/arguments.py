@@ -49,13 +49,10 @@ class Given:
     named: dict[str, Any]
     parameters: tuple[str, ...]
 
-    def at(self, stated: str) -> Any:
-        """The argument of a name, or at a position; a LookupError says that there is none."""
-        position = int(stated) if stated.isdigit() else -1
-        if 0 <= position < len(self.positional):
-            return self.positional[position]
-        name = self.parameters[position] if position >= 0 else stated
-        return self.named[name] if name in self.named else self.positional[self.parameters.index(name)]
+    def name(self, stated: str) -> str:
+        """The name of the parameter at a position, where it is one that has a name."""
+        known = stated.isdigit() and int(stated) < len(self.parameters)
+        return self.parameters[int(stated)] if known else stated
 
     def all(self) -> dict[str, Any]:
         """Each argument by the name of its parameter, or by its position."""

@@ -6,10 +6,13 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from typing import NoReturn
 
 import click
 
-OK, DIFFERS, FAILED = 0, 1, 2
+from devlint.simulator import install
+
+DIFFERS, FAILED = 1, 2
 
 
 @click.group()
@@ -27,7 +30,29 @@ def check(file: str) -> None:
 
     Exit codes: 0 if nothing differs, 1 if something does, 2 if the file is wrong or an entry cannot be called.
     """
-    raise SystemExit(_check(file))
+    from devlint.check.project.models import read
+    from devlint.config.schema import ConfigError
+
+    try:
+        layer = read((file,))
+        install(2)
+    except (ConfigError, ImportError, RuntimeError) as error:
+        _fail(error)
+    from devlint.flow.catalog.libraries import Catalog
+    from devlint.models.proof import prove
+
+    with _apart():
+        verdicts = [prove(key, Catalog([layer])) for key in dict.fromkeys(layer.keys)]
+    for verdict in verdicts:
+        for line in verdict.differs or [verdict.unproven or f"shown: {', '.join(verdict.shown)}"]:
+            click.echo(f"{verdict.key}: {line}")
+    shown = sum(bool(one.shown) and not one.differs for one in verdicts)
+    different = sum(bool(one.differs) for one in verdicts)
+    click.echo(f"{shown} shown, {different} different, {sum(bool(one.unproven) for one in verdicts)} not shown.")
+    if different:
+        sys.exit(DIFFERS)
+    if any(one.unproven.startswith("cannot") for one in verdicts):
+        sys.exit(FAILED)
 
 
 @models.command()
@@ -41,46 +66,14 @@ def infer(module: str) -> None:
 
     Exit codes: 0 if rows are printed, 2 if there is nothing to call.
     """
-    raise SystemExit(_infer(module))
-
-
-def _check(file: str) -> int:
-    from devlint.check.project.models import read
-    from devlint.config.schema import ConfigError
-
-    try:
-        layer = read((file,))
-        _simulate()
-    except (ConfigError, ImportError, RuntimeError) as error:
-        return _failed(error)
-    from devlint.flow.catalog.libraries import Catalog
-    from devlint.models.proof import prove
-
-    with _apart():
-        verdicts = [prove(key, Catalog([layer])) for key in dict.fromkeys(layer.keys)]
-    for verdict in verdicts:
-        for line in verdict.differs or [verdict.unproven or f"shown: {', '.join(verdict.shown)}"]:
-            click.echo(f"{verdict.key}: {line}")
-    counts = [
-        sum(bool(one.shown) and not one.differs for one in verdicts),
-        sum(bool(one.differs) for one in verdicts),
-        sum(bool(one.unproven) for one in verdicts),
-    ]
-    click.echo("{} shown, {} different, {} not shown.".format(*counts))
-    if counts[1]:
-        return DIFFERS
-    return FAILED if any(one.unproven.startswith("cannot") for one in verdicts) else OK
-
-
-def _infer(module: str) -> int:
     if not all(part.isidentifier() for part in module.split(".")):
-        return _failed(f"expected a dotted name such as package.module, not {module!r}")
+        _fail(f"expected a dotted name such as package.module, not {module!r}")
     if module.partition(".")[0] in sys.stdlib_module_names:
-        return _failed(f"{module} belongs to Python, and does nothing with devices")
+        _fail(f"{module} belongs to Python, and does nothing with devices")
     try:
-        _simulate()
+        install(2)
     except (ImportError, RuntimeError) as error:
-        return _failed(error)
+        _fail(error)
     from devlint.models.arguments import CannotCallError
     from devlint.models.drafts import drafts, lasting, written
 
@@ -88,17 +81,16 @@ def _infer(module: str) -> int:
         with _apart():
             found = drafts(module)
     except CannotCallError as error:
-        return _failed(f"{module} cannot be imported: {error}")
+        _fail(f"{module} cannot be imported: {error}")
     if not found:
-        return _failed(f"{module} has no function or class of its own that is public")
+        _fail(f"{module} has no function or class of its own that is public")
     click.echo(f"# What calls of {module} have shown on a simulated accelerator. Read it before you rely on it.\n")
     click.echo(written(lasting(found)))
-    return OK
 
 
-def _failed(error: object) -> int:
+def _fail(error: object) -> NoReturn:
     click.echo(f"error: {' '.join(str(error).split())}", err=True)
-    return FAILED
+    sys.exit(FAILED)
 
 
 @contextlib.contextmanager
@@ -116,10 +108,3 @@ def _apart() -> Iterator[None]:
             os.chdir(here)
             os.environ.clear()
             os.environ.update(environment)
-
-
-def _simulate() -> None:
-    """Give this process a simulated accelerator; a RuntimeError or ImportError says why it can have none."""
-    from devlint.simulator import install
-
-    install(2)

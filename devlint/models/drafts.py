@@ -177,19 +177,19 @@ class _Observed:
         self._asked, self._required = arguments.device_parameter(entry)
         self._is_class, self._is_method = isinstance(entry, type), receiver is not None
         self._runs = list(self._tried(text))
-        self._went = [run for run in self._runs if run.trial.failure is None]
+        self._went = [run for run in self._runs if run.failure is None]
         if not self._went:
             raise CannotCallError("it can be called once, and not again")
-        on_cuda = [run.trial.failure for run in self._runs if run.trial.given.place == "cuda"]
+        on_cuda = [run.failure for run in self._runs if run.given.place == "cuda"]
         self._refused = [failure for failure in on_cuda if failure is not None]
         if len(self._refused) < len(on_cuda):
             self._refused = []
         self._chosen = []
         if self._asked and not self._required:
             given = ", ".join(filter(None, (text, f"{self._asked}=device")))
-            self._chosen = [run for run in self._tried(given) if run.trial.failure is None]
+            self._chosen = [run for run in self._tried(given) if run.failure is None]
 
-    def _tried(self, text: str) -> Iterator[_Run]:
+    def _tried(self, text: str) -> Iterator[Trial]:
         for receiver_place in PLACES if self._is_method else PLACES[:1]:
             for place in PLACES:
                 for device in PLACES if re.search(r"\bdevice\b", text) else PLACES[:1]:
@@ -199,8 +199,8 @@ class _Observed:
                         if receiver is None:
                             continue
                         entry = getattr(receiver, self._key.rpartition(".")[2])
-                    trial = entries.call(entry, arguments.made(text, place, device, self._parameters))
-                    yield _Run(trial, entry, receiver, receiver_place)
+                    given = arguments.made(text, place, device, self._parameters)
+                    yield entries.call(entry, given, receiver, receiver_place)
 
     def words(self) -> Words:
         """The words of a row; none if rows have nothing to say of it."""
@@ -224,15 +224,15 @@ class _Observed:
     # -- what is returned ----------------------------------------------------------------------------------------------
 
     def _made(self) -> Words:
-        result = self._went[0].trial.result
-        kinds = {observation.kind(run.trial.result) for run in self._went}
+        result = self._went[0].result
+        kinds = {observation.kind(run.result) for run in self._went}
         if len(kinds) > 1:
             return {}
         if kinds == {"module"} and observation.takes_all(result):
             raise CannotCallError("what it makes takes tensors wherever they are, which a row cannot say")
-        if self._is_method and all(run.trial.result is run.receiver for run in self._went):
+        if self._is_method and all(run.result is run.receiver for run in self._went):
             return {"result": "self"}
-        returned = next((name for name in self._went[0].given() if self._returns(name)), "")
+        returned = next((name for name in self._went[0].given.all() if self._returns(name)), "")
         moves = self._moves() if self._is_class else []
         place = self._place()
         if returned and not moves:
@@ -252,30 +252,30 @@ class _Observed:
         return {**words, "moves": moves} if moves else words
 
     def _device_argument(self) -> Words:
-        follows = self._follows(self._chosen, lambda run: run.trial.given.device)
+        follows = self._follows(self._chosen, lambda run: run.given.device)
         return {"device-argument": self._asked} if follows else {}
 
     def _returns(self, name: str) -> bool:
         """Whether a call returns what was given for a parameter, itself or moved."""
-        pairs = [(run.given()[name], run.trial.result) for run in self._went]
+        pairs = [(run.given.all()[name], run.result) for run in self._went]
         return all(_equal(*pair) for pair in pairs) and any(_same(*pair) for pair in pairs)
 
     def _place(self) -> str:
         """Where the result is, in the word of rows; empty if it is nowhere."""
-        seen = {observation.place(run.trial.result) for run in self._went}
+        seen = {observation.place(run.result) for run in self._went}
         if seen == {""} or "cpu and cuda" in seen:
             return "" if seen == {""} else "unknown"
-        given = self._went[0].given()
+        given = self._went[0].given.all()
         modules = [name for name, value in given.items() if isinstance(value, nn.Module)]
         tensors = [name for name in given if name not in modules and observation.place(given[name])]
-        choices: dict[str, Callable[[_Run], str]] = {}
+        choices: dict[str, Callable[[Trial], str]] = {}
         if self._asked and self._required:
-            choices[f"argument:{self._asked}"] = lambda run: run.trial.given.device
+            choices[f"argument:{self._asked}"] = lambda run: run.given.device
         if tensors:
-            choices["inputs"] = lambda run: run.trial.given.place
-        choices.update((f"argument:{name}", lambda run: run.trial.given.place) for name in modules[:1])
+            choices["inputs"] = lambda run: run.given.place
+        choices.update((f"argument:{name}", lambda run: run.given.place) for name in modules[:1])
         if self._is_method:
-            choices["self"] = lambda run: run.place
+            choices["self"] = lambda run: run.receiver_place
         for word, place in choices.items():
             if self._follows(self._went, place):
                 return word
@@ -283,21 +283,21 @@ class _Observed:
             return "unknown"
         return "accelerator" if seen == {"cuda"} else "default" if self._follows_default() else "cpu"
 
-    def _follows(self, runs: list[_Run], place: Callable[[_Run], str]) -> bool:
+    def _follows(self, runs: list[Trial], place: Callable[[Trial], str]) -> bool:
         """Whether the results are where something else is, which was not always in one place."""
-        return len(set(map(place, runs))) > 1 and all(observation.place(run.trial.result) == place(run) for run in runs)
+        return len(set(map(place, runs))) > 1 and all(observation.place(run.result) == place(run) for run in runs)
 
     def _follows_default(self) -> bool:
         run = self._went[0]
         with torch.device("cuda"):
-            trial = entries.call(run.entry, run.trial.given)
+            trial = entries.call(run.entry, run.given)
         return trial.failure is None and observation.place(trial.result) == "cuda"
 
     def _moves(self) -> list[str]:
         """The methods that move an object as `.to(device)` does, besides those that have its name."""
         found, run = [], self._went[0]
-        for name in _methods(type(run.trial.result)):
-            made = entries.call(run.entry, run.trial.given).result
+        for name in _methods(type(run.result)):
+            made = entries.call(run.entry, run.given).result
             asks = arguments.device_parameter(getattr(made, name))[0]
             if asks and all(observation.place(_moved(made, name, device)) == device for device in PLACES):
                 found.append(name)
@@ -306,42 +306,28 @@ class _Observed:
     # -- what is taken -------------------------------------------------------------------------------------------------
 
     def _tensors(self) -> list[str]:
-        return [name for name, value in self._runs[0].given().items() if isinstance(value, torch.Tensor)]
+        return [name for name, value in self._runs[0].given.all().items() if isinstance(value, torch.Tensor)]
 
     def _must_be_cpu(self) -> list[str]:
         """The arguments that are taken on the CPU alone."""
         run = self._went[0]
         if observation.place(run.receiver) or not all(_ABOUT_DEVICES.search(str(one)) for one in self._refused):
             return []
-        moved = [(name, given) for name in self._tensors() for given in entries.mixed(run.trial.given, name, "cuda")]
+        moved = [(name, given) for name in self._tensors() for given in entries.mixed(run.given, name, "cuda")]
         return [name for name, given in moved if entries.call(run.entry, given).failure is not None]
 
     def _beside(self) -> Words:
         """The arguments that may be on the CPU, among others elsewhere, and those that may not."""
-        run = next((run for run in self._went if run.trial.given.place == "cuda" and run.place == "cpu"), None)
+        run = next((run for run in self._went if run.given.place == "cuda" and run.receiver_place == "cpu"), None)
         tensors = self._tensors()
         if run is None or len(tensors) < 2:
             return {}
         words: dict[str, list[str]] = {}
         for name in tensors:
-            for given in entries.mixed(run.trial.given, name):
+            for given in entries.mixed(run.given, name):
                 taken = entries.call(run.entry, given).failure is None
                 words.setdefault("accepts-cpu" if taken else "rejects-cpu", []).append(name)
         return dict(words)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """A call, and the object whose method it was, which was somewhere."""
-
-    trial: Trial
-    entry: Callable[..., Any]
-    receiver: Any
-    place: str
-
-    def given(self) -> dict[str, Any]:
-        """Each argument by its name."""
-        return self.trial.given.all()
 
 
 def _moved(value: Any, name: str, device: str) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,15 +19,26 @@ from devlint.models.arguments import ERRORS, CannotCallError, Given, said
 
 NO_OBJECT = "no object of"
 """How it is said that a method has nothing to be called on."""
+PATIENCE = 20.0
+"""Seconds after which a call is taken to hang."""
+_hanging: list[Callable[..., Any]] = []
+"""What has hung: it is not called again."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One call: what it was given, and what it returned or raised."""
+    """One call: of what, what it was given, what it returned or raised; of a method, the object and where that was."""
 
+    entry: Callable[..., Any]
     given: Given
+    receiver: Any = None
+    receiver_place: str = "cpu"
     result: Any = None
     failure: BaseException | None = None
+
+
+class _HangError(BaseException):
+    """A call takes too long; whatever it catches, this is not among it."""
 
 
 def found(key: str) -> Any:
@@ -57,26 +70,54 @@ def entry(key: str, catalog: Catalog) -> tuple[Callable[..., Any], Any]:
         return meant, None
     row = catalog.row(path) or Row(path)
     for text in arguments.texts(row, owner):
-        made = call(owner, arguments.made(text, "cpu", "cpu", row.parameters or arguments.parameters(owner)))
+        given = arguments.made(text, "cpu", "cpu", row.parameters or arguments.parameters(owner))
+        try:
+            made = call(owner, given)
+        except CannotCallError as error:
+            raise CannotCallError(f"{NO_OBJECT} {path} could be made: {error}") from error
         if made.failure is None:
             return getattr(made.result, name), made.result
     raise CannotCallError(f"{NO_OBJECT} {path} could be made: {said(made.failure)}")
 
 
-def call(function: Callable[..., Any], given: Given) -> Trial:
-    """Call it."""
+def call(function: Callable[..., Any], given: Given, receiver: Any = None, receiver_place: str = "cpu") -> Trial:
+    """Call it; a :class:`CannotCallError` says that it hangs."""
+    trial = Trial(function, given, receiver, receiver_place)
     try:
-        return Trial(given, function(*given.positional, **given.named))
+        if not any(function is one for one in _hanging):
+            with _limited():
+                return replace(trial, result=function(*given.positional, **given.named))
     except ERRORS as error:
-        return Trial(given, failure=error)
+        return replace(trial, failure=error)
+    except _HangError:
+        _hanging.append(function)
+    raise CannotCallError(f"it has not returned after {PATIENCE:g} seconds")
 
 
-def mixed(given: Given, name: str, place: str = "cpu") -> Iterator[Given]:
-    """The same arguments with one of them elsewhere, if it has a place."""
-    try:
-        value = given.at(name)
-    except (LookupError, ValueError):
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Interrupt what takes too long, where there is a signal for that; what waits outside of Python is not."""
+    if not hasattr(signal, "setitimer"):
+        yield
         return
+
+    def interrupt(*_: object) -> None:
+        raise _HangError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    # again and again, in case that it catches everything
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def mixed(given: Given, stated: str, place: str = "cpu") -> Iterator[Given]:
+    """The same arguments with one of them elsewhere, if it has a place."""
+    name = given.name(stated)
+    value: Any = given.all().get(name)
     if not observation.place(value):
         return
     here = value.to(place) if hasattr(value, "to") else torch.ones(4, 4, device=place)

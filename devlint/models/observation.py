@@ -22,7 +22,7 @@ def kind(value: Any) -> str:
     ):  # fmt: skip
         if isinstance(value, classes):
             return what
-    if callable(value) and not isinstance(value, type) and any(map(_is_module, _held(value))):
+    if callable(value) and not isinstance(value, type) and any(isinstance(part, nn.Module) for part in _held(value)):
         return "module"
     if isinstance(value, Number):
         return "number"
@@ -32,7 +32,8 @@ def kind(value: Any) -> str:
         return "tensor-mapping"
     if hasattr(value, "dataset") and hasattr(value, "__iter__"):
         return "loader"
-    return "dataset" if hasattr(value, "__getitem__") and hasattr(value, "__len__") and _own(value) else "object"
+    plain = isinstance(value, (str, bytes, list, tuple, dict, set))
+    return "dataset" if hasattr(value, "__getitem__") and hasattr(value, "__len__") and not plain else "object"
 
 
 def place(value: Any) -> str:
@@ -58,14 +59,6 @@ def takes_all(value: Any) -> bool:
 
 def _held(value: Any) -> list[Any]:
     return [*getattr(value, "__dict__", {}).values()]
-
-
-def _is_module(value: Any) -> bool:
-    return isinstance(value, nn.Module)
-
-
-def _own(value: Any) -> bool:
-    return not isinstance(value, (str, bytes, list, tuple, dict, set))
 
 
 def _devices(value: Any) -> Iterable[torch.device]:

@@ -78,7 +78,7 @@ def _with(text: str, row: Row, entry: Callable[..., Any], receiver: Any) -> Verd
     verdict, on_cpu = Verdict(row.path), False
     named = row.parameters or arguments.parameters(entry)
     for place in PLACES:
-        for device in PLACES if _asks(row) else ("cpu",):
+        for device in PLACES if row.place.startswith(_ARGUMENT) or row.device_argument else ("cpu",):
             given = arguments.made(text, place, device, named)
             trial = entries.call(entry, given)
             if trial.failure is None:
@@ -90,10 +90,6 @@ def _with(text: str, row: Row, entry: Callable[..., Any], receiver: Any) -> Verd
             if row.must_be_cpu and place == "cuda" and on_cpu:
                 verdict.shown["must-be-cpu"] = None
     return verdict
-
-
-def _asks(row: Row) -> bool:
-    return row.place.startswith(_ARGUMENT) or bool(row.device_argument)
 
 
 def _compare(verdict: Verdict, row: Row, given: Given, result: Any, receiver: Any) -> None:
@@ -137,10 +133,7 @@ def _place(verdict: Verdict, row: Row, given: Given, result: Any, receiver: Any)
 
 
 def _argument(given: Given, stated: str) -> Any:
-    try:
-        return given.at(stated.removeprefix(_ARGUMENT))
-    except (LookupError, ValueError):
-        return None
+    return given.all().get(given.name(stated.removeprefix(_ARGUMENT)))
 
 
 def _reject(verdict: Verdict, row: Row, entry: Callable[..., Any], given: Given) -> None:

@@ -293,3 +293,47 @@ def test_nothing_is_lost_where_an_example_is_wrong(tmp_path: Path) -> None:
     code, text, _ = run(tmp_path, "check", "rows.toml")
     told = "its arguments (y) are none: NameError: name 'y' is not defined"
     assert (code, text.splitlines()[0]) == (2, f"private_library.same: cannot be called: {told}")
+
+
+def test_a_call_that_hangs_has_one_line_and_costs_no_other_row(tmp_path: Path) -> None:
+    """Whatever it catches: it is interrupted, and its methods are not tried in vain."""
+    (tmp_path / "private_library.py").write_text(
+        """\
+import threading
+
+def same(x):
+    return x
+
+def stuck(x):
+    while True:
+        try:
+            threading.Event().wait()
+        except BaseException:
+            if x.is_cuda:
+                raise
+            x = x.cuda()
+
+class Stuck:
+    def __init__(self):
+        threading.Event().wait()
+
+    def use(self, x):
+        return x
+""",
+        encoding="utf-8",
+    )
+    impatient = "from devlint.models import entries; from devlint.cli import main; entries.PATIENCE = 0.2; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", impatient, "models", "infer", "private_library"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert parse(done.stdout.encode()) == {"private_library.same": {"result": "argument:x", "parameters": ["x"]}}
+    assert [line for line in done.stdout.splitlines()[1:] if line.startswith("#")] == [
+        "# private_library.Stuck: cannot be called: it has not returned after 0.2 seconds",
+        "# private_library.stuck: cannot be called: it has not returned after 0.2 seconds",
+    ]
