@@ -9,7 +9,7 @@ from devlint.check.opened import PYTHON, Opened, parse_errors
 from devlint.config.schema import Config
 from devlint.finding import Finding, Span
 from devlint.source.document import UnfixableError
-from devlint.source.notebook.cells import Notebook, NotebookError, read
+from devlint.source.notebook.cells import Notebook, NotebookError, read, written
 from devlint.source.notebook.script import Script
 
 
@@ -24,7 +24,7 @@ class OpenedNotebook(Opened):
     def placed(self, findings: Sequence[Finding], code: bytes | None = None) -> list[Finding]:
         """The findings in the cells."""
         script = self.script if code is None else self.script.with_text(code.decode("utf-8"))
-        return script.located(findings)
+        return [script.located(finding) for finding in findings]
 
     def located(self, findings: Sequence[Finding], code: bytes | None = None) -> list[Finding]:
         """The findings in the cells, with what is broken."""
@@ -33,10 +33,9 @@ class OpenedNotebook(Opened):
 
     def file(self, code: bytes) -> bytes:
         """The notebook with other code, which is read again, so that nothing of it is lost."""
-        if self.notebook is None or code == self.code:
-            return b"" if self.notebook is None else self.notebook.data()
+        assert self.notebook is not None, "what could not be read has no other code"
         script = self.script.with_text(code.decode("utf-8"))
-        data = script.into(self.notebook)
+        data = written(self.notebook, script.texts())
         after = Script.read(read(data))
         if (after.cells, after.texts()) != (script.cells, script.texts()):
             raise UnfixableError("its cells would not be what they should; please report it")

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from devlint.finding import Context, Finding, Span
+from devlint.source.syntax import WITH_HOLES
 from devlint.source.tree import Source
 
 _ATOMS = (ast.Constant, ast.FormattedValue, ast.JoinedStr, ast.Name, ast.keyword)
 """What says too little by itself: a `"cuda"` is told from another one by what is around it."""
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_WITH_GAPS = frozenset({"keys", "kw_defaults"})
-"""Fields that hold None for what is not there, such as the key of `**` in a dict."""
+
 _MANY = 16
 _LONGEST = 120
 _MOST = 4_000
@@ -35,13 +35,10 @@ def in_context(source: Source, findings: Sequence[Finding]) -> list[Finding]:
         return []
     descent = _Descent(source)
     # From the outside to the inside, so that each finds most of its way in that of the one before.
-    order = sorted(range(len(findings)), key=lambda at: _outermost_first(findings[at].span))
-    contexts = {at: descent.context(findings[at].span) for at in order}
-    return [replace(finding, context=contexts[at]) for at, finding in enumerate(findings)]
-
-
-def _outermost_first(span: Span) -> tuple[int, int, int, int]:
-    return span.row, span.column, -span.end_row, -span.end_column
+    spans = {finding.span for finding in findings}
+    order = sorted(spans, key=lambda span: (span.row, span.column, -span.end_row, -span.end_column))
+    contexts = {span: descent.context(span) for span in order}
+    return [replace(finding, context=contexts[finding.span]) for finding in findings]
 
 
 def plain(code: str) -> str:
@@ -108,7 +105,13 @@ class _Descent:
         text = self._texts.get(span)
         if text is None:
             code = self._source.slice(span)
-            text = self._texts[span] = _shortened(plain(code[:_MOST]) or " ".join(code.split()))
+            text = plain(code[:_MOST]) or " ".join(code.split())
+            if len(text) > _LONGEST:
+                from hashlib import sha256
+
+                digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+                text = f"{text[: _LONGEST // 2]}... {digest[:12]}"
+            self._texts[span] = text
         return text
 
 
@@ -119,14 +122,6 @@ def _inside(outer: _Surrounding, node: ast.AST) -> _Surrounding:
     if isinstance(node, ast.stmt | ast.excepthandler):
         statement = node
     return _Surrounding(node, scope, statement, telling if isinstance(node, _ATOMS) else node)
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= _LONGEST:
-        return text
-    from hashlib import sha256
-
-    return f"{text[: _LONGEST // 2]}... {sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def _span(source: Source, node: ast.AST) -> Span:
@@ -154,7 +149,7 @@ def _children(source: Source, node: ast.AST, span: Span) -> Iterator[ast.AST]:
         if isinstance(value, ast.AST):
             found: Iterable[object] = (value,)
         elif isinstance(value, list):
-            if name in _WITH_GAPS:
+            if name in WITH_HOLES:
                 value = [child for child in value if child is not None]
             found = _near(source, value, span) if len(value) > _MANY else value
         else:

@@ -11,13 +11,6 @@ from collections.abc import Iterable
 _CODE = (".ipynb", ".py", ".pyi")
 
 
-class ChangedMeanwhileError(OSError):
-    """The file is no longer what it was when it was read."""
-
-    def __init__(self) -> None:
-        super().__init__(0, "it was changed while devlint was at it, and is left alone")
-
-
 def destination_problem(file: str, read: Iterable[str | None] = ()) -> str:
     """What is wrong with a file as the destination of a report, known before the work; empty if nothing is.
 
@@ -53,8 +46,7 @@ def write(path: str, data: bytes, before: bytes | None = None, durable: bool = T
 
     The file keeps its owner, permissions and attributes, and a link goes on leading to it. Another name of the same
     file (a hard link) keeps the old content: so package managers share one copy of a file among environments, and a fix
-    in one must not reach into the others. With ``before``, the content
-    that was read, it is replaced only if that is still what it holds.
+    in one must not reach into the others. With ``before``, what was read, it is replaced only if it still holds that.
     """
     path = os.path.realpath(path)
     status = _status(path)
@@ -71,7 +63,7 @@ def write(path: str, data: bytes, before: bytes | None = None, durable: bool = T
         if before is not None:
             with open(path, "rb") as current:
                 if current.read() != before:
-                    raise ChangedMeanwhileError
+                    raise OSError(0, "it was changed while devlint was at it, and is left alone")
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

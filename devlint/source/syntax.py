@@ -10,7 +10,7 @@ _NO_CHILDREN = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "type_comment", "kind", "n", "s", "kwd_attrs", "rest"}
 )
 """Fields that hold no expressions or statements (an ``ast.arg`` is reached through its arguments)."""
-_WITH_HOLES = frozenset({"keys", "kw_defaults"})
+WITH_HOLES = frozenset({"keys", "kw_defaults"})
 """Fields with None in them: of a dict, for the key of ``**``; for the default of a parameter that has none."""
 _KNOWN: dict[type, tuple[str, ...]] = {ast.Constant: ()}
 
@@ -45,7 +45,7 @@ def below(found: list[ast.AST], closed: tuple[type[ast.AST], ...]) -> list[ast.A
             if value is None:
                 continue
             if type(value) is list:
-                extend(value if name not in _WITH_HOLES else [part for part in value if part is not None])
+                extend(value if name not in WITH_HOLES else [part for part in value if part is not None])
             elif isinstance(value, ast.AST):
                 append(value)
     return found

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import libcst
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
-_NESTED_TOO_DEEP = "the code is nested too deeply for Python's parser"
+
 DANGEROUS = 50_000
 """So many characters can be one expression, of 25,000 terms, on which Python 3.10 overruns its stack and dies."""
 
@@ -50,10 +50,12 @@ class Source:
         text = decode(data)
         if isinstance(text, ParseFailure):
             return text
-        tree = (parsed(text) if parsed is not None else None) or _parse(text, filename)
-        if isinstance(tree, ParseFailure):
-            return tree
-        return cls(filename, text, tree)
+        nul = text.find("\0")
+        if nul >= 0:
+            before = split_lines(text[:nul])
+            return ParseFailure("the file contains a NUL byte", len(before), len(before[-1]) + 1)
+        tree = (parsed(text) if parsed is not None else None) or tree_of(text, filename, _since)
+        return tree if isinstance(tree, ParseFailure) else cls(filename, text, tree)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -122,11 +124,10 @@ def _wide_characters(line: str) -> tuple[list[int], list[int]]:
     return starts, before
 
 
-def _parse(text: str, filename: str) -> ast.Module | ParseFailure:
-    nul = text.find("\0")
-    if nul >= 0:
-        before = split_lines(text[:nul])
-        return ParseFailure("the file contains a NUL byte", len(before), len(before[-1]) + 1)
+def tree_of(
+    text: str, filename: str = "<unknown>", hint: Callable[[str, int, str], str] | None = None
+) -> ast.Module | ParseFailure:
+    """The tree of a text without NUL bytes, or why Python has none; ``hint`` adds to what it says of a row."""
     try:
         with warnings.catch_warnings():
             # An invalid escape in somebody's string is not ours to report, nor may `-W error` make it fatal.
@@ -136,9 +137,10 @@ def _parse(text: str, filename: str) -> ast.Module | ParseFailure:
             return ast.parse(text, filename)
     except SyntaxError as error:
         row = max(error.lineno or 1, 1)
-        return ParseFailure(f"{error.msg}{_since(text, row, error.msg)}", row, max(error.offset or 1, 1))
+        more = hint(text, row, error.msg) if hint is not None else ""
+        return ParseFailure(f"{error.msg}{more}", row, max(error.offset or 1, 1))
     except (RecursionError, MemoryError):
-        return ParseFailure(_NESTED_TOO_DEEP, 1, 1)
+        return ParseFailure("the code is nested too deeply for Python's parser", 1, 1)
     except (ValueError, UnicodeError) as error:
         # Lone surrogates, and integers longer than Python's limit.
         return ParseFailure(str(error), 1, 1)
@@ -159,9 +161,6 @@ def _since(text: str, row: int, message: str) -> str:
     known = [since for since, pattern in _NEWER if pattern.match(line)]
     if message.startswith("f-string"):
         known.append((3, 12))
-    newer = [since for since in known if sys.version_info < since]
-    if not newer:
-        return ""
-    return (
-        f": Python {newer[0][0]}.{newer[0][1]} may know it, devlint runs on {sys.version_info[0]}.{sys.version_info[1]}"
-    )
+    own = sys.version_info
+    newer = next((since for since in known if own < since), None)
+    return f": Python {newer[0]}.{newer[1]} may know it, devlint runs on {own[0]}.{own[1]}" if newer else ""

@@ -82,13 +82,13 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     if is_compiled():
         pytest.skip("compiled modules call each other without a place where somebody could count")
     times: Counter[str] = Counter()
-    parse = tree_module._parse
+    parse = tree_module.tree_of
 
-    def count(text: str, filename: str) -> ast.Module | ParseFailure:
+    def count(text: str, filename: str, *hint: object) -> ast.Module | ParseFailure:
         times[os.path.basename(filename)] += 1
-        return parse(text, filename)
+        return parse(text, filename, *hint)
 
-    monkeypatch.setattr(tree_module, "_parse", count)
+    monkeypatch.setattr(tree_module, "tree_of", count)
     return times
 
 

@@ -76,10 +76,6 @@ class Notebook:
         """Whether its code is Python, as far as it says."""
         return not self.language or self.language in _PYTHON
 
-    def data(self) -> bytes:
-        """The bytes of the file."""
-        return self.mark + self.raw.encode("utf-8")
-
     def lines(self, number: int) -> list[str]:
         """The lines of a cell, none if there is no such cell."""
         return split_lines(self.cells[number - 1].text) if 0 < number <= len(self.cells) else []
@@ -171,7 +167,11 @@ def _read_cell(raw: str, cell: Piece, number: int) -> Cell:
     pieces = source.value if listed else [source]
     if not all(isinstance(piece.value, str) for piece in pieces):
         raise NotebookError(f"not a notebook: the source of cell {number} is no text", _row(raw, source.start))
-    code = kind is not None and kind.value == "code" and (metadata is None or _is_python_cell(metadata.value))
+    # whether a cell is in the notebook's language, as far as an editor has noted another one
+    held = metadata.value.get("vscode") if metadata is not None and isinstance(metadata.value, dict) else None
+    language = held.get("languageId") if isinstance(held, dict) else None
+    python = not isinstance(language, str) or language in _PYTHON
+    code = kind is not None and kind.value == "code" and python
     return Cell(number, code, tuple(pieces), source.start, source.end, listed)
 
 
@@ -231,13 +231,6 @@ def _language(metadata: object) -> str:
     return ""
 
 
-def _is_python_cell(metadata: object) -> bool:
-    """Whether a cell is in the notebook's language, as far as an editor has noted another one."""
-    held = metadata.get("vscode") if isinstance(metadata, dict) else None
-    language = held.get("languageId") if isinstance(held, dict) else None
-    return not isinstance(language, str) or language in _PYTHON
-
-
 def in_file(path: str, span: Span) -> Span:
     """The place in a file of a span of one of its cells; the span itself if it can no longer be read."""
     try:
@@ -269,38 +262,25 @@ def written(notebook: Notebook, texts: dict[int, str]) -> bytes:
 
 def _source(raw: str, cell: Cell, text: str) -> str:
     """The JSON of a cell's new text."""
+    from difflib import SequenceMatcher
+
     escapes = raw.isascii()
     if not cell.listed:
         return json.dumps(text, ensure_ascii=escapes)
-    lines = _split_like(cell, text)
     old = [piece.value for piece in cell.pieces]
-    kept = _kept(old, lines)
-    written = [_json(raw, cell.pieces[kept[at]] if at in kept else None, line) for at, line in enumerate(lines)]
-    if not written or not cell.pieces:
+    # nbformat splits where Python's `splitlines` does, others at newlines
+    like_python = old == cell.text.splitlines(keepends=True)
+    lines = text.splitlines(keepends=True) if like_python else re.findall(r"[^\n]*\n|[^\n]+", text)
+    if not lines or not cell.pieces:
         return json.dumps(lines, ensure_ascii=escapes)
+    written = [json.dumps(line, ensure_ascii=escapes) for line in lines]
+    for block in SequenceMatcher(None, old, lines, autojunk=False).get_matching_blocks():
+        for step in range(block.size):
+            piece = cell.pieces[block.a + step]
+            written[block.b + step] = raw[piece.start : piece.end]
     opening = raw[cell.start : cell.pieces[0].start]
     closing = raw[cell.pieces[-1].end : cell.end]
     between = raw[cell.pieces[0].end : cell.pieces[1].start] if len(old) > 1 else f",{opening[1:]}"
     if len(old) == 1 and not opening[1:]:
         between = ", "
     return f"{opening}{between.join(written)}{closing}"
-
-
-def _json(raw: str, piece: Piece | None, line: str) -> str:
-    return json.dumps(line, ensure_ascii=raw.isascii()) if piece is None else raw[piece.start : piece.end]
-
-
-def _kept(old: list[str], new: list[str]) -> dict[int, int]:
-    """Which of the new lines are old ones, and which."""
-    from difflib import SequenceMatcher
-
-    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-    return {block.b + step: block.a + step for block in blocks for step in range(block.size)}
-
-
-def _split_like(cell: Cell, text: str) -> list[str]:
-    """A text in lines as the cell has them: nbformat splits where Python's ``splitlines`` does, others at newlines."""
-    old = [piece.value for piece in cell.pieces]
-    if old == cell.text.splitlines(keepends=True):
-        return text.splitlines(keepends=True)
-    return re.findall(r"[^\n]*\n|[^\n]+", text)

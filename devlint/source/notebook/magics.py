@@ -5,13 +5,12 @@ A line stays a line, and what is Python in it stays in its columns.
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from devlint.source.text import ParseFailure, split_lines
+from devlint.source.tree import tree_of
 
 MARK = "\x1fdevlint"
 """Begins what stands for something else; nobody writes this."""
@@ -72,7 +71,9 @@ def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
         _replace(lines, numbers, replaced)
         if replaced:
             failure = _failure("\n".join(lines))
-    if failure is not None and not replaced and _is_automagic(text):
+    # IPython looks in a single line alone for a magic without its `%`
+    word = _WORD.fullmatch(text.rstrip("\r\n"))
+    if failure is not None and not replaced and word is not None and word[1] in _AUTOMAGIC:
         lines[first], failure = _instead("", lines[first], numbers, replaced), None
     code = "\n".join(lines)
     if failure is not None and lines[first][:1] in (" ", "\t"):
@@ -81,12 +82,6 @@ def plain(text: str, numbers: count[int]) -> Plain | ParseFailure:
             return Plain(code, replaced, indented=True)
         failure = ParseFailure(failure.message, max(failure.row - 1, 1), failure.column)
     return Plain(code, replaced) if failure is None else failure
-
-
-def _is_automagic(text: str) -> bool:
-    """Whether a cell that is no Python is a magic without its ``%``, which IPython looks for in a single line alone."""
-    word = _WORD.fullmatch(text.rstrip("\r\n"))
-    return word is not None and word[1] in _AUTOMAGIC
 
 
 def restored(line: str, replaced: dict[str, str]) -> str:
@@ -186,16 +181,5 @@ def _failure(text: str) -> ParseFailure | None:
     """Why a text is no Python."""
     if "\0" in text:
         return ParseFailure("the cell contains a NUL byte", text.count("\n", 0, text.index("\0")) + 1, 1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
-    except SyntaxError as error:
-        return ParseFailure(
-            error.msg, min(max(error.lineno or 1, 1), len(split_lines(text))), max(error.offset or 1, 1)
-        )
-    except (RecursionError, MemoryError):
-        return ParseFailure("the code is nested too deeply for Python's parser", 1, 1)
-    except (ValueError, UnicodeError) as error:
-        return ParseFailure(str(error), 1, 1)
-    return None
+    found = tree_of(text)
+    return replace(found, row=min(found.row, len(split_lines(text)))) if isinstance(found, ParseFailure) else None

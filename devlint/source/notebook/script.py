@@ -10,7 +10,7 @@ from itertools import count
 
 from devlint.finding import Edit, Finding, Place, Span, elsewhere
 from devlint.source.document import UnfixableError
-from devlint.source.notebook.cells import Notebook, written
+from devlint.source.notebook.cells import Notebook
 from devlint.source.notebook.magics import MARK, SkippedCell, plain, restored
 from devlint.source.text import ParseFailure, split_lines
 
@@ -81,19 +81,12 @@ class Script:
             for number, text in texts.items()
         }
 
-    def located(self, findings: Iterable[Finding]) -> list[Finding]:
-        """The findings at their places in the cells."""
-        return [self._located(finding) for finding in findings]
-
-    def into(self, notebook: Notebook) -> bytes:
-        """The file of the notebook with this script's code in its cells."""
-        return written(notebook, self.texts())
-
     def row(self, cell: int, row: int) -> int | None:
         """The row of the script for a row of a cell, ``None`` where the cell is not in it."""
         return None if cell not in self.cells else self._starts[self.cells.index(cell)] + row - 1
 
-    def _located(self, finding: Finding) -> Finding:
+    def located(self, finding: Finding) -> Finding:
+        """The finding at its place in a cell."""
         context, fix = finding.context, finding.fix
         if context is not None:
             first, last = (self.in_cell(Span(row, 1, row, 1)).row for row in context.rows)
