@@ -308,6 +308,15 @@ def test_a_module_that_is_made_on_the_host_is_said_to_be_there() -> None:
     assert finding.message.startswith("`norm` is made on the CPU, but meets `x + ")
 
 
+def test_all_that_a_sum_is_made_of_is_created_there_however_it_came_to_the_meeting() -> None:
+    text = "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def forward(self, x, deep):\n"
+    text += "        mask = torch.ones(3, 3) + torch.rand(3, 3)\n"
+    text += "        if deep:\n            mask = mask.reshape(1, 3, 3)\n        return x + mask\n"
+    (finding,) = check(text, "DVL103")
+    assert finding.fix is not None
+    assert len(finding.fix.edits) == 2, "with one of them elsewhere, the two would meet"
+
+
 def test_unregistered_tensor_tells_its_uses_and_how_to_register() -> None:
     text = """
 import torch

@@ -13,6 +13,7 @@ from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
 from devlint.flow.core.call import Call, Loop
 from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, STORY, Heap
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import (
     CONTAINERS,
@@ -394,6 +395,7 @@ class Frame(Environment):
     def operand(self, node: ast.AST, value: Value, role: str = "") -> Operand:
         """The site's view of a tensor value."""
         tensor = as_tensor(value)
+        origin = tensor.origin
         return Operand(
             node=node,
             text=self.interpreter.text(node),
@@ -401,11 +403,11 @@ class Frame(Environment):
             many=tensor.many,
             certain=tensor.certain or self.interpreter.moves_batches(tensor.batch),
             story=self._story(value, tensor),
-            factory=tensor.factory,
-            factory_node=tensor.factory_node,
-            blended=tensor.blended,
-            scattered=apart(self.interpreter.index, tensor.factory_node, tensor.alternatives),
-            attribute=tensor.attribute,
+            factory=origin.factory,
+            factory_node=origin.node,
+            blended=origin.blended,
+            scattered=apart(self.interpreter.index, origin.node, origin.alternatives),
+            attribute=origin.attribute,
             role=role,
             derived=tensor.derived,
             grad=tensor.grad,
@@ -413,8 +415,8 @@ class Frame(Environment):
         )
 
     def _story(self, value: Value, tensor: Tensor) -> tuple[Step, ...]:
-        if tensor.story or not isinstance(value, Opaque) or value.node is None:
-            return tensor.story
+        if tensor.origin.story or not isinstance(value, Opaque) or value.node is None:
+            return tensor.origin.story
         return (Step(value.node, f"`{value.text}` is an argument here"),) if value.role is Role.INPUT else ()
 
     def place_of(self, module: Module) -> Device:
@@ -439,6 +441,10 @@ class Frame(Environment):
     def story_of(self, module: Module) -> tuple[Step, ...]:
         """How a module came to its device."""
         return STORY.of(self.state.heap, module.oid) or ()
+
+    def origin_of(self, module: Module) -> Origin:
+        """The origin of what a module makes or holds."""
+        return Origin(self.story_of(module))
 
 
 def _is_setting(name: str, value: Value | None) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from devlint import device
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.domain.heap import Heap
+from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -32,7 +33,8 @@ from devlint.sites.base import Step
 def scrubbed(value: Value) -> Value:
     """A value of another file without the place where it was made."""
     if isinstance(value, Tensor):
-        return _without_origin(value)
+        origin = value.origin.plain()
+        return value if origin == value.origin else replace(value, origin=origin)
     if isinstance(value, Sequence):
         items = None if value.items is None else tuple(scrubbed(item) for item in value.items)
         return replace(value, items=items, head=(), item=scrubbed(value.item))
@@ -41,12 +43,6 @@ def scrubbed(value: Value) -> Value:
     if isinstance(value, Stateful) and value.tensors:
         return replace(value, tensors=tuple(scrubbed(held) for held in value.tensors))
     return value
-
-
-def _without_origin(tensor: Tensor) -> Tensor:
-    if tensor.factory_node is None and tensor.attribute is None and tensor.kept is None and not tensor.blended:
-        return tensor
-    return replace(tensor, factory="", factory_node=None, blended=(), attribute=None, attribute_of=None, kept=None)
 
 
 def scrubbed_heap(heap: Heap) -> Heap:
@@ -80,10 +76,9 @@ class _Arrival:
         if id(value) in self._kept:
             return value
         if isinstance(value, Tensor):
-            story = (self._step, *value.story) if value.story else ()
-            return replace(
-                _without_origin(value), device=self._place(value.device), near=self._place(value.near), story=story
-            )
+            story = value.origin.story
+            origin = Origin((self._step, *story)) if story else NO_ORIGIN
+            return replace(value, device=self._place(value.device), near=self._place(value.near), origin=origin)
         if isinstance(value, Batches):
             return replace(value, device=self._place(value.device), parts=())
         if isinstance(value, Sequence):
@@ -99,7 +94,7 @@ class _Arrival:
             return replace(value, device=place, source=None) if place.known else UNKNOWN
         if isinstance(value, Const):
             named = device.parse(value.value) if isinstance(value.value, str) else None
-            return DeviceValue(named, self._step.node, origin="text") if named is not None else UNKNOWN
+            return DeviceValue(named, self._step.node, form="text") if named is not None else UNKNOWN
         if isinstance(value, Opaque):
             return value if ELSEWHERE not in value.key or value.hint == "number" else UNKNOWN
         if isinstance(value, Flag):

@@ -11,11 +11,11 @@ stays bound.  The order itself is stated in the tests: nothing else asks for it.
 
 from __future__ import annotations
 
-import ast
 import functools
 
 from devlint import device
 from devlint.device import ITEMS, Condition, Device, Kind, LoopRound
+from devlint.flow.domain import provenance
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -36,7 +36,6 @@ from devlint.flow.domain.values import (
     placement,
 )
 from devlint.immutable import replace
-from devlint.sites.base import Step
 
 _MOST_KINDS = 4
 
@@ -64,9 +63,8 @@ def join(first: Value, second: Value, guard: Condition) -> Value:
             return one
     one_place, two_place = placement(first), placement(second)
     if one_place is not None and two_place is not None:
-        origins = {_origin(first), _origin(second)}
-        origin = origins.pop() if len(origins) == 1 else ""
-        return DeviceValue(device.choice(guard, one_place, two_place), getattr(first, "node", None), origin=origin)
+        form = _form(first) if _form(first) == _form(second) else ""
+        return DeviceValue(device.choice(guard, one_place, two_place), getattr(first, "node", None), form=form)
     return _join_containers(first, second, guard)
 
 
@@ -93,10 +91,10 @@ def _join_loaded(first: Value, second: Value, guard: Condition) -> Value:
     return UNKNOWN
 
 
-def _origin(value: Value) -> str:
+def _form(value: Value) -> str:
     """What is known of the type of a value that names a device."""
     if isinstance(value, DeviceValue):
-        return value.origin
+        return value.form
     return "text" if isinstance(value, Const) else ""
 
 
@@ -218,21 +216,12 @@ def _all(place: Device, added: Device) -> Device:
 
 
 def _join_tensors(first: Tensor, second: Tensor, guard: Condition) -> Tensor:
-    moved = first if first.story else second
-    fresh = first if first.factory else second if second.factory else None
-    known = first.attribute or second.attribute
     number = _number(first, second)
     return Tensor(
         device=first.device if first.device == second.device else device.choice(guard, first.device, second.device),
         many=first.many if first.many == second.many else None if number else (first.many or second.many),
         rank=first.rank if first.rank == second.rank else None,
         certain=first.certain or second.certain,
-        story=first.story if first.story == second.story else _stories(moved.story, second.story),
-        factory=fresh.factory if fresh else "",
-        factory_node=fresh.factory_node if fresh else None,
-        alternatives=_alternatives(first, second),
-        attribute=known,
-        attribute_of=first.attribute_of or second.attribute_of,
         batch=first.batch or second.batch,
         buffer=first.buffer or second.buffer,
         optional=first.optional or second.optional,
@@ -240,27 +229,12 @@ def _join_tensors(first: Tensor, second: Tensor, guard: Condition) -> Tensor:
         grad=first.grad if first.grad == second.grad else "graph",
         near=first.near if first.near == second.near else device.UNKNOWN,
         number=number,
-        kept=first.kept if second.kept else None,
         pinned=first.pinned if second.pinned else None,
         apart=first.apart or second.apart,
+        origin=provenance.join(first.origin, second.origin),
     )
 
 
 def _number(first: Tensor, second: Tensor) -> bool:
     """Whether a tensor surely has no dimensions on one of two paths, and may have some on the other."""
     return first.number or second.number or (first.many != second.many and False in (first.many, second.many))
-
-
-def _alternatives(first: Tensor, second: Tensor) -> tuple[ast.AST, ...]:
-    """The creations on other paths than the one that is told."""
-    told = first.factory_node or second.factory_node
-    found = (*first.alternatives, *second.alternatives, second.factory_node)
-    return tuple(dict.fromkeys(node for node in found if node is not None and node is not told))
-
-
-_LONGEST_STORY = 8
-
-
-def _stories(first: tuple[Step, ...], second: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Both stories, as far as a reader would follow them."""
-    return tuple(dict.fromkeys((*first, *second)))[:_LONGEST_STORY]

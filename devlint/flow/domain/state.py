@@ -157,8 +157,8 @@ def settle(value: Value, guard: Condition, truth: bool) -> Value:
         place = value.device.assume(guard, truth)
         if place is value.device:
             return value
-        if isinstance(value, Tensor) and value.factory and not any(leaf.implied for leaf in place.leaves()):
-            return replace(value, device=place, factory="", factory_node=None)
+        if isinstance(value, Tensor) and not any(leaf.implied for leaf in place.leaves()):
+            return value.placed(place)
         return replace(value, device=place)
     return value
 

@@ -13,6 +13,7 @@ from devlint import device
 from devlint.device import UNKNOWN as NOWHERE
 from devlint.device import Condition, Device, Topic, Truth
 from devlint.flow.catalog.concepts import ARRAY
+from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Step
@@ -101,16 +102,16 @@ class DeviceValue(Value):
 
     device: Device
     node: ast.AST | None = None
-    source: Tensor | None = None
-    """The tensor whose device it is, where that tensor is on the CPU by default."""
-    origin: str = ""
+    source: Origin | None = None
+    """The origin of the tensor whose device it is, where that tensor is on the CPU by default."""
+    form: str = ""
     """What is known of its own type: "tensor" if it is a ``torch.device`` read off a tensor, which names an index
     wherever there is one, "made" if it is one that the code made, "text" if it is a string; else empty."""
 
     @property
     def is_object(self) -> bool:
         """Whether it is proven to be a ``torch.device``, and no string."""
-        return self.origin in ("tensor", "made")
+        return self.form in ("tensor", "made")
 
 
 @immutable(frozen=True, slots=True)
@@ -140,26 +141,16 @@ class Flag(Value):
 
 @immutable(frozen=True, slots=True)
 class Tensor(Value):
-    """A tensor: where it lives, whether it has dimensions, and its story.
+    """A tensor: where it lives, whether it has dimensions, and whose memory it is.
 
     ``rank`` is the number of dimensions where known, ``many`` whether there surely are some (or surely none).
-    ``factory`` is the torch function that made it on the default device without being asked for one, ``blended`` are
-    the creations of what else it was computed from.  ``attribute`` is the assignment of the plain module attribute that
-    it was read from, ``batch`` its loader, or those of which one made it.
+    ``batch`` is its loader, or those of which one made it.
     """
 
     device: Device
     many: bool | None = None
     rank: int | None = None
     certain: bool = True
-    story: tuple[Step, ...] = ()
-    factory: str = ""
-    factory_node: ast.AST | None = None
-    blended: tuple[tuple[str, ast.AST], ...] = ()
-    alternatives: tuple[ast.AST, ...] = ()
-    """The creations on other paths than the one on which ``factory`` made it."""
-    attribute: Step | None = None
-    attribute_of: tuple[str, str] | None = None
     batch: tuple[int, ...] = ()
     buffer: bool = False
     optional: bool = False
@@ -172,12 +163,16 @@ class Tensor(Value):
     """Where it probably is, where nothing surer is known."""
     number: bool = False
     """Whether it has no dimensions on some path: on the CPU, such a one may meet an accelerator."""
-    kept: Step | None = None
-    """Where ``__init__`` keeps it, on the CPU, in an attribute of an object that is no module."""
     pinned: Step | None = None
     """Where its memory was pinned."""
     apart: bool = False
     """Whether it was given other memory, with which its gradient did not go."""
+    origin: Origin = NO_ORIGIN
+    """How it came to be what and where it is."""
+
+    def placed(self, place: Device, story: tuple[Step, ...] | None = None) -> Tensor:
+        """The tensor where it was not created, with another story where that is given."""
+        return replace(self, device=place, origin=self.origin.elsewhere(story))
 
 
 @immutable(frozen=True, slots=True)
@@ -393,7 +388,7 @@ def surely_tensor(value: Value) -> bool:
 def with_module(held: Value, place: Device) -> Value:
     """What a module holds, after the caller moved the module."""
     if isinstance(held, Tensor) and held.buffer:
-        return replace(held, device=place, factory="", factory_node=None, story=(), attribute=None)
+        return replace(held, device=place, origin=NO_ORIGIN)
     return held
 
 
@@ -414,5 +409,5 @@ def tensor_away(value: Value) -> bool:
         isinstance(value, Tensor)
         and value.device.known
         and value.device.accelerates() is not False
-        and bool(value.story)
+        and bool(value.origin.story)
     )

@@ -72,7 +72,7 @@ def _left(value: Value, loop: str) -> Value:
 
 def _somewhere(value: Tensor) -> Tensor:
     """A tensor of which nothing is known but what all rounds have in common."""
-    return replace(value, device=_in_any_case(value.device), factory="", factory_node=None, story=())
+    return value.placed(_in_any_case(value.device), ())
 
 
 def _in_any_case(place: Device) -> Device:

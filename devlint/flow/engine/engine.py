@@ -57,7 +57,6 @@ from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.transfer import defaults
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
-from devlint.immutable import replace
 from devlint.sites.base import Site
 from devlint.sites.distributed import Unforwarded
 from devlint.sites.placement import Forward, Hint, HostRead, Operation
@@ -282,7 +281,7 @@ class Engine(Interpreter):
             if info.is_module:
                 heap[key] = with_module(held, place)
             elif info.is_open and isinstance(held, Tensor):
-                heap[key] = replace(held, device=device.UNKNOWN, factory="", factory_node=None, story=())
+                heap[key] = held.placed(device.UNKNOWN, ())
             elif isinstance(held, Module) and (change == "moved" or is_set_up_elsewhere(info)):
                 DEVICE.put(heap, held.oid, device.UNKNOWN)
         return heap

@@ -87,7 +87,7 @@ def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> N
 
 def _called(value: Value, name: str) -> Value:
     """A device which the code has just made of something unknown, by the name that it gives it."""
-    if not isinstance(value, DeviceValue) or value.origin != "made" or value.device.kind is not Kind.SYMBOL:
+    if not isinstance(value, DeviceValue) or value.form != "made" or value.device.kind is not Kind.SYMBOL:
         return value
     return replace(value, device=replace(value.device, text=name)) if name and "(" in value.device.text else value
 
@@ -160,7 +160,7 @@ def named_device(frame: Frame, name: str, value: Const, node: ast.AST) -> Value:
     if place is None or not isinstance(value.value, str) or not named:
         return value
     api_use.device(frame, node, "variable")
-    return DeviceValue(place, node, origin="text")
+    return DeviceValue(place, node, form="text")
 
 
 def _kept_by_object(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.AST) -> Tensor:
@@ -168,7 +168,8 @@ def _kept_by_object(frame: Frame, target: ast.Attribute, value: Tensor, node: as
     if frame.info is None or frame.info.name != "__init__" or frame.owner is None or frame.owner.is_open:
         return value
     built = names.dotted(target.value) == "self" and value.device.implied
-    return replace(value, kept=Step(node, f"`self.{target.attr}` is kept here, on the CPU")) if built else value
+    step = Step(node, f"`self.{target.attr}` is kept here, on the CPU")
+    return replace(value, origin=replace(value.origin, kept=step)) if built else value
 
 
 def _kept_by_module(frame: Frame, target: ast.Attribute, value: Value, node: ast.AST) -> Value:
@@ -184,7 +185,7 @@ def _kept_distribution(frame: Frame, target: ast.Attribute, value: Stateful, nod
     """A distribution that a module keeps: it is made of new tensors, and not of parameters, which it may hold."""
     held = as_tensor(value.tensors[0])
     given_others = re.search(rf"self\.{target.attr}\.\w+\s*=[^=]", frame.interpreter.text_of_file) is not None
-    if frame.owner is None or frame.owner.is_open or held.factory_node is None or given_others:
+    if frame.owner is None or frame.owner.is_open or held.origin.node is None or given_others:
         return value
     return replace(value, tensors=(_kept_tensor(frame, target, held, node),))
 
@@ -199,7 +200,7 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
     registered = target.attr in names_registered or ANY in names_registered
     if registered or overrides.takes_along(frame.owner, target.attr) or (isinstance(held, Tensor) and held.buffer):
         return replace(value, buffer=True)
-    if frame.info.name != "__init__" or value.attribute is not None:
+    if frame.info.name != "__init__" or value.origin.attribute is not None:
         return value
     step = Step(node, f"`self.{target.attr}` is kept here, unregistered")
-    return replace(value, attribute=step, attribute_of=(frame.owner.key, target.attr))
+    return replace(value, origin=replace(value.origin, attribute=step, attribute_of=(frame.owner.key, target.attr)))

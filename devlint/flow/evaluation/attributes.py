@@ -67,14 +67,15 @@ def attribute(frame: Frame, node: ast.Attribute, base: Value) -> Value:
         for observer in events.heard(frame, "on_device_use"):
             observer.on_device_use(frame, node, base, True)
     if isinstance(base, DeviceValue) and attr == "type":
-        return replace(base, origin="text")
+        return replace(base, form="text")
     return UNKNOWN
 
 
 def _tensor_attribute(frame: Frame, node: ast.Attribute, base: Tensor | Batches) -> Value:
     tensor = as_tensor(base)
     if node.attr == "device":
-        return DeviceValue(tensor.device, node, tensor if tensor.factory else None, "tensor" if tensor.certain else "")
+        source = tensor.origin if tensor.origin.node is not None else None
+        return DeviceValue(tensor.device, node, source, "tensor" if tensor.certain else "")
     if node.attr in _PYTHON_ATTRIBUTES:
         return device_conditions.on_cuda(frame, node) or UNKNOWN
     if isinstance(base, Batches):
@@ -119,7 +120,7 @@ def _object_attribute(frame: Frame, node: ast.Attribute, base: Module | Instance
             return found
         return replace(found, kept=base) if not found.hint else told_device(frame, base, attr) or found
     if isinstance(base, Module) and attr in ("weight", "bias"):
-        return Tensor(frame.place_of(base), many=True, story=frame.story_of(base), buffer=True)
+        return Tensor(frame.place_of(base), many=True, origin=frame.origin_of(base), buffer=True)
     return UNKNOWN
 
 
@@ -129,20 +130,20 @@ def _opaque_attribute(frame: Frame, node: ast.Attribute, base: Opaque) -> Value:
     if isinstance(held, Value):
         return held
     if attr == "device" and base.kept is not None and (made := _made(frame, base.kept)) is not None:
-        return DeviceValue(made, node, origin="tensor")
+        return DeviceValue(made, node, form="tensor")
     if attr == "device" and base.hint != "number":
         # the device of an argument is one symbol, whether it is asked for or met
         role = Role.INPUT if base.hint == "tensor" or base.role is Role.INPUT else Role.DEVICE
         if base.hint == "tensor" or role is Role.INPUT:
             origin = "tensor" if base.hint == "tensor" else ""
-            return DeviceValue(device.symbol(base.key, base.text, role), node, origin=origin)
+            return DeviceValue(device.symbol(base.key, base.text, role), node, form=origin)
         if (
             frame.inlined
             and frame.info is not None
             and type_hints.hints(frame.info).get(names.dotted(node.value)) == "tensor"
         ):
             # here it follows the tensor; whether the caller, who knows nothing of that, has chosen one is not said
-            return DeviceValue(device.UNKNOWN, node, origin="tensor")
+            return DeviceValue(device.UNKNOWN, node, form="tensor")
         return DeviceValue(device.symbol(f"{base.key}.device", f"{base.text}.device"), node)
     if base.hint == "tensor":
         if attr in _PYTHON_ATTRIBUTES:
@@ -166,7 +167,7 @@ def _said(frame: Frame, node: ast.Attribute, base: Module | Instance, method: Fu
         held = frame.state.heap.get((base.oid, said.attr))
         return frame.state.seen(held) if isinstance(held, Value) else told_device(frame, base, said.attr)
     made = _made(frame, base) if said.attr == "device" else None
-    return None if made is None else DeviceValue(made, node, origin="tensor")
+    return None if made is None else DeviceValue(made, node, form="tensor")
 
 
 def _made(frame: Frame, keeper: Value) -> Device | None:

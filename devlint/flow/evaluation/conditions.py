@@ -384,7 +384,7 @@ def _refine_device(frame: Frame, left: ast.expr, right: ast.expr) -> None:
     with frame.interpreter.quiet():
         place = placement(frame.evaluate(right))
     if place is not None and isinstance(value, (Tensor, Opaque)):
-        frame.state.env[left.value.id] = replace(as_tensor(value), device=place, factory="", factory_node=None)
+        frame.state.env[left.value.id] = as_tensor(value).placed(place)
 
 
 def _refine_tensor(frame: Frame, test: ast.Call) -> None:

@@ -90,7 +90,7 @@ def _either(first: Value, second: Value, path: Condition) -> Value:
     """One of two results, and nothing says which."""
     joined = join(first, second, path)
     if isinstance(joined, Tensor) and joined.device.guard is path:
-        return replace(joined, device=device.UNKNOWN, factory="", factory_node=None, story=())
+        return joined.placed(device.UNKNOWN, ())
     return joined
 
 

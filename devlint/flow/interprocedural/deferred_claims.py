@@ -85,7 +85,7 @@ def _is_host(value: Value) -> bool:
     """Whether a tensor is on the CPU, or made of data which are probably no tensor yet."""
     if not isinstance(value, Tensor):
         return False
-    place = value.device if value.device.known or value.story else value.near
+    place = value.device if value.device.known or value.origin.story else value.near
     return place.kind is Kind.CPU
 
 

@@ -40,12 +40,12 @@ _MOST_STEPS = 40
 
 def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -> Creation | None:
     """The factory call behind what ``move`` moves, where this move is all that becomes of it on the CPU."""
-    made = tensor.factory_node
-    if not tensor.factory or not isinstance(made, ast.Call) or frame.interpreter.muted or frame.inlined:
+    made = tensor.origin.node
+    if not tensor.origin.factory or not isinstance(made, ast.Call) or frame.interpreter.muted or frame.inlined:
         return None
-    if tensor.factory in CONVERTERS and (array := _array(frame, move, receiver)) is not None:
+    if tensor.origin.factory in CONVERTERS and (array := _array(frame, move, receiver)) is not None:
         return array
-    if is_legacy(tensor.factory) and not _counts(frame, made):
+    if is_legacy(tensor.origin.factory) and not _counts(frame, made):
         return None
     here = def_use.holds(frame.code, made)
     helper = None if here else _helper(frame, made)
@@ -58,14 +58,14 @@ def creation(frame: Frame, move: ast.Call, receiver: ast.expr, tensor: Tensor) -
     if not (trail.passes_on(receiver) or moved_later(trail, move, receiver)):
         return None
     if helper is not None:
-        return Creation(made, tensor.factory, helper=helper.name)
-    return Creation(made, tensor.factory, _generator(frame, made), others=others)
+        return Creation(made, tensor.origin.factory, helper=helper.name)
+    return Creation(made, tensor.origin.factory, _generator(frame, made), others=others)
 
 
 def _others(frame: Frame, tensor: Tensor) -> tuple[Creation, ...] | None:
     """What makes the tensor on other paths; ``None`` where something does that is no factory of this function."""
     found = []
-    for made in tensor.alternatives:
+    for made in tensor.origin.alternatives:
         path = _path(frame, made) if isinstance(made, ast.Call) else ""
         entry = torch_table.function(path)
         if not isinstance(made, ast.Call) or not def_use.holds(frame.code, made):

@@ -44,8 +44,8 @@ class Escapes(Component):
         """Tensors go where nobody follows them, or to whoever calls: what is suspected of them may come true there."""
         for value in values:
             held = value.item if isinstance(value, Sequence) else value
-            if isinstance(held, Tensor) and held.factory_node is not None:
-                self._creations.add(id(held.factory_node))
+            if isinstance(held, Tensor) and held.origin.node is not None:
+                self._creations.add(id(held.origin.node))
 
     def everything(self, values: tuple[Value, ...]) -> None:
         """Loaders, samplers and tensors among ``values`` go where they cannot be followed."""

@@ -109,7 +109,7 @@ def _element(frame: Frame, node: ast.Subscript, base: Sequence | Mapping) -> Val
 def _any_item(item: Value) -> Value:
     """Any one item of a container: where it holds several kinds, which of them that is cannot be told."""
     if isinstance(item, Tensor) and item.device.guard is ITEMS:
-        return replace(item, device=device.UNKNOWN, factory="", factory_node=None)
+        return item.placed(device.UNKNOWN)
     return item
 
 
@@ -221,16 +221,16 @@ def _write(
     if kind is OperationKind.ASSIGNMENT and _makes_one(value):
         # torch makes a number of it
         return
-    if kind is not OperationKind.ACCUMULATOR or base.factory:
+    if kind is not OperationKind.ACCUMULATOR or base.origin.factory:
         meet(frame, target, "[] op=" if combined else "[] =", kind, ((target.value, base, ""), (node, value, "")))
 
 
 def _makes_one(value: Value) -> bool:
     """Whether a tensor was made of one value, or with dimensions of size one."""
-    made = value.factory_node if isinstance(value, Tensor) else None
+    made = value.origin.node if isinstance(value, Tensor) else None
     if not isinstance(value, Tensor) or not isinstance(made, ast.Call) or not made.args:
         return False
-    name = value.factory.rpartition(".")[2]
+    name = value.origin.factory.rpartition(".")[2]
     first = made.args[0]
     if name in DATA or name in LEGACY:
         return isinstance(first, (ast.List, ast.Tuple)) and len(first.elts) == 1

@@ -63,7 +63,14 @@ def copied_by_every_call(
 ) -> Step | None:
     """Where ``__init__`` keeps on the CPU what each call of this method copies to the device of its arguments."""
     owner, info = frame.owner, frame.info
-    if tensor.kept is None or owner is None or info is None or owner.is_module or info.initialises or frame.inlined:
+    if (
+        tensor.origin.kept is None
+        or owner is None
+        or info is None
+        or owner.is_module
+        or info.initialises
+        or frame.inlined
+    ):
         return None
     own = isinstance(receiver, ast.Attribute) and names.dotted(receiver.value) == "self"
     if not own or not isinstance(receiver, ast.Attribute) or target is None or target.accelerates() is False:
@@ -72,7 +79,7 @@ def copied_by_every_call(
     if any(receiver.attr in cls.stored for cls in known) or any("cache" in name for name in info.decorators):
         return None
     asked = any(leaf.role is Role.INPUT for leaf in target.leaves()) and target.known
-    return tensor.kept if asked and not _stored_away(info.nodes, move) else None
+    return tensor.origin.kept if asked and not _stored_away(info.nodes, move) else None
 
 
 def _stored_away(inside: list[ast.AST], move: ast.Call) -> bool:

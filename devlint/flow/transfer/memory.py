@@ -101,8 +101,8 @@ def retarget(frame: Frame, tensor: Value, attribute: str, data: Value) -> None:
     state, given = frame.state, as_tensor(data)
     if attribute != "data" or not isinstance(tensor, Tensor) or given.device == tensor.device:
         return
-    moved = replace(tensor, device=given.device, story=given.story, factory="", factory_node=None)
-    moved = replace(moved, attribute=None, apart=True)
+    moved = replace(tensor.placed(given.device, given.origin.story), apart=True)
+    moved = replace(moved, origin=replace(moved.origin, attribute=None))
     for name, value in list(state.env.items()):
         state.env[name] = _exchanged(value, tensor, moved)
     for place, held in list(state.heap.items()):

@@ -12,6 +12,7 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -81,7 +82,7 @@ def ranked(operator: str, result: Tensor, operands: Sequence[Tensor]) -> Tensor:
 
 def stranded(tensor: Tensor) -> Tensor:
     """The result of something that fails or is lost: where it was meant to be, but nothing to build on."""
-    return replace(tensor, derived=True, factory="", factory_node=None, attribute=None, attribute_of=None)
+    return replace(tensor, derived=True, origin=tensor.origin.plain())
 
 
 def derive(frame: Frame, call: Call, receiver: Value = UNKNOWN) -> Value:
@@ -194,7 +195,7 @@ def _is_unsaid(frame: Frame, node: ast.AST, place: Device, other: Value) -> bool
     entered: Frame | None = frame
     while entered is not None and entered.inlined:
         if entered.info is not None and place.symbol.startswith(f"{entered.info.qualname}:"):
-            made = as_tensor(other).factory_node
+            made = as_tensor(other).origin.node
             return made is None or all(node is not made for node in entered.info.own)
         entered = entered.caller
     return False
@@ -219,31 +220,31 @@ def blend(*values: Value) -> Tensor:
     many = True if any(t.many for t in tensors) else False if all(t.many is False for t in tensors) else None
     place, source = _result_place(_deciding(tensors) or tensors)
     implied = any(leaf.implied for leaf in place.leaves())
-    fresh = source if source is not None and implied and all(t.factory or t.many is False for t in tensors) else None
+    origin = NO_ORIGIN if source is None else source.origin.plain()
+    if source is not None and implied and all(t.origin.factory or t.many is False for t in tensors):
+        told = source.origin
+        origin = Origin(told.story, told.factory, told.node, told.needs([t.origin for t in tensors]))
     return Tensor(
         place,
         many=many,
         certain=True,
         derived=any(t.derived for t in tensors),
-        story=source.story if source else (),
-        factory=fresh.factory if fresh else "",
-        factory_node=fresh.factory_node if fresh else None,
-        blended=_creations(tensors, fresh) if fresh else (),
         grad="graph" if any(t.grad for t in tensors) else "",
         near=next((t.near for t in tensors if t.near.known), device.UNKNOWN),
+        origin=origin,
     )
 
 
 def tied(tensor: Tensor, call: Call) -> Tensor:
     """The result of a call, which cannot be had elsewhere unless its generator is there, too."""
-    if "generator" not in call.keywords or not tensor.factory:
+    if "generator" not in call.keywords or not tensor.origin.factory:
         return tensor
-    return replace(tensor, blended=(*tensor.blended, ("generator", call.node)))
+    return _moving_with(tensor, ("generator", call.node))
 
 
 def met_in_place(tensor: Tensor, operands: Sequence[Met], node: ast.AST) -> Tensor:
     """What was created, after a method wrote into it: what it took from the CPU has to come along, too."""
-    others = [as_tensor(value) for _, value, role in operands if role != "self"] if tensor.factory else []
+    others = [as_tensor(value) for _, value, role in operands if role != "self"] if tensor.origin.factory else []
     met = [
         other
         for other in others
@@ -252,15 +253,13 @@ def met_in_place(tensor: Tensor, operands: Sequence[Met], node: ast.AST) -> Tens
     if not met:
         return tensor
     # what nobody has just created is there for a reason
-    stays = tuple(("Argument", node) for other in met if other.factory_node is None)
-    return replace(tensor, blended=(*tensor.blended, *_creations(met, tensor), *stays))
+    stays = tuple(("Argument", node) for other in met if other.origin.node is None)
+    return _moving_with(tensor, *tensor.origin.needs([other.origin for other in met]), *stays)
 
 
-def _creations(tensors: list[Tensor], told: Tensor) -> tuple[tuple[str, ast.AST], ...]:
-    """What has to be created elsewhere together with what was created for one of the operands."""
-    own = [(t.factory, t.factory_node) for t in tensors if t.factory_node is not None]
-    found = dict.fromkeys([*own, *(creation for t in tensors for creation in t.blended)])
-    return tuple(creation for creation in found if creation[1] is not told.factory_node)
+def _moving_with(tensor: Tensor, *others: tuple[str, ast.AST]) -> Tensor:
+    """What cannot be created elsewhere unless others are."""
+    return replace(tensor, origin=replace(tensor.origin, blended=(*tensor.origin.blended, *others)))
 
 
 def _deciding(tensors: list[Tensor]) -> list[Tensor]:

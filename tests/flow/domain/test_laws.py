@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devlint.device import AVAILABLE, CPU, ITEMS, Condition, Device, LoopRound, Predicate, Role
 from devlint.device import UNKNOWN as NOWHERE
-from devlint.flow.domain import widening
+from devlint.flow.domain import provenance, widening
 from devlint.flow.domain.join import join
-from devlint.flow.domain.state import State, merge
+from devlint.flow.domain.provenance import NO_ORIGIN, Origin
+from devlint.flow.domain.state import State, merge, settle
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -33,7 +36,9 @@ from devlint.flow.domain.values import (
     is_host,
     placement,
 )
+from devlint.flow.transfer.placement import blend
 from devlint.immutable import replace
+from devlint.sites.base import Step
 from tests.device.test_lattice import GUARDS, devices
 
 FRESH = Predicate("fresh")
@@ -41,6 +46,19 @@ FRESH = Predicate("fresh")
 laws = settings(max_examples=300, derandomize=True)
 guards = st.sampled_from([*GUARDS, FRESH])
 
+nodes = st.sampled_from([ast.Call(ast.Name(name), [], []) for name in ("ones", "zeros", "rand")])
+steps = st.builds(Step, nodes, st.sampled_from(["created here", "moved here"]))
+creations = st.tuples(st.just("torch.ones"), nodes)
+origins = st.builds(
+    lambda story, made, blended, attribute, kept: Origin(
+        tuple(story), *(made or ("", None)), tuple(blended), attribute=attribute, kept=kept
+    ),
+    st.lists(steps, max_size=2, unique=True),
+    st.none() | creations,
+    st.lists(creations, max_size=2, unique=True),
+    st.none() | steps,
+    st.none() | steps,
+)
 tensors = st.builds(
     Tensor,
     devices,
@@ -53,6 +71,7 @@ tensors = st.builds(
     grad=st.sampled_from(["", "leaf", "graph"]),
     near=st.sampled_from([NOWHERE, CPU]),
     number=st.booleans(),
+    origin=st.just(NO_ORIGIN) | origins,
 )
 constants = st.builds(Const, st.sampled_from([None, 0, "text", "cpu", "cuda:1"]))
 opaques = st.builds(
@@ -202,6 +221,35 @@ def test_the_order_of_the_branches_matters_to_the_guard_alone(one: Value, two: V
         assert {*there.device.leaves()} == {*back.device.leaves()}
         assert (there.rank, there.many, there.certain, there.near) == (back.rank, back.many, back.certain, back.near)
         assert _doubts(there) == _doubts(back)
+
+
+# --- Laws of origins ------------------------------------------------------------------------------------------------
+
+
+def _bare(value: Value) -> Value:
+    return replace(value, origin=NO_ORIGIN) if isinstance(value, Tensor) else value
+
+
+@laws
+@given(simple, simple, guards, st.booleans())
+def test_no_fact_hangs_on_an_origin(one: Value, two: Value, guard: Condition, truth: bool) -> None:
+    assert _bare(join(one, two, guard)) == join(_bare(one), _bare(two), guard)
+    assert _bare(settle(one, guard, truth)) == settle(_bare(one), guard, truth)
+    assert _bare(blend(one, two)) == _bare(blend(_bare(one), _bare(two)))
+
+
+@laws
+@given(origins, origins)
+def test_a_join_of_origins_loses_no_creation(one: Origin, two: Origin) -> None:
+    joined = provenance.join(one, two)
+    assert {joined.node, *joined.alternatives} - {None} == {one.node, two.node} - {None}
+    assert {*joined.blended} == {*one.blended, *two.blended}
+    assert joined.node is (one.node or two.node)
+    assert joined.node not in joined.alternatives
+    assert joined.story[: len(one.story)] == one.story
+    assert joined.attribute is (one.attribute or two.attribute)
+    assert (joined.kept is None) == (one.kept is None or two.kept is None), "kept on one path is not kept"
+    assert provenance.join(one, one) == one == provenance.join(one, replace(one))
 
 
 # --- Laws of states and of widening ---------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from devlint.flow.core.call import Call, Loop
 from devlint.flow.core.events import Observer, heard
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.heap import Heap
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import UNKNOWN, Class, Const, Flag, Function, Opaque, Tensor, Value
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
@@ -87,7 +88,7 @@ class Scene(Interpreter):
         """A tensor that a call of the code makes on the default device."""
         node = self.node(text, ast.Call)
         path = self.index.resolve(ast.unparse(node.func))
-        return Tensor(IMPLIED_CPU, many=True, factory=path, factory_node=node, **besides)
+        return Tensor(IMPLIED_CPU, many=True, origin=Origin(factory=path, node=node), **besides)
 
     def sites(self, kind: type[Kind]) -> list[Kind]:
         """The sites of one kind that were made, at once or at the end."""
@@ -171,4 +172,4 @@ def given(name: str) -> Tensor:
 
 def moved(node: ast.AST, place: Device = CUDA) -> Tensor:
     """A tensor that the code has moved."""
-    return Tensor(place, many=True, story=(Step(node, f"moved to {place} here", Act.MOVED),))
+    return Tensor(place, many=True, origin=Origin((Step(node, f"moved to {place} here", Act.MOVED),)))

@@ -12,6 +12,7 @@ from devlint.flow.catalog.schema import Row
 from devlint.flow.core.events import Meeting
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import STORY
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import UNKNOWN as NOTHING
 from devlint.flow.domain.values import Flag, Module, Opaque, Sequence, Tensor, Value
@@ -180,7 +181,7 @@ ROWS = {
 def test_a_row_of_new_tensors_and_chosen_ones(code: str, seen: bool) -> None:
     scene = Scene(code, MixedOperands)
     row = scene.first(ast.Tuple)
-    chosen = Tensor(CHOSEN, many=True, story=(Step(row, "created on `device` here", Act.CREATED),))
+    chosen = Tensor(CHOSEN, many=True, origin=Origin((Step(row, "created on `device` here", Act.CREATED),)))
     held: list[tuple[ast.expr, Value]] = [(row.elts[0], scene.fresh("torch.ones(3)")), (row.elts[1], chosen)]
     emit("on_row", scene.frame(), row, held)
     assert [kind for kind, _ in told(scene)] == [HintKind.ROW] * seen

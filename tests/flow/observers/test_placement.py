@@ -10,6 +10,7 @@ from devlint.device import CPU, IMPLIED_CPU, Device, Role, symbol
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import UNKNOWN, Module, Sequence, Tensor, Value
 from devlint.flow.observers.costs.index_copies import IndexCopies
@@ -158,9 +159,8 @@ def kept(scene: Scene, held: Tensor) -> tuple[Frame, Tensor]:
     assert frame.owner is not None
     node = scene.node("torch.ones(3)")
     step = Step(node, "kept here")
-    held = Tensor(
-        held.device, many=held.many, attribute=step, attribute_of=(frame.owner.key, "scale"), factory_node=node
-    )
+    origin = Origin(node=node, attribute=step, attribute_of=(frame.owner.key, "scale"))
+    held = Tensor(held.device, many=held.many, origin=origin)
     owner = Module(frame.owner.oid, cls=frame.owner, text="self", has_state=True)
     emit("on_store", frame, scene.node("self.scale", ast.Attribute), owner, held, node)
     return frame, held

@@ -33,7 +33,7 @@ from tests.flow.observers.scene import CUDA, Scene, emit
 
 SYNCHRONIZE = "torch.cuda.synchronize"
 ASKED = Named("torch.cuda.is_available")
-OF_A_TENSOR = DeviceValue(symbol("f:x", "x"), origin="tensor")
+OF_A_TENSOR = DeviceValue(symbol("f:x", "x"), form="tensor")
 
 
 # -- mentions ----------------------------------------------------------------------------------------------------------
@@ -212,8 +212,8 @@ def move(scene: Scene, text: str, receiver: Value) -> None:
 
 # -- misuse ------------------------------------------------------------------------------------------------------------
 
-TEXT = DeviceValue(CUDA, origin="text")
-MADE = DeviceValue(CUDA, origin="made")
+TEXT = DeviceValue(CUDA, form="text")
+MADE = DeviceValue(CUDA, form="made")
 COMPARED = {
     "with a string": ("x.device == 'cuda'", [OF_A_TENSOR, Const("cuda")], "text"),
     "a string with it": ("'cuda' == x.device", [Const("cuda"), OF_A_TENSOR], "text"),

@@ -128,7 +128,7 @@ def _number(frame: Frame, call: Call, path: str) -> Value:
 def _str(frame: Frame, call: Call, path: str) -> Value:
     value = call.positional[0] if call.positional else UNKNOWN
     if isinstance(value, DeviceValue):
-        return replace(value, origin="text")
+        return replace(value, form="text")
     return value if isinstance(value, Const) else UNKNOWN
 
 

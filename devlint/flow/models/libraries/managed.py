@@ -87,7 +87,7 @@ def _offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> 
             heap, receiver.key, Managed("sequentially offloaded" if "sequential" in node.attr else "offloaded", by)
         )
     elif isinstance(receiver, Tensor) and not receiver.certain:
-        place, story = receiver.device, receiver.story
+        place, story = receiver.device, receiver.origin.story
     else:
         return
     step = story[0] if story else None

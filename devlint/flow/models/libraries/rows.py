@@ -15,6 +15,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.domain.heap import DEVICE, STORY
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -153,7 +154,7 @@ def _moved(frame: Frame, call: Call, value: Value, place: Device, step: Step) ->
         tensor = as_tensor(value)
         return tensor if tensor.device.same(place) else moves.moved(tensor, place, step)
     if isinstance(value, (Opaque, Unknown)) and getattr(value, "hint", "") == "":
-        return Tensor(place, certain=False, story=(step,))
+        return Tensor(place, certain=False, origin=Origin((step,)))
     return value
 
 
@@ -161,7 +162,7 @@ def _tensor(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Val
     if not place.known:
         return UNKNOWN
     label = "returned on the CPU here" if place.kind is Kind.CPU else f"returned on {place} here"
-    return Tensor(place, story=(Step(call.node, label),))
+    return Tensor(place, origin=Origin((Step(call.node, label),)))
 
 
 def _mapping(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
@@ -183,7 +184,7 @@ def _loader(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Val
 
 
 def _device(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
-    return DeviceValue(place, call.node, origin="made") if place.known else UNKNOWN
+    return DeviceValue(place, call.node, form="made") if place.known else UNKNOWN
 
 
 def _array(frame: Frame, call: Call, path: str, row: Row, place: Device) -> Value:
@@ -318,7 +319,7 @@ def _manage(frame: Frame, call: Call, row: Row, result: Value) -> Value:
         if isinstance(result, Tensor):
             # called, it is a module
             DEVICE.put(frame.state.heap, thing.key, result.device)
-            STORY.put(frame.state.heap, thing.key, result.story)
+            STORY.put(frame.state.heap, thing.key, result.origin.story)
         return thing
     return result
 

@@ -81,7 +81,7 @@ def _loss(frame: Frame, call: Call, module: Module, buffers: list[Value]) -> Mod
         # may be None
         frame.put(module, device.UNKNOWN, None)
         return replace(module, has_state=True)
-    frame.put(module, frame.state.settled(tensor.device), tensor.story[0] if tensor.story else None)
+    frame.put(module, frame.state.settled(tensor.device), tensor.origin.story[0] if tensor.origin.story else None)
     return replace(module, has_state=True)
 
 

@@ -17,6 +17,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CONSUMER, DEVICE, STORY
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
     Function,
@@ -127,7 +128,7 @@ def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: lis
         return UNKNOWN if module.spread else returned(frame, call, place)
     if module.path in modules.CONTAINERS or module.path in modules.WRAPPERS:
         if module.has_state:
-            return UNKNOWN if module.spread else Tensor(place, many=True, story=frame.story_of(module), grad="graph")
+            return UNKNOWN if module.spread else Tensor(place, many=True, origin=frame.origin_of(module), grad="graph")
         return blend(*inputs) if inputs else UNKNOWN
     many: bool | None = None if module.path.endswith("Loss") else True
     if not module.has_state:
@@ -135,7 +136,7 @@ def _output(frame: Frame, call: Call, module: Module, place: Device, inputs: lis
         rank = result.rank if modules.KEEPS_RANK.match(module.path) else None
         return replace(result, many=many if many is None else result.many, rank=rank, certain=True)
     rank = as_tensor(inputs[0]).rank if len(inputs) == 1 and modules.KEEPS_RANK.match(module.path) else None
-    result = Tensor(place, many=many, rank=rank, certain=True, story=frame.story_of(module), grad="graph")
+    result = Tensor(place, many=many, rank=rank, certain=True, origin=frame.origin_of(module), grad="graph")
     if module.path in modules.RECURRENT:
         state: Value = Sequence((result, result), result) if module.path.endswith("LSTM") else result
         return Sequence((result, state), UNKNOWN)
@@ -191,7 +192,7 @@ def _missed(frame: Frame, call: Call, info: ClassInfo | None, strays: list[Value
         return set()
     marks = {id(value): Step(call.node, f"argument {number}") for number, value in enumerate(strays)}
     probes = {
-        id(value): Tensor(as_tensor(value).device, many=as_tensor(value).many, story=(marks[id(value)],))
+        id(value): Tensor(as_tensor(value).device, many=as_tensor(value).many, origin=Origin((marks[id(value)],)))
         for value in strays
     }
     heard = frame.interpreter.overhear(frame, info, call.probing(probes))
@@ -275,9 +276,9 @@ def _completed(value: Value, other: Value) -> Value:
 def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]) -> Value:
     if isinstance(value, Tensor):
         if value.device.symbol == symbol:
-            return replace(value, device=place, story=story, grad="graph")
+            return replace(value.placed(place, story), grad="graph")
         # whoever has it now does not care what held it
-        return replace(value, attribute=None, attribute_of=None)
+        return replace(value, origin=replace(value.origin, attribute=None, attribute_of=None))
     if isinstance(value, Stateful) and value.tensors:
         return replace(value, tensors=tuple(_seen_from(held, symbol, place, story) for held in value.tensors))
     if isinstance(value, Sequence):

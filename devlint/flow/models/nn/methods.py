@@ -52,7 +52,7 @@ def method(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Val
     if name in modules.PARAMETERS:
         own = module.text == "self" and frame.after_init and (module.oid, DEVICE) not in frame.state.heap
         place = frame.own_place() if own else frame.place_of(module)
-        return parameters(name, Tensor(place, many=None, buffer=True, story=frame.story_of(module)))
+        return parameters(name, Tensor(place, many=None, buffer=True, origin=frame.origin_of(module)))
     if name == "forward":
         return forward(frame, call, module)
     if isinstance(value, Opaque):
@@ -109,15 +109,8 @@ def _register(frame: Frame, call: Call, module: Module) -> Value:
     if isinstance(name, Const) and isinstance(name.value, str) and value is not None:
         held = value
         if isinstance(value, (Tensor, Opaque, Batches)):
-            held = replace(
-                as_tensor(value),
-                certain=True,
-                buffer=True,
-                attribute=None,
-                attribute_of=None,
-                factory="",
-                factory_node=None,
-            )
+            tensor = as_tensor(value)
+            held = replace(tensor, certain=True, buffer=True, origin=tensor.origin.plain())
             havoc.exchange(frame, call.node.func, module, held)
         frame.state.heap[(module.oid, name.value)] = held
     return Const(None)
@@ -135,10 +128,10 @@ class _Tensor(tensor_methods.TensorModel):
     def called(self, frame: Frame, call: Call, value: Value) -> Value | None:
         """What was moved, and is called, is a module."""
         moved = isinstance(value, Tensor) and all(leaf.role is not Role.INPUT for leaf in value.device.leaves())
-        if not isinstance(value, Tensor) or not moved or value.certain or not value.story:
+        if not isinstance(value, Tensor) or not moved or value.certain or not value.origin.story:
             return None
         module = Module(identity(), text=frame.interpreter.text(call.node.func))
-        frame.put(module, value.device, value.story[0])
+        frame.put(module, value.device, value.origin.story[0])
         return forward(frame, call, module)
 
 

@@ -72,7 +72,7 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
         if isinstance(inner, Tensor):
             # what this is was not seen, and where it was moved was
             DEVICE.put(frame.state.heap, outer.oid, inner.device)
-            STORY.put(frame.state.heap, outer.oid, inner.story)
+            STORY.put(frame.state.heap, outer.oid, inner.origin.story)
         return outer
     spread = inner.spread or path != modules.DISTRIBUTED or given
     outer = replace(inner, oid=identity(), spread=spread, text=text, cls=None, path=path, wraps=inner)

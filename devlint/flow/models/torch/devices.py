@@ -32,12 +32,12 @@ def _device(frame: Frame, call: Call, path: str) -> Value:
             observer.on_device_index(frame, call.node, index, f'torch.device("{text}", {getattr(index, "value", "")})')
         number = index.value if isinstance(index, Const) else None
         if isinstance(number, int):
-            return DeviceValue(device.accelerator(place.type, number), call.node, origin="made")
+            return DeviceValue(device.accelerator(place.type, number), call.node, form="made")
         key = f"{text}@{frame.at(call.node)}"
-        return DeviceValue(device.symbol(key, frame.interpreter.text(call.node)), call.node, origin="made")
+        return DeviceValue(device.symbol(key, frame.interpreter.text(call.node)), call.node, form="made")
     if place is None:
         place = device.symbol(f"device@{frame.at(call.node)}", frame.interpreter.text(call.node))
-    return DeviceValue(place, call.node, origin="made")
+    return DeviceValue(place, call.node, form="made")
 
 
 def _set_default(frame: Frame, call: Call, path: str) -> Value:

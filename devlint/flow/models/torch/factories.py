@@ -12,6 +12,7 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
+from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.values import (
     Batches,
     Const,
@@ -68,17 +69,17 @@ def make(
             observer.on_placed_creation(frame, call, path, place)
     fresh = place.implied and source is None
     label = "created on the CPU here" if place.kind is Kind.CPU else f"created on {place} here"
+    before = source or (data.origin if data else NO_ORIGIN)
+    story = (Step(call.node, label, Act.CREATED),) if chosen or fresh else data.origin.story if data else ()
     return Tensor(
         place,
         many=many,
         rank=rank,
-        story=(Step(call.node, label, Act.CREATED),) if chosen or fresh else data.story if data else (),
-        factory=path if fresh else source.factory if source else data.factory if data else "",
-        factory_node=call.node if fresh else source.factory_node if source else data.factory_node if data else None,
         grad="leaf" if is_true(call.keywords.get("requires_grad")) else "",
         derived=bool(data and data.derived and not chosen),
         pinned=Step(call.node, "pinned here") if is_true(call.keywords.get("pin_memory")) else None,
         near=device.IMPLIED_CPU if name == "tensor" and not place.known and not chosen else device.UNKNOWN,
+        origin=Origin(story, path, call.node) if fresh else Origin(story, before.factory, before.node),
     )
 
 
@@ -230,15 +231,7 @@ def _size_dimensions(call: Call, name: str) -> tuple[bool | None, int | None]:
 def _parameter(frame: Frame, call: Call, path: str) -> Value:
     data = call.argument(0, "data")
     tensor = as_tensor(data) if data is not None else Tensor(device.IMPLIED_CPU, many=True)
-    return replace(
-        tensor,
-        many=tensor.many if tensor.many is not None else None,
-        certain=True,
-        buffer=True,
-        factory="",
-        factory_node=None,
-        grad="parameter",
-    )
+    return replace(tensor, certain=True, buffer=True, grad="parameter", origin=tensor.origin.elsewhere())
 
 
 def _mask(frame: Frame, call: Call, path: str) -> Value:
@@ -251,9 +244,8 @@ def _legacy(frame: Frame, call: Call, path: str) -> Value:
 
 
 def _of_cuda(frame: Frame, call: Call, path: str) -> Value:
-    return Tensor(
-        device.accelerator("cuda"), many=True, story=(Step(call.node, "created on `cuda` here", Act.CREATED),)
-    )
+    step = Step(call.node, "created on `cuda` here", Act.CREATED)
+    return Tensor(device.accelerator("cuda"), many=True, origin=Origin((step,)))
 
 
 MODELS.register(

@@ -105,7 +105,7 @@ def _padded(call: Call, name: str, result: Tensor, definite: list[Value], operan
 def _loss(call: Call, name: str, result: Tensor, definite: list[Value], operands: list[Met]) -> Value:
     """A number, unless it is not to be reduced to one."""
     many = None if "reduction" in call.keywords else False
-    return replace(result, many=many, rank=None, factory="", factory_node=None)
+    return replace(result, many=many, rank=None, origin=result.origin.elsewhere())
 
 
 def _joined(call: Call, name: str, result: Tensor, definite: list[Value], operands: list[Met]) -> Value:

@@ -12,6 +12,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CHANGED, DEVICE, STORY
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -148,7 +149,7 @@ def moved(tensor: Tensor, place: Device, step: Step) -> Tensor:
         many=tensor.many,
         rank=tensor.rank,
         certain=tensor.certain,
-        story=(step,),
+        origin=Origin((step,)),
         batch=tensor.batch,
         grad=in_graph(tensor),
     )
@@ -157,7 +158,7 @@ def moved(tensor: Tensor, place: Device, step: Step) -> Tensor:
 def _moved_stranger(frame: Frame, call: Call, moved: ast.expr, place: Device) -> Value:
     """A moved value which may be a tensor or a module: its device is known."""
     story = Step(call.node, f"`{frame.interpreter.text(moved)}` is moved to {place} here", Act.MOVED)
-    return Tensor(place, certain=False, story=(story,))
+    return Tensor(place, certain=False, origin=Origin((story,)))
 
 
 def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -> Value:

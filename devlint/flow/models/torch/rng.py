@@ -11,6 +11,7 @@ from devlint.flow.catalog.concepts import GENERATOR
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
     Const,
@@ -64,8 +65,8 @@ def numbers(frame: Frame, call: Call, operator: str, met: tuple[ast.AST, Value],
     if given is None or place is None or not isinstance(tensor, Tensor):
         return result
     made_at = given.node if isinstance(given, Stateful) else None
-    story = () if made_at is None else (Step(made_at, f"the generator is made on {place} here"),)
-    generator = Tensor(place, many=True, certain=True, story=story)
+    origin = Origin(() if made_at is None else (Step(made_at, f"the generator is made on {place} here"),))
+    generator = Tensor(place, many=True, certain=True, origin=origin)
     operands = ((call.keyword_nodes["generator"], generator, "generator"), (node, tensor, ""))
     clash = meet(frame, call.node, operator, OperationKind.GENERATOR, operands)
     return replace(stranded(as_tensor(result)), device=blend(generator, tensor).device) if clash else result
@@ -83,7 +84,7 @@ def is_one(value: object) -> bool:
 
 def is_kept(value: Value) -> bool:
     """Whether a distribution is kept by a module, which does not move what it holds."""
-    return isinstance(value, Stateful) and as_tensor(value.tensors[0]).attribute is not None
+    return isinstance(value, Stateful) and as_tensor(value.tensors[0]).origin.attribute is not None
 
 
 def _called(frame: Frame, call: Call, path: str) -> Value:
@@ -117,7 +118,8 @@ def _parameters(frame: Frame, call: Call, given: list[Value]) -> Tensor | None:
         return held if held.device.known or held.near.known else None
     if frame.interpreter.default_changed or not given or not all(_is_number(value) for value in given):
         return None
-    return Tensor(_made_at(frame), many=False, rank=0, story=(Step(call.node, "made of numbers, on the CPU, here"),))
+    step = Step(call.node, "made of numbers, on the CPU, here")
+    return Tensor(_made_at(frame), many=False, rank=0, origin=Origin((step,)))
 
 
 def _made_at(frame: Frame) -> Device:
@@ -135,9 +137,10 @@ def _method(frame: Frame, call: Call, receiver: Stateful, node: ast.Attribute) -
     held = as_tensor(receiver.tensors[0])
     if node.attr in distributions.DRAWN:
         drawn = derived(held, many=_dimensions(call, receiver, held))
-        if drawn.device.implied and drawn.factory_node is None:
+        if drawn.device.implied and drawn.origin.node is None:
             # nobody chose a device, and what can be moved elsewhere is what was drawn
-            drawn = replace(drawn, factory=f"{receiver.path}.{node.attr}", factory_node=call.node)
+            origin = replace(drawn.origin, factory=f"{receiver.path}.{node.attr}", node=call.node)
+            drawn = replace(drawn, origin=origin)
         return drawn if node.attr == "rsample" else replace(drawn, grad="")
     if node.attr in distributions.OF_VALUES:
         return _met(frame, call, node, receiver, held)

@@ -12,6 +12,7 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import KINDS, ObjectModel
 from devlint.flow.domain.join import items_of
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
     Batches,
@@ -86,7 +87,7 @@ def _reacting(
     frame: Frame, name: str, operands: list[tuple[ast.AST, Value, str]], entry: torch_table.Function
 ) -> list[tuple[ast.AST, Value, str]]:
     """The operands of a method that have to be in one place."""
-    if name == "copy_" and as_tensor(operands[0][1]).factory:
+    if name == "copy_" and as_tensor(operands[0][1]).origin.factory:
         return operands
     reacts = checked([met for met in operands if met[2] == "self" or matters(frame, met, entry)], entry)
     if "self" in entry.rejects_cpu:
@@ -111,7 +112,7 @@ def _typed(tensor: Tensor, call: Call) -> Tensor:
         return tensor
     place = device.accelerator("cuda") if "cuda" in text else device.CPU
     label = f"converted to a type of {'the CPU' if place is device.CPU else '`cuda`'} here"
-    return Tensor(place, many=tensor.many, rank=tensor.rank, story=(Step(call.node, label),))
+    return Tensor(place, many=tensor.many, rank=tensor.rank, origin=Origin((Step(call.node, label),)))
 
 
 def arguments(
@@ -145,10 +146,7 @@ def kinds(item: Value) -> list[Value]:
     """The different tensors that a list holds, where it was filled from several sources."""
     if not isinstance(item, Tensor) or item.device.guard is not ITEMS:
         return [item]
-    return [
-        replace(item, device=place) if place.implied else replace(item, device=place, factory="", factory_node=None)
-        for place in items_of(item.device)
-    ]
+    return [replace(item, device=place) if place.implied else item.placed(place) for place in items_of(item.device)]
 
 
 def matters(frame: Frame, met: tuple[ast.AST, Value, str], entry: torch_table.Function) -> bool:

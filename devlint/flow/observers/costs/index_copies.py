@@ -52,11 +52,11 @@ def _is_away(frame: Frame, place: Device) -> bool:
 
 def _made_index(frame: Frame, index: Value) -> Creation | None:
     """The call that made an index on the CPU because nobody said otherwise."""
-    made = index.factory_node if isinstance(index, Tensor) else None
-    if not isinstance(index, Tensor) or index.factory not in INDEXES or not isinstance(made, ast.Call):
+    made = index.origin.node if isinstance(index, Tensor) else None
+    if not isinstance(index, Tensor) or index.origin.factory not in INDEXES or not isinstance(made, ast.Call):
         return None
     asked = any(keyword.arg not in _INDEX_KEYWORDS for keyword in made.keywords)
-    return None if asked or not def_use.holds(frame.code, made) else Creation(made, index.factory)
+    return None if asked or not def_use.holds(frame.code, made) else Creation(made, index.origin.factory)
 
 
 def _is_mask(trail: Trail, part: ast.expr) -> bool:

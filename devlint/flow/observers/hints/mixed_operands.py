@@ -78,7 +78,7 @@ class MixedOperands(Observer):
         if not fresh or beside is None or not _joined_by_column(frame.info.nodes, node):
             return
         for part, tensor in fresh:
-            stray = frame.operand(tensor.factory_node or part, tensor)
+            stray = frame.operand(tensor.origin.node or part, tensor)
             frame.emit(Hint(node, scope_of(frame), HintKind.ROW, stray, frame.operand(*beside)))
 
     def on_unfollowed_call(self, frame: Frame, call: Call, path: str, row: Row | None) -> None:
@@ -96,7 +96,7 @@ class MixedOperands(Observer):
         for node, value in given if beside is not None else ():
             for held in (value.items or ()) if isinstance(value, Sequence) else (value,):
                 if beside is not None and is_fresh(held) and as_tensor(held).many:
-                    stray = frame.operand(as_tensor(held).factory_node or node, held)
+                    stray = frame.operand(as_tensor(held).origin.node or node, held)
                     frame.emit(Hint(call.node, scope_of(frame), HintKind.TOGETHER, stray, frame.operand(*beside)))
 
     def on_library_call(self, frame: Frame, call: Call, path: str) -> None:
@@ -106,7 +106,7 @@ class MixedOperands(Observer):
             return
         for node, value in zip(call.nodes, call.positional, strict=False):
             made = value if isinstance(value, Tensor) else None
-            if made is None or made.factory_node is None or not any(leaf.implied for leaf in made.device.leaves()):
+            if made is None or made.origin.node is None or not any(leaf.implied for leaf in made.device.leaves()):
                 continue
             group = Operand(call.node, path, device.symbol("NCCL", "NCCL"), many=True, certain=True)
             frame.emit(Hint(call.node, scope_of(frame), HintKind.COLLECTIVE, frame.operand(node, made), group))
@@ -116,11 +116,11 @@ def is_fresh(value: Value | None) -> bool:
     """Whether it is a tensor which a factory made on the default device, and nothing else."""
     return (
         isinstance(value, Tensor)
-        and value.factory_node is not None
+        and value.origin.node is not None
         and value.many is not False
         and value.device.kind is Kind.CPU
         and value.device.implied
-        and value.attribute is None
+        and value.origin.attribute is None
     )
 
 
@@ -129,15 +129,15 @@ def _alternative(frame: Frame, node: ast.expr, name: str, fresh: Value, beside: 
     made = as_tensor(fresh)
     lost = isinstance(beside, Unknown) or (isinstance(beside, Opaque) and beside.derived)
     network = tensor and frame.after_init and lost
-    if made.factory_node is None or _moves_after(frame, node, name):
+    if made.origin.node is None or _moves_after(frame, node, name):
         return
     if not network and not _is_callers(frame, beside, made):
         return
-    if made.factory in _CONVERSIONS and not frame.after_init:
+    if made.origin.factory in _CONVERSIONS and not frame.after_init:
         # what converts its arguments may well be meant for the host
         return
     other = replace(frame.operand(node, beside), text=name)
-    frame.emit(Hint(node, scope_of(frame), HintKind.ALTERNATIVE, frame.operand(made.factory_node, fresh), other))
+    frame.emit(Hint(node, scope_of(frame), HintKind.ALTERNATIVE, frame.operand(made.origin.node, fresh), other))
 
 
 def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
@@ -147,7 +147,7 @@ def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
             return False
         if value.derived:
             # what a part of the module makes of tensors is where they are, and here a tensor takes its place
-            return frame.after_init and made.many is True and not makes_nothing(made.factory_node)
+            return frame.after_init and made.many is True and not makes_nothing(made.origin.node)
         if "." in value.text:
             return False
         # a tensor takes its place, so it is one; but what kind of function this is has to be seen
@@ -158,7 +158,7 @@ def _is_callers(frame: Frame, value: Value, made: Tensor) -> bool:
 def _lives_with_caller(tensor: Tensor) -> bool:
     """Whether it is a tensor that nobody here moved to where it is."""
     place = tensor.device
-    moved = any(step.act is Act.MOVED for step in tensor.story)
+    moved = any(step.act is Act.MOVED for step in tensor.origin.story)
     there = place.kind is Kind.SYMBOL and place.role in (Role.INPUT, Role.PLACE)
     return there and tensor.certain and not tensor.derived and not moved
 
@@ -202,7 +202,7 @@ def _made_there(value: Value) -> bool:
     """Whether it is a tensor which was made on a device that the code chose."""
     if not isinstance(value, Tensor) or not value.certain or value.derived or not value.device.known:
         return False
-    asked = any(step.act is Act.CREATED for step in value.story)
+    asked = any(step.act is Act.CREATED for step in value.origin.story)
     return asked and not any(leaf.implied for leaf in value.device.leaves()) and value.device.accelerates() is not False
 
 

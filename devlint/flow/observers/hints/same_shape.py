@@ -22,7 +22,8 @@ class SameShape(Observer):
         if apart or not frame.after_init:
             return
         for made, fresh, _, place in met:
-            call = fresh.factory_node if isinstance(fresh, Tensor) and fresh.many and fresh.attribute is None else None
+            new = isinstance(fresh, Tensor) and fresh.many and fresh.origin.attribute is None
+            call = as_tensor(fresh).origin.node if new else None
             if call is None or place.kind is not Kind.CPU or not place.implied:
                 continue
             for where, other, _, elsewhere in met:

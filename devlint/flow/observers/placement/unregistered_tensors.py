@@ -48,11 +48,11 @@ class UnregisteredTensors(Observer):
     def on_store(self, frame: Frame, target: ast.Attribute, base: Value, value: Value, node: ast.AST) -> None:
         """``__init__`` keeps a tensor, or what is made of tensors, without registering it."""
         held = as_tensor(value.tensors[0]) if isinstance(value, Stateful) and value.tensors else value
-        if not isinstance(held, Tensor) or held.attribute is None or not isinstance(node, ast.expr):
+        if not isinstance(held, Tensor) or held.origin.attribute is None or not isinstance(node, ast.expr):
             return
-        if held.attribute.node is not node:
+        if held.origin.attribute.node is not node:
             return
-        if frame.owner is not None and held.attribute_of == (frame.owner.key, target.attr):
+        if frame.owner is not None and held.origin.attribute_of == (frame.owner.key, target.attr):
             self._declare(frame, node, held, target.attr, "tensor" if held is value else "distribution")
 
     def on_move(self, frame: Frame, transfer: Transfer, receiver: Value, call: Call) -> None:
@@ -101,7 +101,7 @@ class UnregisteredTensors(Observer):
 
         What was moved under some condition says nothing: they may meet only where it was not, on the CPU.
         """
-        kept = self._find(value) if isinstance(value, Tensor) and value.attribute is not None else None
+        kept = self._find(value) if isinstance(value, Tensor) and value.origin.attribute is not None else None
         if kept is None or not isinstance(value, Tensor) or value.many is False:
             return
         if value.device.kind is not Kind.CHOICE or value.device == kept.value.device:
@@ -134,7 +134,7 @@ class UnregisteredTensors(Observer):
                 )  # fmt: skip
 
     def _find(self, value: Value) -> _Kept | None:
-        origin = value.attribute_of if isinstance(value, Tensor) else None
+        origin = value.origin.attribute_of if isinstance(value, Tensor) else None
         return None if origin is None else self._known.get(origin)
 
 

@@ -126,14 +126,14 @@ def _never(operator: str, value: DeviceValue, other: Value) -> str:
         return ""
     if _is_text(other):
         return "text"
-    if not isinstance(other, DeviceValue) or other.origin != "made" or value.origin != "tensor":
+    if not isinstance(other, DeviceValue) or other.form != "made" or value.form != "tensor":
         return ""
     return "index" if other.device.kind is Kind.ACCELERATOR and other.device.index is None else ""
 
 
 def _is_text(value: Value | None) -> bool:
     if isinstance(value, DeviceValue):
-        return value.origin == "text"
+        return value.form == "text"
     return isinstance(value, Const) and isinstance(value.value, str)
 
 
