@@ -24,8 +24,7 @@ from devlint.finding import Applicability, Finding, Severity
 from devlint.immutable import replace
 from devlint.rules.placement.operands.device_mismatch import DeviceMismatch
 from devlint.rules.placement.operands.forward_factory import ForwardFactoryWithoutDevice
-from devlint.rules.placement.operands.meetings import beside, meetings, shown
-from devlint.rules.placement.operands.mismatch_fix import takes_device
+from devlint.rules.placement.operands.meetings import beside, meetings, shown, takes_device
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Forward, Operation, OperationKind
 from devlint.source.tree import Source
@@ -272,6 +271,7 @@ def test_a_module_left_behind_is_to_be_moved() -> None:
         ),
         ("torch.ones(3, **options)", None, "move it there: `.to(x.device)`"),
         ("torch.randn(3, generator=g)", None, "move it there: `.to(x.device)`"),
+        ("torch.ones(3, pin_memory=True)", None, "move it there: `.to(x.device)`"),
         ("torch.FloatTensor([1.0, 2.0])", None, "move it there: `.to(x.device)`"),
         ("torch.from_numpy(a)", None, "move it there: `.to(x.device)`"),
     ],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from bisect import bisect_right
-from collections.abc import Iterator
 from typing import TypeAlias
 
 from devlint.finding import Edit, Span
+from devlint.flow.syntax.nodes import blocks
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
@@ -23,8 +24,6 @@ class _Landmarks:
     def __init__(self, tree: ast.Module) -> None:
         self.functions: dict[int, ast.AST] = {}
         self.statements: dict[ast.AST, tuple[ast.stmt, list[ast.stmt]]] = {}
-        self.simple: dict[int, ast.stmt] = {}
-        self.blocks: dict[ast.stmt, list[ast.stmt]] = {}
         # the walk goes from the outside to the inside: the innermost function has the last word on a row
         left: list[ast.AST] = [tree]
         for node in left:
@@ -33,20 +32,13 @@ class _Landmarks:
                 self.functions.update(dict.fromkeys(range(node.lineno, last + 1), node))
             for name in ("body", "orelse", "finalbody"):
                 block: list[ast.stmt] = getattr(node, name, [])
-                self._keep(block)
+                for statement in block:
+                    value = getattr(statement, "value", None)
+                    if isinstance(value, ast.AST):
+                        self.statements[value] = (statement, block)
                 left += block
             left += getattr(node, "handlers", ())
             left += getattr(node, "cases", ())
-
-    def _keep(self, block: list[ast.stmt]) -> None:
-        for statement in block:
-            value = getattr(statement, "value", None)
-            if isinstance(value, ast.AST):
-                self.statements[value] = (statement, block)
-            if not hasattr(statement, "body") and not hasattr(statement, "cases"):
-                rows = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-                self.simple.update(dict.fromkeys(rows, statement))
-                self.blocks[statement] = block
 
 
 _landmarks = functools.lru_cache(maxsize=2)(_Landmarks)
@@ -57,22 +49,19 @@ def function_at(source: Source, node: ast.AST) -> ast.AST | None:
     return _landmarks(source.tree).functions.get(int(getattr(node, "lineno", 0)))
 
 
+def around(source: Source, node: ast.AST) -> ast.AST:
+    """The innermost function around a node, or the whole file."""
+    return function_at(source, node) or source.tree
+
+
 def statement_of(source: Source, value: ast.AST) -> tuple[ast.stmt, list[ast.stmt]] | None:
     """The statement whose whole value an expression is, and the block that it stands in."""
     return _landmarks(source.tree).statements.get(value)
 
 
-def blocks_of(parent: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The blocks of a statement or a file, but for those of its handlers and cases."""
-    for name in ("body", "orelse", "finalbody"):
-        block: object = getattr(parent, name, None)
-        if isinstance(block, list):
-            yield block
-
-
 def way_to(source: Source, node: ast.AST) -> Way:
     """What leads to a node from the function around it, or from the top level."""
-    return way(function_at(source, node) or source.tree, node) or []
+    return way(around(source, node), node) or []
 
 
 def way(outer: ast.AST, node: ast.AST) -> Way | None:
@@ -118,16 +107,20 @@ def stores(scope: ast.AST) -> dict[str, list[int]]:
     return {name: sorted(found) for name, found in rows.items()}
 
 
-def earlier_in_block(source: Source, node: ast.AST) -> list[ast.stmt]:
-    """The statements of the same block before the simple one in which a node stands."""
-    found = simple_statement_at(source, node)
-    block = _landmarks(source.tree).blocks[found] if found is not None else []
-    return block[: block.index(found)] if found is not None else []
+def block_of(parent: ast.AST, child: ast.AST) -> list[ast.stmt]:
+    """The block of ``parent`` in which a statement stands; empty where it is in none."""
+    return next((block for block in blocks(parent) if child in block), [])
 
 
-def simple_statement_at(source: Source, node: ast.AST) -> ast.stmt | None:
-    """The last statement without a block of its own in the line of ``node``, ``None`` where there is none."""
-    return _landmarks(source.tree).simple.get(int(getattr(node, "lineno", 0)))
+def earlier(parent: ast.AST, child: ast.AST) -> list[ast.stmt]:
+    """The statements in front of ``child`` in its block."""
+    return list(itertools.takewhile(lambda statement: statement is not child, block_of(parent, child)))
+
+
+def statement_around(source: Source, node: ast.AST) -> tuple[ast.AST, ast.stmt] | None:
+    """The innermost statement around a node, and what that stands in."""
+    ways = reversed(way_to(source, node))
+    return next(((parent, child) for parent, child in ways if isinstance(child, ast.stmt)), None)
 
 
 def idle_statement(

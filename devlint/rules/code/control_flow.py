@@ -7,7 +7,7 @@ import builtins
 import functools
 from collections.abc import Iterator
 
-from devlint.rules.code.blocks import Way, function_at, stores, way, way_to
+from devlint.rules.code.blocks import Way, around, earlier, stores, way, way_to
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source
 
@@ -17,12 +17,11 @@ _LOOPS = (ast.For, ast.AsyncFor)
 _LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _TAKEN_TO_RUN = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 _TELLING = frozenset({"isinstance", "hasattr", "is_tensor", "is_torch_tensor"})
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
 def stands_at(source: Source, expression: str, node: ast.AST) -> bool:
     """Whether all names of ``expression`` surely have a value at ``node``, and nothing on the way says it is None."""
-    function = function_at(source, node) or source.tree
+    function = around(source, node)
     inner, outer = way(function, node), way(source.tree, function)
     try:
         tree = ast.parse(expression, mode="eval")
@@ -45,7 +44,7 @@ def is_bound_at(source: Source, name: str, node: ast.AST) -> bool:
     """
     if name not in stores(source.tree):
         return True
-    function = function_at(source, node) or source.tree
+    function = around(source, node)
     inner, outer = way(function, node), way(source.tree, function) or []
     if function is source.tree or name in _parameters(function) or name in _bound_in(function):
         return inner is not None and _has_value(name, set(), function, inner, outer)
@@ -67,13 +66,13 @@ def conditions(source: Source, node: ast.AST) -> Iterator[ast.expr]:
 def _has_value(name: str, parts: set[str], function: ast.AST, inner: Way, outer: Way) -> bool:
     """Whether one of them has: the last thing on the way that is said of the name has the word."""
     for parent, child in reversed(inner):
-        for earlier in _earlier(parent, child):
-            if _binds(earlier, name) or (not parts and _runs_to_bind(earlier, name)):
+        for before in reversed(earlier(parent, child)):
+            if _binds(before, name) or (not parts and _runs_to_bind(before, name)):
                 return True
-            if isinstance(earlier, ast.If) and _supplies(earlier, name):
+            if isinstance(before, ast.If) and _supplies(before, name):
                 return True
-            if isinstance(earlier, ast.If) and _leaves(earlier.body):
-                said = _said(earlier.test, False, parts)
+            if isinstance(before, ast.If) and _leaves(before.body):
+                said = _said(before.test, False, parts)
                 if said is not None:
                     return said
         test, otherwise = getattr(parent, "test", None), getattr(parent, "orelse", None)
@@ -86,14 +85,6 @@ def _has_value(name: str, parts: set[str], function: ast.AST, inner: Way, outer:
     if name in _parameters(function):
         return parts.isdisjoint(_perhaps_none(function))
     return name not in _bound_in(function) and any(name in _parameters(scope) | _bound_in(scope) for scope, _ in outer)
-
-
-def _earlier(parent: ast.AST, child: ast.AST) -> Iterator[ast.stmt]:
-    """The statements in front of ``child`` in its block, the last one first."""
-    for field in _BLOCKS:
-        block: object = getattr(parent, field, None)
-        if isinstance(block, list) and child in block:
-            yield from reversed(block[: block.index(child)])
 
 
 def _binds(statement: ast.AST, name: str) -> bool:
@@ -150,14 +141,14 @@ def _perhaps_none(function: ast.AST) -> frozenset[str]:
 def _bound_by(parent: ast.AST, child: ast.AST | None) -> set[str]:
     """The names to which what is around a node gives a value before it."""
     if isinstance(parent, _LOOPS):
-        around: list[ast.AST] = [parent.target] if child in parent.body else []
+        targets: list[ast.AST] = [parent.target] if child in parent.body else []
     elif isinstance(parent, (ast.With, ast.AsyncWith)):
-        around = [item.optional_vars for item in parent.items if item.optional_vars and child not in parent.items]
+        targets = [item.optional_vars for item in parent.items if item.optional_vars and child not in parent.items]
     elif isinstance(parent, _FUNCTIONS):
         return _parameters(parent)
     else:
-        around = [generator.target for generator in getattr(parent, "generators", ())]
-    return {name for node in around for part in ast.walk(node) for name in _stored(part)}
+        targets = [generator.target for generator in getattr(parent, "generators", ())]
+    return {name for node in targets for part in ast.walk(node) for name in _stored(part)}
 
 
 def _parameters(function: ast.AST) -> set[str]:

@@ -13,9 +13,8 @@ from devlint.device import parse
 from devlint.flow.catalog.methods import TO_HOST
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.type_hints import defaults_of
-from devlint.rules.code.blocks import method_of, statement_of, stores
+from devlint.rules.code.blocks import around, method_of, statement_of, stores
 from devlint.rules.code.control_flow import is_bound_at
-from devlint.rules.code.edits import around
 from devlint.source.syntax import walk
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from devlint.finding import Applicability, Edit, Fix, Span
-from devlint.rules.code.blocks import beside, function_at, statement_of
+from devlint.rules.code.blocks import beside, statement_of
 from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:
@@ -202,11 +202,6 @@ def bracketed(source: Source, node: ast.AST, text: str) -> str:
     before, after = beside(source, source.span(node))
     argument = re.search(r"\w[(=]$", before) is not None and after.startswith((")", ","))
     return text if argument or statement_of(source, node) is not None else f"({text})"
-
-
-def around(source: Source, node: ast.AST) -> ast.AST:
-    """The innermost function around an expression, or the whole file."""
-    return function_at(source, node) or source.tree
 
 
 def stands_alone(source: Source, node: ast.AST) -> bool:

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, Step, proof
-from devlint.rules.code.blocks import way_to
-from devlint.rules.code.edits import around, fix_of, rewritten, with_keyword
+from devlint.rules.code.blocks import around, way_to
+from devlint.rules.code.edits import fix_of, rewritten, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer

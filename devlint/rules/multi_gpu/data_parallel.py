@@ -8,7 +8,7 @@ import re
 from devlint.flow.catalog.modules import OF_ONE_PROCESS
 from devlint.rules.base import Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import function_at, statement_of
+from devlint.rules.code.blocks import around, function_at, statement_of
 from devlint.sites.distributed import Wrap
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
@@ -93,7 +93,7 @@ def _names_only(source: Source, node: ast.AST) -> bool:
     target = found[0].targets[0] if found is not None and isinstance(found[0], ast.Assign) else None
     if not isinstance(target, ast.Name):
         return False
-    inside = [part for part in walk(edits.around(source, node)) if getattr(part, "lineno", 0) > target.lineno]
+    inside = [part for part in walk(around(source, node)) if getattr(part, "lineno", 0) > target.lineno]
     uses = [part for part in inside if isinstance(part, ast.Attribute)]
     used = [part.attr for part in uses if ast.unparse(part.value) == target.id]
     read = [part for part in inside if isinstance(part, ast.Name) and part.id == target.id]

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from devlint.device import Kind
 from devlint.flow.catalog.modules import DISTRIBUTED
 from devlint.rules.base import Report, Reports, Rule, Severity, Step, proof
-from devlint.rules.code.blocks import function_at
-from devlint.rules.code.edits import around
+from devlint.rules.code.blocks import around, function_at
 from devlint.sites.distributed import Group, Unforwarded, Wrap
 from devlint.source.syntax import walk
 

@@ -10,7 +10,7 @@ from devlint import torch_api
 from devlint.flow.catalog.accelerator_api import CUDA_ASKED, EVENT, STREAMS
 from devlint.flow.catalog.concepts import SEED
 from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Span
-from devlint.rules.code.blocks import beside, blocks_of, function_at, removal, statement_of, way_to
+from devlint.rules.code.blocks import beside, block_of, earlier, function_at, removal, statement_of, way_to
 from devlint.rules.code.control_flow import conditions
 from devlint.rules.code.edits import fix_of, put_before
 from devlint.rules.code.imports import importing
@@ -241,7 +241,7 @@ def _left_out(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
         if isinstance(parent, ast.If) and len(block) == 1 and not parent.orelse and _only_asks(parent.test):
             statement = parent
         else:
-            block = next(block for block in blocks_of(parent) if child in block)
+            block = block_of(parent, child)
             break
     edit = removal(source, statement, block)
     return None if edit is None else (edit,)
@@ -254,8 +254,7 @@ def _given(call: ast.Call) -> list[str]:
 def _before(way: list[tuple[ast.AST, ast.AST]]) -> Iterator[ast.Call]:
     """The calls that are statements of their own, on the way to a place, as far back as nothing else is done."""
     for parent, child in reversed(way):
-        block = next((block for block in blocks_of(parent) if child in block), [])
-        for statement in reversed(block[: block.index(child)] if isinstance(child, ast.stmt) and block else []):
+        for statement in reversed(earlier(parent, child)):
             if not _only_seeds(statement):
                 return
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):

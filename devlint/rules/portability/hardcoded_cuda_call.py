@@ -10,7 +10,7 @@ from devlint.device import Kind
 from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import Way, function_at, stores, way_to
+from devlint.rules.code.blocks import Way, around, function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
@@ -124,7 +124,7 @@ class HardcodedCudaCall(Rule):
         made = isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "device"
         proven = target.kind is Kind.CHOICE or made or (isinstance(node, ast.Call) and target.kind in _FACTS)
         # what is asked to be below some number is an index, of which -1 is the CPU
-        asked = (part for part in walk(edits.around(self.source, site.node)) if isinstance(part, ast.Compare))
+        asked = (part for part in walk(around(self.source, site.node)) if isinstance(part, ast.Compare))
         number = any(isinstance(part.ops[0], _ORDERS) and ast.unparse(part.left) == text for part in asked)
         device = proven or text.rpartition(".")[2].lower().endswith("device")
         return (text, proven) if device and not number else ("", False)

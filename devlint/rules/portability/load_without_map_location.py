@@ -10,9 +10,8 @@ from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import Way, method_of, statement_of, way_to
+from devlint.rules.code.blocks import Way, around, method_of, statement_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
-from devlint.rules.code.edits import around
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
 from devlint.source.tree import Source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule
-from devlint.rules.code.blocks import beside, simple_statement_at
+from devlint.rules.code.blocks import beside, statement_around
 from devlint.rules.code.edits import fix_of, put_before
 from devlint.rules.code.imports import importing
 from devlint.sites.costs import Timing
@@ -84,8 +84,8 @@ class UnsynchronizedTiming(Rule):
         )
 
     def _fix(self, site: Timing) -> Fix | None:
-        statement = simple_statement_at(self.source, site.node)
-        if statement is None:
+        _, statement = statement_around(self.source, site.node) or (None, None)
+        if statement is None or hasattr(statement, "body"):
             return None
         indent, _ = beside(self.source, self.source.span(statement))
         inner = f"{indent}\t" if indent.startswith("\t") else f"{indent}    "

@@ -10,9 +10,9 @@ from devlint.flow.catalog import distributions
 from devlint.flow.catalog.concepts import DEFAULT_DTYPE
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
-from devlint.rules.code.blocks import earlier_in_block, keyword_of, way_to
+from devlint.rules.code.blocks import around, earlier, keyword_of, statement_around, way_to
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import around, fix_of, in_test, short, with_device
+from devlint.rules.code.edits import fix_of, in_test, short, with_device
 from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
 from devlint.sites.base import Creation, Step
 from devlint.sites.transfers import IndexCopy, Transfer
@@ -165,7 +165,8 @@ class CreateThenMove(Rule):
         """Whether torch is seeded for what is drawn: on the CPU, the numbers are the same on every machine."""
         if not _DRAWS.fullmatch(made.function.rpartition(".")[2]):
             return False
-        before = [node.value for node in earlier_in_block(self.source, made.node) if isinstance(node, ast.Expr)]
+        found = statement_around(self.source, made.node)
+        before = [node.value for node in earlier(*found) if isinstance(node, ast.Expr)] if found else []
         return any(isinstance(call, ast.Call) and _SEED.search(ast.unparse(call.func)) for call in before)
 
     def _of_a_list(self, made: Creation) -> bool:

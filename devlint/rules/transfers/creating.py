@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from devlint.finding import Edit, Fix, Span
-from devlint.rules.code.blocks import beside, function_at, idle_statement, removal, stores, way_to
+from devlint.rules.code.blocks import around, beside, function_at, idle_statement, removal, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.edits import around, fix_of, rewritten, with_keyword, without_last
+from devlint.rules.code.edits import fix_of, rewritten, with_keyword, without_last
 from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer
 from devlint.source.tree import Source

@@ -8,8 +8,8 @@ from functools import lru_cache
 from devlint.device import Device, Kind, Role
 from devlint.finding import Edit
 from devlint.rules.base import Rule
-from devlint.rules.code.blocks import method_of
-from devlint.rules.code.edits import around, rewritten, with_keyword
+from devlint.rules.code.blocks import around, method_of
+from devlint.rules.code.edits import rewritten, with_keyword
 from devlint.sites.transfers import Transfer
 
 _READERS = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")

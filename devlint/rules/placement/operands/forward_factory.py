@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from devlint.device import Role
-from devlint.rules.base import Applicability, Fix, Report, Reports, Rule
+from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
 from devlint.rules.code.edits import as_written, fix_of, with_device
-from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, meetings, shown
-from devlint.rules.placement.operands.mismatch_fix import advice, can_be_told, placeable
+from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, shown
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 
@@ -113,20 +112,20 @@ class ForwardFactoryWithoutDevice(Rule):
                 label="created on the default device, the CPU",
                 severity=meeting.severity,
                 steps=(Step(site.node, f"{verb} {shown(meeting.other.text)} here"),),
-                help=advice(meeting, target),
+                help=_advice(meeting, target),
                 fix=self._fix(meeting, target),
             )
 
     def _fix(self, meeting: Meeting, target: str) -> Fix | None:
-        if meeting.creation is None or not target or not placeable(meeting):
+        if meeting.creation is None or not target or meeting.stray.role == MODULE:
             return None
         here = function_at(self.source, meeting.creation)
-        blended = meeting.stray.blended
-        told = all(can_be_told(factory, node) and function_at(self.source, node) is here for factory, node in blended)
-        if not told or not all(stands_at(self.source, target, node) for _, node in blended):
-            return None
-        nodes = (meeting.creation, *(node for _, node in blended))
-        return fix_of(f"Add `device={target}`", *(with_device(self.source, node, target) for node in nodes))
+        edits: list[Edit | None] = []
+        for factory, node in ((meeting.stray.factory, meeting.creation), *meeting.stray.blended):
+            told = can_be_told(factory, node) and function_at(self.source, node) is here
+            stands = told and stands_at(self.source, target, node)
+            edits.append(with_device(self.source, node, target) if stands else None)
+        return fix_of(f"Add `device={target}`", *edits)
 
 
 def _party(operand: Operand) -> str:
@@ -146,3 +145,15 @@ def _caller(site: Forward | Operation | Hint) -> str:
     else:
         operands = site.inputs if isinstance(site, Forward) else site.operands
     return next((beside(operand, site.scope) for operand in operands if operand.device.role is Role.INPUT), "")
+
+
+def _advice(meeting: Meeting, target: str) -> str:
+    """What to do about the creation; ``target`` is the device expression to use, empty where none is at hand."""
+    if not target and meeting.other.device.role is Role.PLACE:
+        # what is there may have a name in another function only, and the module has one everywhere
+        return "create it on the module's device, such as `next(self.parameters()).device`"
+    if not target:
+        return f"create it on the device of {shown(meeting.other.text)}, handed over as an argument if need be"
+    if meeting.stray.role != MODULE and can_be_told(meeting.stray.factory, meeting.creation):
+        return f"create it there: `{meeting.stray.factory}(..., device={target})`"
+    return f"move it there: `.to({target})`"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from devlint.device import Device, EachItem, Kind, LoopRound, Returned, Role
 from devlint.finding import Severity
+from devlint.flow.catalog import distributions
 from devlint.immutable import replace
 from devlint.rules.code.blocks import keyword_of
 from devlint.sites.base import Operand, Scope
@@ -30,6 +31,8 @@ _STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", 
 """The methods that torch and Lightning give what is on the module's device."""
 _OF_A_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
 _LONGEST_TEXT = 60
+_WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
+_SAYS_WHERE = frozenset({"device", "generator", "out", "pin_memory", None})
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*|\[[\w'\"]+\])*")
 
 
@@ -117,6 +120,19 @@ def mere(device: Device) -> bool:
     """Whether nobody in the function chose this device: it is an argument's, or the module's own."""
     elsewhere = [leaf for leaf in device.leaves() if leaf.kind is not Kind.CPU]
     return bool(elsewhere) and all(leaf.role in (Role.INPUT, Role.PLACE) for leaf in elsewhere)
+
+
+def takes_device(factory: str) -> bool:
+    """Whether the torch function has a ``device=``, as constructors by type and readers of host memory have not."""
+    name = factory.rpartition(".")[2]
+    # what a distribution draws is where its parameters are
+    return name.islower() and name not in _WITHOUT_DEVICE and not factory.startswith(distributions.ROOT)
+
+
+def can_be_told(factory: str, node: ast.AST | None) -> bool:
+    """Whether ``device=`` can be added to a call of a torch function: nothing else in it says where it creates."""
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return takes_device(factory) and not any(keyword.arg in _SAYS_WHERE for keyword in keywords)
 
 
 def _pairs(site: Operation | Forward) -> Iterable[tuple[Operand, Operand]]:
