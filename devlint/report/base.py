@@ -88,7 +88,10 @@ class Report:
     def _read(self, filename: str) -> Sequence[str]:
         cell = _CELL.fullmatch(filename)
         if cell is not None:
-            return cell_lines(self._data(cell["file"]), int(cell["number"]))
+            from devlint.source.notebook.cells import parsed
+
+            notebook = parsed(self._data(cell["file"]))
+            return () if notebook is None else notebook.lines(int(cell["number"]))
         data = self._data(filename)
         text = decode(data)
         return split_lines(text if isinstance(text, str) else data.decode("utf-8", "replace")) if data else ()
@@ -106,14 +109,6 @@ class Report:
 
 
 _CELL = re.compile(r"(?P<file>.*\.ipynb):cell (?P<number>\d+)", re.DOTALL)
-
-
-def cell_lines(data: bytes, number: int) -> Sequence[str]:
-    """The lines of one cell of a notebook, none if there are none."""
-    from devlint.source.notebook.cells import parsed
-
-    notebook = parsed(data)
-    return () if notebook is None else notebook.lines(number)
 
 
 def in_cells(finding: Finding) -> Finding:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 from devlint._about import __version__
 from devlint.record import Event, Part, Process, Record, Slice
@@ -23,22 +23,14 @@ from devlint.report.audit.processes import title
 from devlint.report.audit.table import direction, how
 from devlint.report.html.history import flows
 
+_Event = dict[str, Any]
+"""An event of the trace: a span has ``ts``, when it began, and ``dur``, how long it took, in microseconds."""
 _STEPS, _LANES = 0, 1
 _MICROSECONDS = 1e6
 
 
 class NoTimelineError(Exception):
     """The record has nothing to make a trace of; the text is the one line that the user sees."""
-
-
-class _Span(NamedTuple):
-    """Something on a track: when it began and how long it took, in microseconds."""
-
-    start: float
-    duration: float
-    name: str
-    category: str
-    arguments: dict[str, Any]
 
 
 def trace(record: Record) -> bytes:
@@ -86,30 +78,38 @@ class _Track:
     _clock: float = 0.0
     """The time of a simulated run: how many calls there were so far."""
 
-    def events(self) -> Iterator[dict[str, Any]]:
+    def events(self) -> Iterator[_Event]:
         """Yield the events of the trace."""
-        steps: list[_Span] = []
-        calls: list[_Span] = []
-        counters: list[dict[str, Any]] = []
+        steps: list[_Event] = []
+        calls: list[_Event] = []
+        counters: list[_Event] = []
         for each in self.process.timeline:
             before = self._clock
-            found = [span for part in each.parts for span in self._calls(each, part)]
-            calls += found
+            calls += [span for part in each.parts for span in self._calls(each, part)]
             start, duration = self._extent(each, before)
             if each.number is not None and start is not None:
-                steps.append(_Span(start, duration, f"{each.phase} step {each.number}", each.phase, _step(each)))
-                counters += self._counters(each, start)
+                said: dict[str, Any] = {"step": each.number, "phase": each.phase}
+                if each.waited is not None:
+                    said["waited for the loader (ms)"] = each.waited * 1e3
+                steps.append(self._span(start, duration, f"{each.phase} step {each.number}", each.phase, said))
+                if sums := {name: flow.bytes for name, flow in flows(each, self.process.events).items() if flow.bytes}:
+                    counters.append({
+                        "ph": "C", "pid": self.number, "tid": _STEPS, "ts": start, "name": "bytes per step",
+                        "args": sums,
+                    })  # fmt: skip
         lanes = _lanes(calls)
         yield from self._names(len(lanes))
         for track, spans in enumerate([steps, *lanes], _STEPS):
-            for span in spans:
-                yield {
-                    "ph": "X", "pid": self.number, "tid": track, "ts": span.start, "dur": span.duration,
-                    "name": span.name, "cat": span.category, "args": span.arguments,
-                }  # fmt: skip
+            yield from ({**span, "tid": track} for span in spans)
         yield from counters
 
-    def _names(self, lanes: int) -> Iterator[dict[str, Any]]:
+    def _span(self, start: float, duration: float, name: str, category: str, arguments: dict[str, Any]) -> _Event:
+        return {
+            "ph": "X", "pid": self.number, "tid": _STEPS, "ts": start, "dur": duration,
+            "name": name, "cat": category, "args": arguments,
+        }  # fmt: skip
+
+    def _names(self, lanes: int) -> Iterator[_Event]:
         name = title(self.process) + (f", {self.process.device}" if self.process.device else "")
         name += " (simulated: the order, no times)" if self.simulated else ""
         yield self._said("process_name", 0, name=name)
@@ -119,7 +119,7 @@ class _Track:
             yield self._said("thread_name", track, name=called)
             yield self._said("thread_sort_index", track, sort_index=track)
 
-    def _said(self, kind: str, track: int, /, **arguments: Any) -> dict[str, Any]:
+    def _said(self, kind: str, track: int, /, **arguments: Any) -> _Event:
         return {"ph": "M", "pid": self.number, "tid": track, "name": kind, "args": arguments}
 
     def _extent(self, each: Slice, before: float) -> tuple[float | None, float]:
@@ -134,7 +134,7 @@ class _Track:
         """A time of the process, counted from where the first process began."""
         return round(max((self.process.began or self.began) - self.began + seconds, 0.0) * _MICROSECONDS, 3)
 
-    def _calls(self, each: Slice, part: Part) -> Iterator[_Span]:
+    def _calls(self, each: Slice, part: Part) -> Iterator[_Event]:
         if not 0 <= part.event < len(self.process.events):  # a record may come from anywhere
             return
         event = self.process.events[part.event]
@@ -142,11 +142,12 @@ class _Track:
         text = (self.code.expression(frame) or self.code.line(frame)) if frame else ""
         name, arguments = f"{kind} {text or event.name}", self._arguments(event, each, part)
         if self.simulated:
-            yield _Span(self._clock, float(part.calls), name, kind, {**arguments, "bytes": part.bytes})
+            yield self._span(self._clock, float(part.calls), name, kind, {**arguments, "bytes": part.bytes})
             self._clock += part.calls
             return
         for call in part.first:
-            yield _Span(self._at(call.start), _duration(call.seconds), name, kind, {**arguments, "bytes": call.bytes})
+            start, duration = self._at(call.start), _duration(call.seconds)
+            yield self._span(start, duration, name, kind, {**arguments, "bytes": call.bytes})
 
     def _arguments(self, event: Event, each: Slice, part: Part) -> dict[str, Any]:
         found: dict[str, Any] = {"operation": event.name, "phase": each.phase}
@@ -161,35 +162,19 @@ class _Track:
             found["shown"] = f"the first {len(part.first)} of {part.calls} calls"
         return {key: value for key, value in found.items() if value not in ("", None)}
 
-    def _counters(self, each: Slice, start: float) -> Iterator[dict[str, Any]]:
-        sums = {name: flow[1] for name, flow in flows(each, self.process.events).items() if flow[1]}
-        if sums:
-            yield {
-                "ph": "C", "pid": self.number, "tid": _STEPS, "ts": start, "name": "bytes per step", "args": sums,
-            }  # fmt: skip
-
 
 def _duration(seconds: float) -> float:
     return round(max(seconds, 0.0) * _MICROSECONDS, 3)
 
 
-def _step(each: Slice) -> dict[str, Any]:
-    found: dict[str, Any] = {"step": each.number, "phase": each.phase}
-    if each.waited is not None:
-        found["waited for the loader (ms)"] = each.waited * 1e3
-    return found
-
-
-def _lanes(spans: list[_Span]) -> list[list[_Span]]:
+def _lanes(spans: list[_Event]) -> list[list[_Event]]:
     """Spans on as many tracks as it takes for none to overlap: what several threads did happened at once."""
-    lanes: list[list[_Span]] = [[]]
-    ends = [0.0]
-    for span in sorted(spans, key=lambda span: span.start):
-        lane = next((number for number, end in enumerate(ends) if span.start >= end), None)
-        if lane is None:
-            lane = len(lanes)
-            lanes.append([])
-            ends.append(0.0)
-        lanes[lane].append(span)
-        ends[lane] = span.start + span.duration
+    lanes: list[list[_Event]] = [[]]
+    for span in sorted(spans, key=lambda span: float(span["ts"])):
+        ends = (lane[-1]["ts"] + lane[-1]["dur"] if lane else 0.0 for lane in lanes)
+        free = next((lane for lane, end in zip(lanes, ends, strict=True) if span["ts"] >= end), None)
+        if free is None:
+            lanes.append([span])
+        else:
+            free.append(span)
     return lanes

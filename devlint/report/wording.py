@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from devlint.finding import Severity
 
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 _TIMES = (("us", 1e-6), ("ms", 1e-3), ("s", 1.0))
@@ -70,6 +72,13 @@ def _three(value: float) -> str:
 def plural(count: int, noun: str, many: str = "") -> str:
     """``1 file``, ``2 files``; ``many`` is the plural of a noun that takes no s."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {many or noun + 's'}"
+
+
+def problems(counts: Mapping[Severity, int]) -> str:
+    """``3 problems (1 error, 2 hints)``."""
+    kinds = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "hint"}
+    parts = [plural(counts[severity], noun) for severity, noun in kinds.items() if counts.get(severity)]
+    return f"{plural(sum(counts.values()), 'problem')} ({', '.join(parts)})"
 
 
 def listed(words: Sequence[str], most: int = 8) -> str:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -15,7 +16,7 @@ from devlint.check.project.view import view_of
 from devlint.check.where.lookup import NoSuchNameError, where, where_in_notebook
 from devlint.config.load import Resolver
 from devlint.config.schema import ConfigError
-from devlint.finding import Answer, named
+from devlint.finding import Answer, Finding, Severity, named
 from devlint.rules.selection import validate
 from devlint.source.files import content
 from devlint.source.text import ParseFailure
@@ -47,11 +48,10 @@ def run(places: Sequence[str], output_format: str) -> int:
 
         click.echo(f"error: {one_line(str(error))}", err=True)
         return 2
-    found = [answer for _, some in answers for answer in some]
     if output_format == "json":
-        from devlint.report.where import as_json
+        from json import dumps
 
-        click.echo(as_json(found))
+        click.echo(dumps([_object(answer) for _, some in answers for answer in some], indent=2))
     else:
         _print(answers)
     return 0 if all(any(answer.known for answer in some) for _, some in answers) else 1
@@ -92,10 +92,28 @@ def _answers(question: Question) -> list[Answer]:
         raise NoSuchNameError(f"{named(filename, question.cell)}: {error}") from error
 
 
+def _object(answer: Answer) -> dict[str, Any]:
+    """An answer for programs."""
+    from devlint.report.formats.json import absolute, place_of, places
+
+    return {
+        "name": answer.name,
+        "kind": answer.kind or None,
+        "devices": list(answer.devices),
+        "certain": answer.certain,
+        "message": answer.message,
+        "caller": answer.caller or None,
+        "filename": absolute(answer.filename),
+        **place_of(answer.span),
+        "story": places(answer.story, answer.filename),
+    }
+
+
 def _print(answers: Sequence[tuple[Question, Sequence[Answer]]]) -> None:
-    from devlint.report.base import Report
-    from devlint.report.terminal import Paint, wants_color, width_of
-    from devlint.report.where import text
+    """Print each answer with its story underlined in the code."""
+    from devlint.report.base import Report, in_cells
+    from devlint.report.excerpt import diagnostic
+    from devlint.report.terminal import BOLD, Paint, one_line, wants_color, width_of
 
     width = width_of(sys.stdout)
     report = Report(())
@@ -104,5 +122,8 @@ def _print(answers: Sequence[tuple[Question, Sequence[Answer]]]) -> None:
         if not some:
             place = f"{named(question.filename, question.cell)}:{question.row}"
             click.echo(f"{place}: nothing is known of where anything in this line is\n")
-        for line in text(some, report.lines, paint):
-            click.echo(line)
+        for answer in some:
+            finding = Finding("", "", Severity.INFO, "", answer.filename, answer.span, related=answer.story)
+            told = paint.hanging(one_line(answer.message), "", "    ", 4, BOLD)
+            for line in (*told, *diagnostic(in_cells(finding), report.lines, paint, titled=False), ""):
+                click.echo(line)

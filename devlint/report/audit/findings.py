@@ -11,10 +11,9 @@ from devlint.record import Frame, Mismatch, Party, Record
 from devlint.report.audit.code import Code
 from devlint.report.evidence import seen
 from devlint.report.terminal import one_line
-from devlint.report.wording import listed, plural
+from devlint.report.wording import listed, problems
 
 _MOST_PARTIES = 6
-_KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "hint"}
 
 
 def fatal(record: Record) -> Mismatch | None:
@@ -87,13 +86,8 @@ def counted(record: Record, died_of: Mismatch | None) -> str:
     counts = Counter(Severity[str(found["severity"]).upper()] for found in record.findings)
     if died_of is not None and not any(_is_about(found, died_of) for found in record.findings):
         counts[Severity.ERROR] += 1
-    if not counts:
-        return _nothing_found(record)
-    parts = [plural(counts[severity], noun) for severity, noun in _KINDS.items() if counts[severity]]
-    return f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)})."
-
-
-def _nothing_found(record: Record) -> str:
+    if counts:
+        return f"Found {problems(counts)}."
     if not any(process.backend for process in record.processes):
         return "Nothing was observed: the script did not import torch."
     if not any(process.events or process.models.outermost for process in record.processes):

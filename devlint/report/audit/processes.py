@@ -26,6 +26,11 @@ def leaders(record: Record) -> list[Process]:
     return [process for process in record.processes if process.role in ("main", "rank")] or list(record.processes)
 
 
+def peak(process: Process) -> int:
+    """The most bytes that tensors took at once on a device."""
+    return max((device.peak for device in process.environment.devices), default=0)
+
+
 def waiting(processes: Sequence[Process]) -> tuple[str, str, bool] | None:
     """Of a median step the share and the time of waiting for its loader, at worst, and whether others waited, too."""
     both = [(process.steps.loader_seconds, process.steps.step_seconds) for process in processes]

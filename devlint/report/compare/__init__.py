@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from devlint.record import Phase, Process, Record
 from devlint.report.audit.code import Code
-from devlint.report.audit.processes import trainers
+from devlint.report.audit.processes import peak, trainers
 from devlint.report.audit.table import Cost, Row, Table, summed, table
 from devlint.report.compare.caveats import caveats
 from devlint.report.compare.matching import pairs
@@ -25,6 +25,11 @@ class Both(NamedTuple):
 
     before: float | None
     after: float | None
+
+    def differ(self, timed: bool = False) -> bool:
+        """Whether both are known and are not as good as the same, as times are that differ by a twentieth at most."""
+        old, new = self
+        return old is not None and new is not None and abs(new - old) > (max(old, new) / 20 if timed else 0)
 
 
 class Figure(NamedTuple):
@@ -62,8 +67,8 @@ class Line(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether it costs another amount now; for times that is a twentieth and more."""
-        return any(map(_differs, self.flows))
+        """Whether it costs another amount now."""
+        return any(flow.calls.differ() or flow.bytes.differ() or flow.seconds.differ(timed=True) for flow in self.flows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,33 +160,21 @@ class _Side:
 
 
 def _figures(before: _Side, after: _Side) -> list[Figure]:
-    def both(of: Callable[[_Side], float | None]) -> Both:
-        return Both(of(before), of(after))
-
     found = [
-        Figure("step time", both(_step), duration),
-        Figure("waiting for the loader", both(_waiting), duration),
-        Figure("host blocked", both(_blocked), duration),
-        Figure("host waits", both(lambda side: max(side.table.waits(), default=0)), number),
-        Figure("peak memory", both(_peak), size),
+        Figure(name, Both(*(of(side) for side in (before, after))), show)
+        for name, show, of in (
+            ("step time", duration, lambda side: side.greatest(each.steps.step_seconds for each in side.processes)),
+            (
+                "waiting for the loader",
+                duration,
+                lambda side: side.greatest(each.steps.loader_seconds for each in side.processes),
+            ),
+            ("host blocked", duration, lambda side: side.greatest(side.table.blocked() if side.table.timed else ())),
+            ("host waits", number, lambda side: max(side.table.waits(), default=0)),
+            ("peak memory", size, lambda side: max(map(peak, side.processes), default=0) or None),
+        )
     ]
     return [figure for figure in found if any(figure.values)]
-
-
-def _step(side: _Side) -> float | None:
-    return side.greatest(each.steps.step_seconds for each in side.processes)
-
-
-def _waiting(side: _Side) -> float | None:
-    return side.greatest(each.steps.loader_seconds for each in side.processes)
-
-
-def _blocked(side: _Side) -> float | None:
-    return side.greatest(side.table.blocked() if side.table.timed else ())
-
-
-def _peak(side: _Side) -> float | None:
-    return max((device.peak for process in side.processes for device in process.environment.devices), default=0) or None
 
 
 def _flows(before: Costs, after: Costs) -> list[Flow]:
@@ -213,13 +206,6 @@ _KEYS: tuple[Callable[[tuple[Spot, Costs]], object], ...] = (
     lambda line: line[0].code or None,
 )
 """What makes two lines the same one, from the surest: as it was, in another function, in another file."""
-
-
-def _differs(flow: Flow) -> bool:
-    if flow.calls.before != flow.calls.after or flow.bytes.before != flow.bytes.after:
-        return True
-    old, new = flow.seconds
-    return old is not None and new is not None and abs(new - old) > max(old, new) / 20
 
 
 def _findings(before: Record, after: Record) -> tuple[list[dict[str, Any]], list[dict[str, Any]], int]:

@@ -14,8 +14,7 @@ from devlint.report.wording import duration, number, plural, size
 
 _GOOD, _BAD = "32", "31"
 _MOST_LINES = 25
-_SLIGHT = 0.05
-"""A time that differs by less is as good as the same; counts and bytes are exact."""
+
 _LABEL = 9
 
 
@@ -97,7 +96,7 @@ def _change(values: Both, timed: bool) -> tuple[str, bool | None]:
     old, new = values
     if old is None or new is None:
         return "", None
-    if old == new or (timed and abs(new - old) <= max(old, new) * _SLIGHT):
+    if not values.differ(timed):
         return "same", None
     if not new:
         return "gone", True

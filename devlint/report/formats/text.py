@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from devlint.finding import Severity
 from devlint.report.base import Report, in_cells
 from devlint.report.excerpt import diagnostic, notes_of
 from devlint.report.terminal import Paint, one_line
-from devlint.report.wording import plural
+from devlint.report.wording import plural, problems
 from devlint.sites.proof import VERDICTS
 
 
@@ -40,14 +39,12 @@ def summary(report: Report) -> str:
     where = f"in {plural(report.files, 'file')}"
     counts = Counter(finding.severity for finding in report.findings)
     if report.fixed:
-        parts = [f"{report.fixed:,} fixed", f"{counts.total():,} remaining"]
-        text = f"Found {plural(report.fixed + counts.total(), 'problem')} ({', '.join(parts)}) {where}."
+        found, left = plural(report.fixed + counts.total(), "problem"), f"{counts.total():,} remaining"
+        text = f"Found {found} ({report.fixed:,} fixed, {left}) {where}."
     elif not counts:
         text = f"No problems {where}."
     else:
-        kinds = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "hint"}
-        parts = [plural(counts[severity], noun) for severity, noun in kinds.items() if counts[severity]]
-        text = f"Found {plural(counts.total(), 'problem')} ({', '.join(parts)}) {where}."
+        text = f"Found {problems(counts)} {where}."
     if report.known:
         text = f"{text} The baseline holds {report.known:,}{' more' if counts else ''}."
     return f"{text} {plural(len(report.failures), 'path')} could not be checked." if report.failures else text

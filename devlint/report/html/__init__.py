@@ -43,7 +43,7 @@ def page(record: Record, cache: str | None = None) -> str:
         "problems": [[*texts.of(*problem[:5]), *problem[5:]] for problem in found.further],
         "history": history(record),
         "chart": timeline_chart(),
-        "texts": texts.found,
+        "texts": texts.all(),
     }
     fields: dict[str, Any] = {
         "version": __version__,
@@ -71,6 +71,7 @@ def _environment() -> Any:
         loader=Loader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["code"] = _code
+    environment.filters["markdown"] = _markdown
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "ensure_ascii": False}
     return environment
 
@@ -84,3 +85,11 @@ def _code(text: str) -> Markup:
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def _markdown(text: str) -> Markup:
+    """Text of devlint's own, whose links lead out of the page only if they are followed."""
+    from markdown_it import MarkdownIt
+    from markupsafe import Markup
+
+    return Markup(MarkdownIt("commonmark", {"html": False}).render(text))

@@ -8,7 +8,7 @@ from typing import Any
 from devlint.record import Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.layout import heading, quality
-from devlint.report.audit.table import Cost, Group, Row, Table, summed, tables
+from devlint.report.audit.table import Cost, Group, Row, summed, tables
 from devlint.report.html.code import chunks
 
 _LONGEST = 80
@@ -19,21 +19,18 @@ Figures = list[Any]
 
 
 class Texts:
-    """Texts that occur again and again, each of which is kept once: ``found`` has them by number."""
+    """Texts that occur again and again, each of which is kept once, under a number."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
         self._numbers: dict[str, int] = {}
 
     def of(self, *texts: str) -> list[int]:
         """The numbers of some texts."""
-        return [self._of(text) for text in texts]
+        return [self._numbers.setdefault(text, len(self._numbers)) for text in texts]
 
-    def _of(self, text: str) -> int:
-        number = self._numbers.setdefault(text, len(self.found))
-        if number == len(self.found):
-            self.found.append(text)
-        return number
+    def all(self) -> list[str]:
+        """The texts in the order of their numbers."""
+        return list(self._numbers)
 
 
 def costs(record: Record, code: Code, texts: Texts, more: Iterable[str]) -> dict[str, Any]:
@@ -50,51 +47,32 @@ def costs(record: Record, code: Code, texts: Texts, more: Iterable[str]) -> dict
     are numbers in ``texts``.
     """
     shown = tables(record)
-    builder = _Builder(code, texts)
+    files: dict[str, int] = {}
+    rows: list[list[Any]] = []
+    lines: list[list[Any]] = []
     for index, found in enumerate(shown):
-        builder.add(index, found)
-    for name in more:
-        builder.file_called(name)
+        for group in found.groups:
+            file = group.line.file and code.name(group.line.file)
+            place = [index, files.setdefault(file, len(files)) if file else -1, group.line.row]
+            lines.append([*place, *_figures(summed(group.rows))])
+            for row in group.rows:
+                words = texts.of(quality(found, row), code.place(row.via) if row.via else "")
+                spent = [row.kind.direction, *words, _expression(code, group, row), *_figures(row.costs)]
+                rows.append([*place, *spent])
     return {
         "tables": [[*heading(found), found.phase, found.timed] for found in shown],
-        "rows": builder.rows,
-        "lines": builder.lines,
-        "files": [[name, chunks(code.lines_by_name(name))] for name in builder.files],
+        "rows": rows,
+        "lines": lines,
+        "files": [[name, chunks(code.lines_by_name(name))] for name in dict.fromkeys([*files, *more])],
     }
 
 
-class _Builder:
-    """Collects rows, and numbers the files in which they are."""
-
-    def __init__(self, code: Code, texts: Texts) -> None:
-        self._code = code
-        self._texts = texts
-        self.files: dict[str, int] = {}
-        self.rows: list[list[Any]] = []
-        self.lines: list[list[Any]] = []
-
-    def add(self, index: int, found: Table) -> None:
-        """Take all rows of a table."""
-        for group in found.groups:
-            file = self.file_called(self._code.name(group.line.file)) if group.line.file else -1
-            place = [index, file, group.line.row]
-            self.lines.append([*place, *_figures(summed(group.rows))])
-            self.rows += [[*place, *self._row(found, group, row)] for row in group.rows]
-
-    def file_called(self, name: str) -> int:
-        """The index of the file that people call so."""
-        return self.files.setdefault(name, len(self.files))
-
-    def _row(self, found: Table, group: Group, row: Row) -> list[Any]:
-        via = self._code.place(row.via) if row.via else ""
-        frame = row.frame or group.frame
-        expression = (self._code.expression(frame) or self._code.line(frame)) if frame else ""
-        if row.via:  # the project's line is the same for all that a library did
-            expression = self._code.line(row.via) or expression
-        if len(expression) > _LONGEST:
-            expression = f"{expression[: _LONGEST - 3].rstrip()}..."
-        words = self._texts.of(quality(found, row), via)
-        return [row.kind.direction, *words, expression, *_figures(row.costs)]
+def _expression(code: Code, group: Group, row: Row) -> str:
+    """The code of a row: of what a library did its own line, since the project's is the same for all of that."""
+    frame = row.frame or group.frame
+    text = (code.expression(frame) or code.line(frame)) if frame else ""
+    text = (code.line(row.via) or text) if row.via else text
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3].rstrip()}..."
 
 
 def _figures(found: Sequence[Cost]) -> Figures:

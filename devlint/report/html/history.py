@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from devlint.record import Event, Process, Record, Slice
 from devlint.report.audit.processes import title, trainers
-from devlint.report.audit.table import direction
+from devlint.report.audit.table import Cost, direction
 
 _MOST_STEPS = 4_000
 """So many steps of all processes together are drawn."""
@@ -28,7 +28,9 @@ def history(record: Record) -> dict[str, Any]:
     most = max((len(_steps(process)) for process in shown), default=0)
     every = max(1, -(-most * len(shown) // _MOST_STEPS))
     return {
-        "processes": [[title(process), list(_drawn(process, every))] for process in shown],
+        "processes": [
+            [title(process), [_drawn(process, step) for step in _steps(process)[::every]]] for process in shown
+        ],
         "left_out": len(known) - len(shown),
         "every": every,
         "recorded": any(process.timeline for process in record.processes),
@@ -39,22 +41,17 @@ def _steps(process: Process) -> Sequence[Slice]:
     return [each for each in process.timeline if each.number is not None and each.phase in _PHASES]
 
 
-def _drawn(process: Process, every: int) -> Iterator[list[Any]]:
-    for step in _steps(process)[::every]:
-        yield [step.phase, step.number, step.seconds, step.waited, flows(step, process.events)]
+def _drawn(process: Process, step: Slice) -> list[Any]:
+    return [step.phase, step.number, step.seconds, step.waited, flows(step, process.events)]
 
 
-def flows(step: Slice, events: Sequence[Event]) -> dict[str, list[Any]]:
-    """Calls, bytes and blocked seconds of a slice by direction; seconds are ``None`` where there are no times."""
-    sums: dict[str, list[Any]] = {}
+def flows(step: Slice, events: Sequence[Event]) -> dict[str, Cost]:
+    """What happened in a slice, by direction."""
+    sums: dict[str, Cost] = {}
     for part in step.parts:
-        if not 0 <= part.event < len(events):  # a record may come from anywhere
-            continue
-        total = sums.setdefault(direction(events[part.event]), [0, 0, None])
-        total[0] += part.calls
-        total[1] += part.bytes
-        if part.seconds is not None:
-            total[2] = (total[2] or 0.0) + part.seconds
+        if 0 <= part.event < len(events):  # a record may come from anywhere
+            name = direction(events[part.event])
+            sums[name] = sums.get(name, Cost(0, 0)).plus(Cost(part.calls, part.bytes, part.seconds))
     return sums
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from devlint.finding import Finding
 from devlint.record import Record
 from devlint.report.audit.code import Code
 from devlint.report.audit.findings import Notes, counted, fatal, told
 from devlint.report.excerpt import Mark, excerpts, rows_between
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
+from devlint.rules.base import Rule
+from devlint.rules.registry import registry
 
 _IN_FULL = 100
 """So many findings are shown with their code at once; of the others, the page has one line each, on demand."""
@@ -60,14 +59,6 @@ class Problem(NamedTuple):
     notes: Notes
 
 
-class Words(NamedTuple):
-    """What a rule says of itself."""
-
-    code: str
-    name: str
-    text: Markup
-
-
 @dataclass(slots=True)
 class Problems:
     """All that was found: in full, and in short what is too much for that."""
@@ -76,8 +67,9 @@ class Problems:
     further: list[tuple[str, str, str, str, str, int, int]]
     """Code, name, severity, message, file, row and column of each finding that is not shown in full."""
     closing: str
-    rules: list[Words] = field(default_factory=list)
-    files: dict[str, None] = field(default_factory=dict)
+    rules: Sequence[type[Rule]]
+    """The rules that have found something; a record may name some that this devlint does not have."""
+    files: Iterable[str]
     """The names of the files that findings speak of."""
 
 
@@ -90,25 +82,10 @@ def problems(record: Record, code: Code) -> Problems:
         (each.code, each.name, str(each.severity), each.message, each.filename, each.span.row, each.span.column)
         for each, _ in found[_IN_FULL:]
     ]
-    codes = dict.fromkeys(finding.code for finding, _ in found if finding.code)
-    files = dict.fromkeys(finding.filename for finding, _ in found)
-    return Problems(shown, further, counted(record, died_of), list(_rules(codes)), files)
-
-
-def _rules(codes: dict[str, None]) -> Iterator[Words]:
-    """The documentation of rules, by code; a record may name some that this devlint does not have."""
-    if not codes:
-        return
-    from markdown_it import MarkdownIt
-    from markupsafe import Markup
-
-    from devlint.rules.registry import registry
-
-    known = registry()
-    for code in sorted(codes):
-        if rule := known.get(code):
-            # the text is that of the package, whose links lead out of the page only if they are followed
-            yield Words(code, rule.name, Markup(MarkdownIt("commonmark", {"html": False}).render(rule.documentation())))
+    codes = {finding.code for finding, _ in found if finding.code}
+    known = registry() if codes else {}
+    rules = [known[code] for code in sorted(codes) if code in known]
+    return Problems(shown, further, counted(record, died_of), rules, dict.fromkeys(each.filename for each, _ in found))
 
 
 def _excerpts(finding: Finding, code: Code) -> Iterator[Excerpt]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from devlint.record import Process, Record
 from devlint.report.audit.header import called
-from devlint.report.audit.processes import ranks, title, trainers
+from devlint.report.audit.processes import peak, ranks, title, trainers
 from devlint.report.audit.table import table
 from devlint.report.html.summary import ENDINGS
 from devlint.report.wording import duration, number, size
@@ -64,11 +64,7 @@ def _rows(found: Sequence[Process], trained: bool) -> Iterator[Figures]:
         yield _figures(f"{name}: calls {each}", [cost.calls for cost in row.costs], number)
         yield _figures(f"{name}: bytes {each}", [cost.bytes for cost in row.costs], size)
         yield _figures(f"{name}: blocked {each}", [cost.seconds or 0.0 for cost in row.costs], duration)
-    yield _figures(
-        "peak memory",
-        [max((device.peak for device in process.environment.devices), default=0) for process in found],
-        size,
-    )
+    yield _figures("peak memory", [peak(process) for process in found], size)
 
 
 def _figures(name: str, values: Sequence[float], show: Callable[[float], str]) -> Figures:
