@@ -15,7 +15,7 @@ from devlint.check.discovery.exclusion import force_excluded
 from devlint.check.discovery.target import Target
 from devlint.check.discovery.walk import discover
 from devlint.check.engine import check_targets
-from devlint.check.filters.filters import Filters
+from devlint.check.filters import Filters
 from devlint.check.options import STDIN, Options, check_combination, configure, first_directory, reads_stdin, shortest
 from devlint.check.outcome import Result
 from devlint.check.output import note, show
@@ -24,12 +24,11 @@ from devlint.config.load import Resolver
 from devlint.config.schema import Config, ConfigError
 from devlint.finding import Failure, Finding
 from devlint.report.wording import plural
-from devlint.rules.registry import registry
 from devlint.streams import open_streams
 
 if TYPE_CHECKING:
     from devlint.check.cache.results import Cache
-    from devlint.check.filters.baseline import Baseline, Judged
+    from devlint.check.filters.baseline import Baseline
     from devlint.check.task import Task
 
 COLLECTING = (5_000_000, 5, 5)
@@ -137,16 +136,17 @@ def _filters(options: Options, config: Config) -> Filters:
 
 def _compared(options: Options, baseline: Baseline, result: Result) -> Baseline:
     """Say, or see to it, that entries of the baseline occur no more."""
+    from devlint.check.filters.baseline import Judged
+
+    judged = Judged.of(result.checked, result.findings, options.paths or (os.curdir,))
     if not options.update_baseline:
-        if baseline.occurs_in(result.findings):
-            return baseline
-        stale = baseline.stale(result.findings, _judged(options, result), registry())
+        stale = baseline.stale(result.findings, judged)
         if stale and not options.quiet:
             entries = plural(stale, "entry", "entries")
             occur = "occurs" if stale == 1 else "occur"
             note(f"warning: {entries} of the baseline no longer {occur}; run --update-baseline")
         return baseline
-    updated = baseline.updated(result.findings, _judged(options, result), registry())
+    updated = baseline.updated(result.findings, judged)
     try:
         if updated != baseline or not os.path.exists(updated.file):
             updated.write()
@@ -155,12 +155,6 @@ def _compared(options: Options, baseline: Baseline, result: Result) -> Baseline:
         result.errors.append(Failure(baseline.file, error.strerror or str(error)))
         note(f"error: {result.errors[-1]}")
         return baseline
-
-
-def _judged(options: Options, result: Result) -> Judged:
-    from devlint.check.filters.baseline import Judged
-
-    return Judged.of(result.checked, result.findings, options.paths or (os.curdir,))
 
 
 def _check_files(

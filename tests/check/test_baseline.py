@@ -289,12 +289,12 @@ def test_a_baseline_of_ten_thousand_findings_takes_time_in_proportion(tmp_path: 
         ]  # fmt: skip
 
         def update_and_read() -> None:
-            baseline = Baseline(file, {}).updated(found, Judged(), ())
+            baseline = Baseline(file, {}).updated(found, Judged())
             baseline.write()
             again = Baseline.read(file)
             assert again == baseline
             assert again.new(found) == []
-            assert again.stale(found, Judged(), ()) == 0
+            assert again.stale(found, Judged()) == 0
 
         return update_and_read
 

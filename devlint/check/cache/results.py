@@ -12,7 +12,7 @@ from devlint.check.cache.store import Result, Store, encodes
 from devlint.check.discovery.target import Target
 from devlint.check.project import models
 from devlint.check.project.content import Fingerprint, Stamp, examine, stamp_of
-from devlint.check.project.modules import listing
+from devlint.check.project.modules import Folders
 from devlint.check.project.trace import Dependencies
 from devlint.config.schema import Config
 from devlint.finding import Finding
@@ -29,7 +29,8 @@ class Cache:
         self._here = os.getcwd()
         name = blake2b(code + os.fsencode(root), digest_size=10).hexdigest()
         self._file = place.file_in(directory, name)
-        self._disk = _Disk()
+        self._folders = Folders()
+        self._files = _Files()
         self._good: set[int] = set()
         self._bad: set[int] = set()
         self._kept: list[tuple[Target, tuple[Finding, ...], Dependencies]] = []
@@ -94,9 +95,9 @@ class Cache:
         contents = self._store.contents
         folder, name, value = contents.facts[at]
         if not isinstance(value, bytes):
-            return self._disk.kind(contents.folders[folder], name) is value
+            return self._folders.kind(contents.folders[folder], name) is value
         stamp = contents.stamps.get(at)
-        seen = self._disk.holds(contents.folders[folder], name, value, stamp)
+        seen = self._files.holds(contents.folders[folder], name, value, stamp)
         if seen is not None and seen.stamp is not None and seen.stamp != stamp:
             contents.stamps[at] = seen.stamp
             self._changed = True
@@ -127,20 +128,12 @@ def _configured(config: Config) -> str:
     return repr((config.rule_layers, config.per_file_ignores, root, config.severity, config.target_torch))
 
 
-class _Disk:
-    """The files and folders of this moment, each looked at once in a run."""
+class _Files:
+    """The files of this moment, each looked at once in a run."""
 
     def __init__(self) -> None:
         self._stamps: dict[str, Stamp | None] = {}
         self._seen: dict[str, Fingerprint] = {}
-        self._listings: dict[str, dict[str, bool]] = {}
-
-    def kind(self, folder: str, name: str) -> bool | None:
-        """Whether what has that name in a folder is a folder itself, ``None`` if nothing has."""
-        known = self._listings.get(folder)
-        if known is None:
-            known = self._listings[folder] = listing(folder)
-        return known.get(name)
 
     def holds(self, folder: str, name: str, digest: bytes, stamp: Stamp | None) -> Fingerprint | None:
         """What a file holds, if its content has that digest; it is read unless it still has the stamp."""

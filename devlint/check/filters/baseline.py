@@ -17,6 +17,7 @@ from typing import Any
 from devlint.config.messages import leads_out
 from devlint.config.schema import Config, ConfigError
 from devlint.finding import Finding
+from devlint.rules.registry import registry
 from devlint.rules.selection import PARSE_ERROR, active_rules
 from devlint.source.output import write
 
@@ -30,34 +31,34 @@ Key = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class Judged:
-    """What a run has looked at: the codes of the rules that judged each file, and the directories that were named.
+    """What a run has looked at: files with their configurations, those that do not parse, the directories it was given.
 
     Paths are absolute. Of anything else the run says nothing.
     """
 
-    codes: dict[str, frozenset[str]] = field(default_factory=dict)
+    configs: dict[str, Config] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
     directories: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, checked: Mapping[str, Config], findings: Iterable[Finding], directories: Iterable[str]) -> Judged:
-        """What a run has judged: the files that it read with their configurations, and the directories it was given."""
-        codes = {
-            os.path.abspath(path): frozenset(rule.code for rule in active_rules(path, config))
-            for path, config in checked.items()
-        }
-        # of a file that does not parse nothing else is known
-        unread = {os.path.abspath(finding.filename) for finding in findings if finding.code == PARSE_ERROR}
-        codes |= dict.fromkeys(unread & codes.keys(), frozenset({PARSE_ERROR}))
-        return cls(codes, tuple(os.path.abspath(path) for path in directories if os.path.isdir(path)))
+    def of(cls, checked: Mapping[str, Config], findings: Iterable[Finding], paths: Iterable[str]) -> Judged:
+        """The same of the files that a run has read, what it has found, and the paths that it was given."""
+        configs = {os.path.abspath(path): config for path, config in checked.items()}
+        unread = frozenset(os.path.abspath(found.filename) for found in findings if found.code == PARSE_ERROR)
+        return cls(configs, unread, tuple(os.path.abspath(path) for path in paths if os.path.isdir(path)))
 
-    def covers(self, path: str, code: str, known: Iterable[str]) -> bool:
+    def covers(self, path: str, code: str) -> bool:
         """Whether a finding of that file and rule would have been found, were it there."""
-        codes = self.codes.get(path)
-        if codes is not None:
-            return code in codes or code not in known
-        # A file that is gone has no findings any more.
-        inside = any(not leads_out(os.path.relpath(path, directory)) for directory in self.directories)
-        return inside and not os.path.lexists(path)
+        config = self.configs.get(path)
+        if config is None:
+            # A file that is gone has no findings any more.
+            inside = any(not leads_out(os.path.relpath(path, directory)) for directory in self.directories)
+            return inside and not os.path.lexists(path)
+        if code not in registry():
+            return True
+        if path in self.unread:  # of which nothing else is known
+            return code == PARSE_ERROR
+        return any(rule.code == code for rule in active_rules(path, config))
 
 
 @dataclass(frozen=True)
@@ -94,24 +95,14 @@ class Baseline:
                 kept.append(finding)
         return kept
 
-    def occurs_in(self, findings: Iterable[Finding]) -> bool:
-        """Whether all entries are among the findings, as often as they say."""
-        found = Counter(map(self._key, findings))
-        return all(found[key] >= count for key, count in self.counts.items())
-
-    def stale(self, findings: Iterable[Finding], judged: Judged, known: Iterable[str]) -> int:
+    def stale(self, findings: Iterable[Finding], judged: Judged) -> int:
         """How many entries occur no more, or less often than they say."""
         found = Counter(map(self._key, findings))
-        return sum(
-            found[key] < count and judged.covers(self._path(key[0]), key[1], known)
-            for key, count in self.counts.items()
-        )
+        return sum(found[key] < count and self._judged(key, judged) for key, count in self.counts.items())
 
-    def updated(self, findings: Iterable[Finding], judged: Judged, known: Iterable[str]) -> Baseline:
+    def updated(self, findings: Iterable[Finding], judged: Judged) -> Baseline:
         """With what was found, in place of what is known of the same files and rules; of others it is kept."""
-        kept = {
-            key: count for key, count in self.counts.items() if not judged.covers(self._path(key[0]), key[1], known)
-        }
+        kept = {key: count for key, count in self.counts.items() if not self._judged(key, judged)}
         return Baseline(self.file, {**kept, **Counter(map(self._key, findings))})
 
     def write(self) -> None:
@@ -131,8 +122,9 @@ class Baseline:
         except ValueError:  # another drive of Windows
             return path.replace(os.sep, "/")
 
-    def _path(self, relative: str) -> str:
-        return os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(self.file)), relative))
+    def _judged(self, key: Key, judged: Judged) -> bool:
+        path = os.path.join(os.path.dirname(os.path.abspath(self.file)), key[0])
+        return judged.covers(os.path.normpath(path), key[1])
 
 
 def _line(key: Key, count: int) -> str:

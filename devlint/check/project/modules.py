@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
-from devlint.check.project.trace import Name, Trace
+from devlint.check.project.trace import Name, Trace, recalled
 
 INIT = "__init__.py"
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -14,11 +14,30 @@ _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _NEVER = sys.stdlib_module_names | {"torch"}
 
 
-class Modules:
-    """The folders of a project, each listed once, and the modules in them."""
+class Folders:
+    """The folders of this moment, each listed once."""
 
     def __init__(self) -> None:
         self._listings: dict[str, dict[str, bool]] = {}
+
+    def kind(self, folder: str, name: str) -> bool | None:
+        """Whether what has that name in a folder is a folder itself, ``None`` if nothing has, or it cannot be read."""
+        known = self._listings.get(folder)
+        if known is None:
+            try:
+                with os.scandir(folder) as entries:
+                    known = {entry.name: entry.is_dir() for entry in entries}
+            except OSError:
+                known = {}
+            self._listings[folder] = known
+        return known.get(name)
+
+
+class Modules:
+    """The modules in the folders of a project."""
+
+    def __init__(self) -> None:
+        self._folders = Folders()
         self._roots: dict[tuple[str, str], tuple[tuple[str, ...], Trace]] = {}
 
     def has(self, folder: str, given: str, root: str, trace: Trace) -> bool:
@@ -82,17 +101,16 @@ class Modules:
 
     def _roots_of(self, folder: str, given: str, trace: Trace) -> tuple[str, ...]:
         """The folders in which the files of a folder look for modules: their own, and the roots of their project."""
-        known = self._roots.get((folder, given))
-        if known is None:
-            looked = Trace()
+
+        def find(looked: Trace) -> tuple[str, ...]:
             package = self._up(folder, lambda around: not self._holds(around, INIT, looked))
             marked = self._up(folder, lambda around: any(self._holds(around, mark, looked) for mark in _MARKS))
             roots = [folder, *([package] if package else [])]
             for around in filter(None, (marked, given)):
                 roots += [around, os.path.join(around, "src")]
-            known = self._roots[folder, given] = tuple(dict.fromkeys(roots)), looked
-        trace.names.update(known[1].names)
-        return known[0]
+            return tuple(dict.fromkeys(roots))
+
+        return recalled(self._roots, (folder, given), trace, find)
 
     def _up(self, folder: str, wanted: Callable[[str], bool]) -> str:
         """The nearest wanted folder, from one upwards; empty if there is none."""
@@ -109,21 +127,5 @@ class Modules:
 
     def _kind(self, folder: str, name: str, trace: Trace) -> bool | None:
         """Whether what has that name in a folder is a folder itself, ``None`` if nothing has."""
-        kind = trace.names[Name(folder, name)] = self._listing(folder).get(name)
+        kind = trace.names[Name(folder, name)] = self._folders.kind(folder, name)
         return kind
-
-    def _listing(self, folder: str) -> dict[str, bool]:
-        """The names in a folder, and whether each is a folder; none where it cannot be read."""
-        known = self._listings.get(folder)
-        if known is None:
-            known = self._listings[folder] = listing(folder)
-        return known
-
-
-def listing(folder: str) -> dict[str, bool]:
-    """The names in a folder, and whether each is a folder; none where it cannot be read."""
-    try:
-        with os.scandir(folder) as entries:
-            return {entry.name: entry.is_dir() for entry in entries}
-    except OSError:
-        return {}

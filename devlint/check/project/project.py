@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from devlint.check.project import content
-from devlint.check.project.content import Fingerprint, Stamp
+from devlint.check.project.content import Fingerprint
 from devlint.check.project.definitions import Definitions
 from devlint.check.project.modules import Modules
-from devlint.check.project.trace import Trace
+from devlint.check.project.trace import Trace, recalled
 from devlint.flow.catalog.libraries import BUILT_IN, Catalog
 from devlint.flow.program.project import Definition, File
 from devlint.flow.program.symbols import ClassInfo
@@ -31,13 +31,15 @@ _DEEPEST = 8
 """So many files are gone through in search of who defines a name."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Answer:
-    """Where a dotted name is defined (nowhere, if the file is empty), and what was looked at to know that."""
+class _Text:
+    """The text of a file, empty where it cannot be read, or is too long to be read for others."""
 
-    filename: str
-    name: str
-    looked: Trace
+    def __init__(self, filename: str) -> None:
+        self.stamp = content.stamp_of(filename)
+        data, self.seen = content.examine(filename)
+        text = decode(data) if len(data) <= _LARGEST else ""
+        self.text = text if isinstance(text, str) else ""
+        self.definitions = Definitions(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +73,11 @@ class Project:
         self.modules = Modules()
         self.catalog = BUILT_IN
         self.given = ""
-        self._texts: dict[str, str] = {}
-        self._seen: dict[str, Fingerprint] = {}
-        self._stamps: dict[str, Stamp | None] = {}
+        self._texts: dict[str, _Text] = {}
         self._consulted: dict[str, Trace] = {}
         self._names: dict[str, _Names | None] = {}
-        self._definitions: dict[str, Definitions] = {}
         self._files: OrderedDict[str, ProjectFile] = OrderedDict()
-        self._answers: dict[tuple[str, str, bool], _Answer] = {}
+        self._answers: dict[tuple[str, str, bool], tuple[tuple[str, str] | None, Trace]] = {}
         self._behind: dict[tuple[str, str, int], tuple[tuple[str, str] | None, Trace]] = {}
         self._kept = 0
 
@@ -87,19 +86,19 @@ class Project:
 
         A function or class is found only if it may say where something is, or if it is asked for as a ``base``.
         """
+
+        def find(looked: Trace) -> tuple[str, str] | None:
+            found = self._resolve(importer, path, looked, 0)
+            # a definition is parsed if its text gives a reason to; anything else is
+            worth = found is None or base or not found[1] or self._text(found[0]).definitions.worth(found[1])
+            return found if worth else None
+
         key = (*_from(os.path.dirname(importer), path), base)
-        answer = self._answers.get(key)
-        if answer is None:
-            looked = Trace()
-            found = self._resolve(importer, path, looked, 0) or ("", "")
-            if found[1] and not base and not self._worth(*found):
-                found = ("", "")
-            answer = self._answers[key] = _Answer(*found, looked)
-        trace.add(answer.looked)
-        if not answer.name:
-            return Definition(File(answer.filename, _NO_TREE, ""), "") if answer.filename else None
-        file = self.file(answer.filename)
-        return Definition(file, answer.name) if file is not None else None
+        filename, name = recalled(self._answers, key, trace, find) or ("", "")
+        if not name:
+            return Definition(File(filename, _NO_TREE, ""), "") if filename else None
+        file = self.file(filename)
+        return Definition(file, name) if file is not None else None
 
     def file(self, filename: str) -> ProjectFile | None:
         """A file of the project with its tree, ``None`` where it cannot be read."""
@@ -107,7 +106,7 @@ class Project:
         if known is not None:
             self._files.move_to_end(filename)
             return known
-        text = self._text(filename)
+        text = self._text(filename).text
         source = Source.parse(text, filename) if text else None
         if not isinstance(source, Source):
             return None
@@ -162,16 +161,16 @@ class Project:
 
     def seen(self, filename: str) -> Fingerprint:
         """What a file held when it was read."""
-        self._text(filename)
-        return self._seen[filename]
+        return self._text(filename).seen
 
     def refresh(self, filenames: set[str]) -> bool:
         """Forget those of the files that have changed since they were read; whether there are any."""
-        stale = [name for name in filenames if name in self._stamps and content.stamp_of(name) != self._stamps[name]]
+        known = ((name, self._texts[name].stamp) for name in filenames if name in self._texts)
+        stale = [name for name, stamp in known if content.stamp_of(name) != stamp]
         for name in stale:
             gone = self._files.get(name)
             self._kept -= len(gone.text) if gone is not None else 0
-            for kept in (self._texts, self._seen, self._stamps, self._names, self._definitions, self._files):
+            for kept in (self._texts, self._names, self._files):
                 kept.pop(name, None)
         if stale:
             self._forget()
@@ -203,13 +202,10 @@ class Project:
         self._answers.clear()
         self._behind.clear()
 
-    def _text(self, filename: str) -> str:
-        """The text of a file, empty where it cannot be read."""
+    def _text(self, filename: str) -> _Text:
         known = self._texts.get(filename)
         if known is None:
-            self._stamps[filename] = content.stamp_of(filename)
-            known, self._seen[filename] = _read(filename)
-            self._texts[filename] = known
+            known = self._texts[filename] = _Text(filename)
         return known
 
     def _names_of(self, filename: str) -> _Names | None:
@@ -249,7 +245,7 @@ class Project:
         if package is None or depth > _DEEPEST:
             return None
         trace.read.add(package)
-        if f".{name} import" not in self._text(package):
+        if f".{name} import" not in self._text(package).text:
             return None
         names = self._names_of(package)
         alias = names.aliases.get(name) if names is not None else None
@@ -260,18 +256,13 @@ class Project:
 
     def _attribute(self, filename: str, name: str, trace: Trace, depth: int) -> tuple[str, str] | None:
         """Who defines a name of a file's top level: the file itself, or whom it imports it from."""
-        definitions = self._definitions_of(filename)
+        definitions = self._text(filename).definitions
         if not definitions.may_bind(name):
             return None
         if definitions.defines(name):
             return filename, name
         key = (filename, name, depth)
-        known = self._behind.get(key)
-        if known is None:
-            looked = Trace()
-            known = self._behind[key] = self._bound(filename, name, looked, depth), looked
-        trace.add(known[1])
-        return known[0]
+        return recalled(self._behind, key, trace, lambda looked: self._bound(filename, name, looked, depth))
 
     def _bound(self, filename: str, name: str, trace: Trace, depth: int) -> tuple[str, str] | None:
         """Who defines a name that a file defines nowhere, but may import, or bind in another way."""
@@ -293,16 +284,6 @@ class Project:
                 return found
         return None
 
-    def _worth(self, filename: str, name: str) -> bool:
-        """Whether the text of a definition gives a reason to parse the file; anything else does."""
-        return self._definitions_of(filename).worth(name)
-
-    def _definitions_of(self, filename: str) -> Definitions:
-        found = self._definitions.get(filename)
-        if found is None:
-            found = self._definitions[filename] = Definitions(self._text(filename))
-        return found
-
 
 _NO_TREE = ast.Module([], [])
 
@@ -313,10 +294,3 @@ def _from(folder: str, path: str) -> tuple[str, str]:
     for _ in range(len(path) - len(plain) - 1):
         folder = os.path.dirname(folder)
     return folder, f".{plain}" if path != plain else path
-
-
-def _read(filename: str) -> tuple[str, Fingerprint]:
-    """The text of a file, empty where it cannot be read, or is too long to be read for others."""
-    data, fingerprint = content.examine(filename)
-    text = decode(data) if len(data) <= _LARGEST else ""
-    return (text if isinstance(text, str) else ""), fingerprint

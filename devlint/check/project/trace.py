@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from devlint.check.project.content import Fingerprint
+
+Key = TypeVar("Key")
+T = TypeVar("T")
 
 
 class Name(NamedTuple):
@@ -29,6 +33,16 @@ class Trace:
         """Look at what another has looked at, too."""
         self.read |= other.read
         self.names.update(other.names)
+
+
+def recalled(known: dict[Key, tuple[T, Trace]], key: Key, trace: Trace, find: Callable[[Trace], T]) -> T:
+    """What was found for a key, once, by looking at what goes into ``trace`` each time that it is asked for."""
+    answer = known.get(key)
+    if answer is None:
+        looked = Trace()
+        answer = known[key] = find(looked), looked
+    trace.add(answer[1])
+    return answer[0]
 
 
 class Dependencies(NamedTuple):

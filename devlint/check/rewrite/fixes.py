@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from devlint.check.analysis import Analyzer
-from devlint.check.filters.filters import NO_FILTERS, Filters
+from devlint.check.filters import NO_FILTERS, Filters
 from devlint.check.opened import Opened
 from devlint.check.outcome import AnalysisError
 from devlint.check.task import Rewriter

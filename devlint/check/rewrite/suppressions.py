@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from devlint.check.analysis import Analyzer
-from devlint.check.filters.filters import NO_FILTERS, Filters
+from devlint.check.filters import NO_FILTERS, Filters
 from devlint.check.opened import Opened
 from devlint.check.suppressions import META, PRAGMA, Layout, rows_of, tokens
 from devlint.check.task import Rewriter

@@ -23,7 +23,6 @@ from devlint.config.schema import OUTPUT_FORMATS, Config, RuleLayer
 from devlint.finding import Finding
 from devlint.report.base import Report
 from devlint.report.formats import render, statistics
-from devlint.rules.registry import registry
 from devlint.rules.selection import PARSE_ERROR
 from devlint.source.text import split_lines
 
@@ -156,7 +155,7 @@ def _remembered(found: list[Finding]) -> Iterator[str]:
     """What is wrong with a baseline of the findings that was written and read."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder) / "baseline.json")
-        Baseline(file, {}).updated(found, Judged(), registry()).write()
+        Baseline(file, {}).updated(found, Judged()).write()
         if Baseline.read(file).new(found):
             yield "what the baseline holds is new to it"
 
