@@ -12,8 +12,8 @@ from typing import Any, ClassVar, TypeVar
 from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
 from devlint.flow.core.call import Call, Loop
-from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, STORY, Heap
-from devlint.flow.domain.provenance import Origin
+from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, ORIGIN, Heap
+from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import (
     CONTAINERS,
@@ -433,18 +433,14 @@ class Frame(Environment):
         heap = self.state.heap
         heap.pop((module.oid, CHANGED), None)
         DEVICE.put(heap, module.oid, place)
-        STORY.put(heap, module.oid, (step,) if step else ())
+        ORIGIN.put(heap, module.oid, Origin((step,)) if step else NO_ORIGIN)
         if depth < _DEEPEST_PART:
             for child in CHILDREN.of(heap, module.oid) or ():
                 self.put(child, place, step, depth + 1)
 
-    def story_of(self, module: Module) -> tuple[Step, ...]:
-        """How a module came to its device."""
-        return STORY.of(self.state.heap, module.oid) or ()
-
     def origin_of(self, module: Module) -> Origin:
-        """The origin of what a module makes or holds."""
-        return Origin(self.story_of(module))
+        """How a module came to its device, and with it what it makes or holds."""
+        return ORIGIN.of(self.state.heap, module.oid) or NO_ORIGIN
 
 
 def _is_setting(name: str, value: Value | None) -> bool:

@@ -12,18 +12,17 @@ from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.domain.heap import Heap
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.values import (
+    CONTAINERS,
     UNKNOWN,
     Batches,
     Const,
     DeviceValue,
     Flag,
-    Mapping,
     Named,
     Opaque,
-    Sequence,
-    Stateful,
     Tensor,
     Value,
+    mapped,
 )
 from devlint.flow.program.symbols import ELSEWHERE
 from devlint.immutable import replace
@@ -35,14 +34,7 @@ def scrubbed(value: Value) -> Value:
     if isinstance(value, Tensor):
         origin = value.origin.plain()
         return value if origin == value.origin else replace(value, origin=origin)
-    if isinstance(value, Sequence):
-        items = None if value.items is None else tuple(scrubbed(item) for item in value.items)
-        return replace(value, items=items, head=(), item=scrubbed(value.item))
-    if isinstance(value, Mapping):
-        return Mapping(tuple((key, scrubbed(held)) for key, held in value.items), scrubbed(value.other))
-    if isinstance(value, Stateful) and value.tensors:
-        return replace(value, tensors=tuple(scrubbed(held) for held in value.tensors))
-    return value
+    return mapped(value, scrubbed)
 
 
 def scrubbed_heap(heap: Heap) -> Heap:
@@ -81,12 +73,7 @@ class _Arrival:
             return replace(value, device=self._place(value.device), near=self._place(value.near), origin=origin)
         if isinstance(value, Batches):
             return replace(value, device=self._place(value.device), parts=())
-        if isinstance(value, Sequence):
-            items = None if value.items is None else tuple(self.take(item) for item in value.items)
-            return replace(value, items=items, head=(), item=self.take(value.item))
-        if isinstance(value, Mapping):
-            return Mapping(tuple((key, self.take(held)) for key, held in value.items), self.take(value.other))
-        return self._plain(value)
+        return mapped(value, self.take) if type(value) in CONTAINERS else self._plain(value)
 
     def _plain(self, value: Value) -> Value:
         if isinstance(value, DeviceValue):

@@ -11,9 +11,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import Module, Value
 from devlint.immutable import replace
-from devlint.sites.base import Step
 from devlint.sites.distributed import Wrap
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ Heap: TypeAlias = "dict[HeapKey, object]"
 
 DEVICE = Field("device", Device)
 """Where a module is."""
-STORY: Field[tuple[Step, ...]] = Field("story", tuple)
+ORIGIN = Field("origin", Origin)
 """How a module came to its device."""
 CHILDREN: Field[tuple[Module, ...]] = Field("children", tuple)
 """The modules which a container, or a wrapper, was made of."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from devlint import device
 from devlint.device import AVAILABLE, Condition, Conjunction, Device, Topic
+from devlint.flow.domain import provenance
 from devlint.flow.domain.heap import CONTENT, Heap, HeapKey, alike, half_known, identical
 from devlint.flow.domain.join import join
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import (
     CONTAINERS,
     PLACED,
@@ -225,6 +227,8 @@ def _join_held(first: object, second: object, guard: Condition) -> object:
                 # an attribute that may be ``None`` is what it may be else, where it is called
                 return one
         return join(first, second, guard)
+    if isinstance(first, Origin) and isinstance(second, Origin):
+        return provenance.join(first, second)
     if isinstance(first, tuple) and isinstance(second, tuple):
         return tuple(dict.fromkeys((*first, *second)))
     return UNKNOWN

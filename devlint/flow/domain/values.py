@@ -7,6 +7,7 @@ heap under the value's identity.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import field
 
 from devlint import device
@@ -317,6 +318,18 @@ PLACED = frozenset({Tensor, DeviceValue, Batches})
 """What has a device."""
 
 
+def mapped(value: Value, change: Callable[[Value], Value]) -> Value:
+    """What holds other values, each of them changed."""
+    if isinstance(value, Sequence):
+        items = None if value.items is None else tuple(map(change, value.items))
+        return replace(value, items=items, head=tuple(map(change, value.head)), item=change(value.item))
+    if isinstance(value, Mapping):
+        return replace(value, items=tuple((key, change(held)) for key, held in value.items), other=change(value.other))
+    if isinstance(value, Stateful) and value.tensors:
+        return replace(value, tensors=tuple(map(change, value.tensors)))
+    return value
+
+
 def is_host(value: Value) -> bool:
     """A plain Python value or an array: of that and a tensor, only the tensor can be on the wrong device."""
     return isinstance(value, Const) or (isinstance(value, Stateful) and value.path == ARRAY)
@@ -383,13 +396,6 @@ def is_none(value: Value) -> bool:
 def surely_tensor(value: Value) -> bool:
     """Whether the value is one tensor, or an argument which the code shows to be one."""
     return isinstance(value, Tensor) or (isinstance(value, Opaque) and value.hint == "tensor")
-
-
-def with_module(held: Value, place: Device) -> Value:
-    """What a module holds, after the caller moved the module."""
-    if isinstance(held, Tensor) and held.buffer:
-        return replace(held, device=place, origin=NO_ORIGIN)
-    return held
 
 
 def names_device(held: object) -> bool:

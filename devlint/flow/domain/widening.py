@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from devlint.device import UNKNOWN, Device, Kind, LoopRound, Predicate
 from devlint.flow.domain.state import State, merge
-from devlint.flow.domain.values import Mapping, Sequence, Tensor, Value
+from devlint.flow.domain.values import Mapping, Sequence, Tensor, Value, mapped
 from devlint.immutable import replace
 
 
@@ -34,13 +34,12 @@ def _is_elsewhere(before: Value | None, after: Value) -> bool:
 def forget(state: State, loop: str) -> None:
     """After a loop, what depends on the number of its rounds is not known."""
     for name, value in state.env.items():
-        if isinstance(value, Tensor) and _depends(value.device, loop):
-            state.env[name] = _somewhere(value)
+        state.env[name] = _left(value, loop)
     for key, held in state.heap.items():
         if isinstance(held, Device) and _depends(held, loop):
             state.heap[key] = _in_any_case(held)
         elif isinstance(held, (Sequence, Mapping)) and any(_left(value, loop) is not value for value in held.parts()):
-            state.heap[key] = _content(held, loop)
+            state.heap[key] = mapped(held, lambda value: _left(value, loop))
 
 
 def parted(start: State, entry: State, first: State, changes: frozenset[str]) -> State:
@@ -53,25 +52,10 @@ def parted(start: State, entry: State, first: State, changes: frozenset[str]) ->
     return start
 
 
-def _content(held: Sequence | Mapping, loop: str) -> Sequence | Mapping:
-    """A list or dict after the loop: what all rounds have in common of each part."""
-    if isinstance(held, Mapping):
-        return replace(
-            held, items=tuple((key, _left(value, loop)) for key, value in held.items), other=_left(held.other, loop)
-        )
-    items = None if held.items is None else tuple(_left(value, loop) for value in held.items)
-    head = tuple(_left(value, loop) for value in held.head)
-    return replace(held, items=items, item=_left(held.item, loop), head=head)
-
-
 def _left(value: Value, loop: str) -> Value:
+    """What all rounds have in common of a tensor."""
     if not isinstance(value, Tensor) or not _depends(value.device, loop):
         return value
-    return _somewhere(value)
-
-
-def _somewhere(value: Tensor) -> Tensor:
-    """A tensor of which nothing is known but what all rounds have in common."""
     return value.placed(_in_any_case(value.device), ())
 
 

@@ -18,6 +18,7 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import at_hand, is_device
 from devlint.flow.domain.export import scrubbed_heap
 from devlint.flow.domain.heap import DEVICE, Heap, attributes
+from devlint.flow.domain.provenance import NO_ORIGIN
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -33,7 +34,6 @@ from devlint.flow.domain.values import (
     Tensor,
     Value,
     may_be_away,
-    with_module,
 )
 from devlint.flow.engine.library import OBSERVERS
 from devlint.flow.evaluation import conditions, expressions, statements
@@ -57,6 +57,7 @@ from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.flow.transfer import defaults
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.flow.transfer.escapes import Escapes
+from devlint.immutable import replace
 from devlint.sites.base import Site
 from devlint.sites.distributed import Unforwarded
 from devlint.sites.placement import Forward, Hint, HostRead, Operation
@@ -279,7 +280,8 @@ class Engine(Interpreter):
                 del heap[key]
                 continue
             if info.is_module:
-                heap[key] = with_module(held, place)
+                if isinstance(held, Tensor) and held.buffer:
+                    heap[key] = replace(held, device=place, origin=NO_ORIGIN)
             elif info.is_open and isinstance(held, Tensor):
                 heap[key] = held.placed(device.UNKNOWN, ())
             elif isinstance(held, Module) and (change == "moved" or is_set_up_elsewhere(info)):

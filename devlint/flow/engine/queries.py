@@ -10,7 +10,8 @@ from devlint.device import AVAILABLE, Device, Role
 from devlint.flow.catalog.libraries import Catalog
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame, Watcher
-from devlint.flow.domain.heap import DEVICE, STORY
+from devlint.flow.domain.heap import DEVICE, ORIGIN
+from devlint.flow.domain.provenance import NO_ORIGIN
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import (
     Batches,
@@ -142,7 +143,7 @@ def _tensor(frame: Frame, value: Tensor | Batches) -> Known:
 def _module(frame: Frame, module: Module) -> Known:
     own = module.text == "self" and frame.after_init and (module.oid, DEVICE) not in frame.state.heap
     place = frame.own_place() if own else frame.place_of(module)
-    story = frame.story_of(module)
+    story = frame.origin_of(module).story
     if not module.has_state:
         return Known("module", device.UNKNOWN, "is a module without parameters, which works wherever its inputs are")
     if not place.known:
@@ -172,7 +173,7 @@ def _held(frame: Frame, kind: str, items: list[Value]) -> Known:
 def _opaque(frame: Frame, value: Opaque) -> Known:
     moved = DEVICE.of(frame.state.heap, value.key)
     if moved is not None and moved.known:
-        story = STORY.of(frame.state.heap, value.key) or ()
+        story = (ORIGIN.of(frame.state.heap, value.key) or NO_ORIGIN).story
         return Known("module", moved, f"is {_on(moved)}", True, _with_choice(frame, moved, story))
     if value.managed is not None:
         return Known("module", device.UNKNOWN, "is placed by a library", True, (value.managed.by,))

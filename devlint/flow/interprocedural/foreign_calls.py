@@ -11,7 +11,8 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.export import arrived, scrubbed
-from devlint.flow.domain.heap import STORY
+from devlint.flow.domain.heap import ORIGIN
+from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import (
     Batches,
     Function,
@@ -63,9 +64,9 @@ def enter(there: Interpreter, frame: Frame, function: Function, call: Call) -> V
     step = Step(call.node, f"`{info.name}` returns it here")
     result = arrived(result, call.values(), step)
     if isinstance(result, Module):
-        story = STORY.of(heap, result.oid)
-        if story is not None and (result.oid, STORY) not in before:
-            STORY.put(heap, result.oid, (step, *story))
+        origin = ORIGIN.of(heap, result.oid)
+        if origin is not None and (result.oid, ORIGIN) not in before:
+            ORIGIN.put(heap, result.oid, Origin((step, *origin.story)))
     return derive(frame, call) if isinstance(result, Unknown) else result
 
 

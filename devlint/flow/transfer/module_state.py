@@ -5,11 +5,11 @@ from __future__ import annotations
 from devlint.flow.catalog import modules, torch_table
 from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, STORY
+from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, ORIGIN
 from devlint.flow.domain.values import Const, DeviceValue, Module, Opaque
 from devlint.flow.program import module_classes
 
-_OF_ITSELF = frozenset({CHILDREN, DEVICE, STORY, CREATOR, "training"})
+_OF_ITSELF = frozenset({CHILDREN, DEVICE, ORIGIN, CREATOR, "training"})
 """Fields of a module in the heap that are no parts of it."""
 
 

@@ -11,7 +11,7 @@ from devlint.device import CPU, IMPLIED_CPU, UNKNOWN, accelerator, choice
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.events import Meeting
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.heap import STORY
+from devlint.flow.domain.heap import ORIGIN
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import UNKNOWN as NOTHING
@@ -252,7 +252,7 @@ def f(device):
 def feed(scene: Scene, text: str = "model(batch.pixels)") -> None:
     module = Module(7, text="model")
     frame = scene.frame()
-    STORY.put(frame.state.heap, 7, (Step(scene.tree, "moved to `device` here"),))
+    ORIGIN.put(frame.state.heap, 7, Origin((Step(scene.tree, "moved to `device` here"),)))
     emit("on_module_call", frame, scene.call(text, frame), module, CHOSEN)
 
 

@@ -13,7 +13,7 @@ from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, EFFECTS, MODELS, ObjectModel
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.heap import DEVICE, STORY, Field
+from devlint.flow.domain.heap import DEVICE, ORIGIN, Field
 from devlint.flow.domain.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
 from devlint.flow.models.libraries.unknown import unfollowed
 from devlint.flow.program.symbols import FunctionInfo
@@ -81,16 +81,16 @@ def _offload(frame: Frame, call: Call, receiver: Value, node: ast.Attribute) -> 
     by = Step(call.node, "set up to be offloaded here")
     if isinstance(receiver, Opaque):
         heap = frame.state.heap
-        place, story = DEVICE.of(heap, receiver.key), STORY.of(heap, receiver.key)
+        place, origin = DEVICE.of(heap, receiver.key), ORIGIN.of(heap, receiver.key)
         _OFFLOADED.put(heap, receiver.key, device.CPU)
         MANAGED.put(
             heap, receiver.key, Managed("sequentially offloaded" if "sequential" in node.attr else "offloaded", by)
         )
     elif isinstance(receiver, Tensor) and not receiver.certain:
-        place, story = receiver.device, receiver.origin.story
+        place, origin = receiver.device, receiver.origin
     else:
         return
-    step = story[0] if story else None
+    step = origin.story[0] if origin is not None and origin.story else None
     if place is None or step is None or not isinstance(step.node, ast.Call):
         return
     move = step.node.func

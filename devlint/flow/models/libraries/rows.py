@@ -14,7 +14,7 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
-from devlint.flow.domain.heap import DEVICE, STORY
+from devlint.flow.domain.heap import DEVICE, ORIGIN
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -319,7 +319,7 @@ def _manage(frame: Frame, call: Call, row: Row, result: Value) -> Value:
         if isinstance(result, Tensor):
             # called, it is a module
             DEVICE.put(frame.state.heap, thing.key, result.device)
-            STORY.put(frame.state.heap, thing.key, result.origin.story)
+            ORIGIN.put(frame.state.heap, thing.key, result.origin)
         return thing
     return result
 

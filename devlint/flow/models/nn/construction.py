@@ -97,7 +97,7 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
     if len(places) == 1 and complete:
         step = Step(call.node, f"`{module.text}` is created on the CPU here", Act.CREATED)
         place = places.pop()
-        frame.put(module, place, step if place.implied else next(iter(frame.story_of(stateful[0])), None))
+        frame.put(module, place, step if place.implied else next(iter(frame.origin_of(stateful[0]).story), None))
     else:
         frame.put(module, device.UNKNOWN, None)
     paths = {child.path for child in children}
@@ -113,7 +113,7 @@ def _contain(frame: Frame, call: Call, module: Module) -> Module:
 def twin(frame: Frame, module: Module) -> Module:
     """A deep copy: another module on the same device."""
     copy = replace(module, oid=identity())
-    frame.put(copy, frame.place_of(module), next(iter(frame.story_of(module)), None))
+    frame.put(copy, frame.place_of(module), next(iter(frame.origin_of(module).story), None))
     return copy
 
 

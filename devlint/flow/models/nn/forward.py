@@ -16,8 +16,8 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.heap import CONSUMER, DEVICE, STORY
-from devlint.flow.domain.provenance import Origin
+from devlint.flow.domain.heap import CONSUMER, DEVICE, ORIGIN
+from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
     Function,
@@ -25,11 +25,11 @@ from devlint.flow.domain.values import (
     Module,
     Opaque,
     Sequence,
-    Stateful,
     Tensor,
     Unknown,
     Value,
     as_tensor,
+    mapped,
 )
 from devlint.flow.models.torch import tensor_methods
 from devlint.flow.program.identity import identity
@@ -116,7 +116,12 @@ def check(frame: Frame, call: Call, module: Module, place: Device, inputs: list[
         given = tuple(frame.operand(node, value, role) for node, value, role in inputs)
         frame.emit(
             Forward(
-                call.node, scope_of(frame), frame.interpreter.text(call.node.func), place, frame.story_of(module), given
+                call.node,
+                scope_of(frame),
+                frame.interpreter.text(call.node.func),
+                place,
+                frame.origin_of(module).story,
+                given,
             )
         )
     return bool(clashing)
@@ -168,7 +173,7 @@ def placed_stranger(frame: Frame, called: Opaque) -> Module | None:
     if place is None:
         return None
     module = Module(identity(), text=called.text, has_state=True)
-    frame.put(module, place, next(iter(STORY.of(frame.state.heap, called.key) or ()), None))
+    frame.put(module, place, next(iter((ORIGIN.of(frame.state.heap, called.key) or NO_ORIGIN).story), None))
     return module
 
 
@@ -239,7 +244,7 @@ def own(frame: Frame, call: Call, module: Module, place: Device) -> Value:
         frame.state.heap = heap
     if not place.known and (not isinstance(result, Tensor) or not result.device.known or result.device.symbol):
         return derive(frame, call)
-    return near if result is UNKNOWN else _seen_from(result, info.place, place, frame.story_of(module))
+    return near if result is UNKNOWN else _seen_from(result, info.place, place, frame.origin_of(module).story)
 
 
 def of_method(frame: Frame, call: Call, module: Module, function: Function) -> Value:
@@ -254,7 +259,7 @@ def of_method(frame: Frame, call: Call, module: Module, function: Function) -> V
         heap = frame.state.heap
         inside = interpreter.enter(frame, replace(function, bound=interpreter.self_value(info)), call)
         frame.state.heap = heap
-    return _completed(result, _seen_from(inside, info.place, place, frame.story_of(module)))
+    return _completed(result, _seen_from(inside, info.place, place, frame.origin_of(module).story))
 
 
 def _lacks(value: Value) -> bool:
@@ -279,12 +284,7 @@ def _seen_from(value: Value, symbol: str, place: Device, story: tuple[Step, ...]
             return replace(value.placed(place, story), grad="graph")
         # whoever has it now does not care what held it
         return replace(value, origin=replace(value.origin, attribute=None, attribute_of=None))
-    if isinstance(value, Stateful) and value.tensors:
-        return replace(value, tensors=tuple(_seen_from(held, symbol, place, story) for held in value.tensors))
-    if isinstance(value, Sequence):
-        items = None if value.items is None else tuple(_seen_from(item, symbol, place, story) for item in value.items)
-        return replace(value, items=items, head=(), item=_seen_from(value.item, symbol, place, story))
-    return value
+    return mapped(value, lambda held: _seen_from(held, symbol, place, story))
 
 
 def meets_state(frame: Frame, call: Call, module: Module, strays: Iterable[Value]) -> bool:

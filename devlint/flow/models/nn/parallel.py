@@ -17,7 +17,7 @@ from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.heap import CHILDREN, DEVICE, STORY, WRAPPED
+from devlint.flow.domain.heap import CHILDREN, DEVICE, ORIGIN, WRAPPED
 from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.functions import function
@@ -72,12 +72,12 @@ def _wrap(frame: Frame, call: Call, path: str) -> Value:
         if isinstance(inner, Tensor):
             # what this is was not seen, and where it was moved was
             DEVICE.put(frame.state.heap, outer.oid, inner.device)
-            STORY.put(frame.state.heap, outer.oid, inner.origin.story)
+            ORIGIN.put(frame.state.heap, outer.oid, inner.origin)
         return outer
     spread = inner.spread or path != modules.DISTRIBUTED or given
     outer = replace(inner, oid=identity(), spread=spread, text=text, cls=None, path=path, wraps=inner)
     DEVICE.put(frame.state.heap, outer.oid, frame.place_of(inner))
-    STORY.put(frame.state.heap, outer.oid, frame.story_of(inner))
+    ORIGIN.put(frame.state.heap, outer.oid, frame.origin_of(inner))
     CHILDREN.put(frame.state.heap, outer.oid, (inner,))
     for module in (inner, outer):
         WRAPPED.put(frame.state.heap, module.oid, site)
@@ -156,7 +156,7 @@ def _fixed(call: Call, ids: Value | None) -> Step | None:
 def _placed_alike(frame: Frame, inner: Module, ids: Value | None) -> Step | None:
     """Where a module is put on an accelerator that is the same for every process."""
     listed = ids.items if isinstance(ids, Sequence) else None
-    place, story = frame.place_of(inner), frame.story_of(inner)
+    place, story = frame.place_of(inner), frame.origin_of(inner).story
     if place.kind is not Kind.ACCELERATOR or not story or not _shared(place, frame):
         return None
     if place.index is None and (_told_its_rank(frame) or isinstance(listed and listed[0], (Opaque, Unknown))):

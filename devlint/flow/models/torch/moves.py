@@ -11,7 +11,7 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.heap import CHANGED, DEVICE, STORY
+from devlint.flow.domain.heap import CHANGED, DEVICE, ORIGIN
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.values import (
     UNKNOWN,
@@ -109,7 +109,7 @@ def _result(frame: Frame, call: Call, node: ast.Attribute, receiver: Value, tens
     if site.discarded and isinstance(receiver, Opaque) and not tensor.certain and site.plain:
         # called for its effect, so it is no tensor: what it is stays there
         DEVICE.put(frame.state.heap, receiver.key, place)
-        STORY.put(frame.state.heap, receiver.key, (Step(call.node, f"moved to {place} here", Act.MOVED),))
+        ORIGIN.put(frame.state.heap, receiver.key, Origin((Step(call.node, f"moved to {place} here", Act.MOVED),)))
         return receiver
     if site.discarded and tensor.certain and isinstance(node.value, ast.Name) and place.same(tensor.device) is not True:
         # the dropped result is reported, and what follows from it is not
@@ -167,7 +167,7 @@ def move_module(frame: Frame, call: Call, module: Module, node: ast.Attribute) -
     empty = module_state.is_empty(frame, module)
     _initialize(frame, call, target.device)
     place = device.UNKNOWN if (module.oid, CHANGED) in frame.state.heap else frame.place_of(module)
-    operand = Operand(node.value, frame.interpreter.text(node.value), place, None, True, frame.story_of(module))
+    operand = Operand(node.value, frame.interpreter.text(node.value), place, None, True, frame.origin_of(module).story)
     site = Transfer(
         call.node,
         scope_of(frame),

@@ -108,7 +108,7 @@ class UnmovedInputs(Observer):
     def on_module_call(self, frame: Frame, call: Call, module: Module, place: Device) -> None:
         """A model that the code put on a device gets what a stranger made, as it is; elsewhere its inputs are moved."""
         interpreter = frame.interpreter
-        story = frame.story_of(module)
+        story = frame.origin_of(module).story
         if frame.silent or not place.known or not _is_choice(place) or not story:
             return
         for node, value in call.given():
