@@ -437,7 +437,7 @@ def test_none_is_no_location() -> None:
     ],
 )
 def test_a_receiver_is_in_brackets_where_it_needs_them(text: str, receiver: str) -> None:
-    assert edits.receiver(text) == receiver
+    assert edits.in_brackets(text) == receiver
 
 
 def test_a_comparison_that_is_moved_is_quoted_with_its_brackets() -> None:

@@ -124,19 +124,18 @@ def statement_around(source: Source, node: ast.AST) -> tuple[ast.AST, ast.stmt] 
 
 
 def idle_statement(
-    source: Source, call: ast.Call, rest: ast.expr | None = None
+    source: Source, call: ast.AST, rest: ast.expr | None = None
 ) -> tuple[ast.stmt, list[ast.stmt]] | None:
     """The statement, with its block, that would do nothing without ``call``: ``model.to(d)`` or ``x = x.to(d)``.
 
     ``rest`` is what would be left of the call, if that is not its receiver: the ``x`` of ``x = f(x)``.
     """
     found = statement_of(source, call)
-    if found is None:
-        return None
-    if rest is None and isinstance(call.func, ast.Attribute):
-        rest = call.func.value
+    if found is None or isinstance(found[0], ast.Expr):
+        return found
+    rest = rest or receiver(call)
     names = [ast.unparse(target) for target in getattr(found[0], "targets", ())]
-    return found if isinstance(found[0], ast.Expr) or (rest is not None and names == [ast.unparse(rest)]) else None
+    return found if rest is not None and names == [ast.unparse(rest)] else None
 
 
 def in_format(source: Source, span: Span) -> bool:
@@ -174,6 +173,11 @@ def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
 def method_of(node: ast.AST | None) -> str:
     """The method that an expression calls, or the function of a module; empty for anything else."""
     return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
+def receiver(node: ast.AST | None) -> ast.expr | None:
+    """What an expression calls a method of; ``None`` where it does not."""
+    return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
 
 
 def beside(source: Source, span: Span) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from devlint.finding import Applicability, Edit, Fix, Span
-from devlint.rules.code.blocks import beside, statement_of
+from devlint.rules.code.blocks import beside, idle_statement, receiver, removal, statement_of
 from devlint.source.test_files import is_of_tests
 
 if TYPE_CHECKING:
@@ -53,11 +53,21 @@ def put_after(source: Source, node: ast.AST, text: str) -> Edit:
     return Edit(Span(span.end_row, span.end_column, span.end_row, span.end_column), text)
 
 
-def without_last(source: Source, call: ast.Call) -> Edit | None:
+def without_call(source: Source, call: ast.AST) -> Edit | None:
+    """The edit that takes a call out: its statement, where that would do nothing without, or what follows its receiver.
+
+    ``None`` where the call is no method's, where a comment would be lost, or the statement is all of its block.
+    """
+    found = idle_statement(source, call)
+    return without_last(source, call) if found is None else removal(source, *found)
+
+
+def without_last(source: Source, call: ast.AST) -> Edit | None:
     """The edit that leaves ``x`` of ``x.method(...)``; ``None`` where a comment would be lost."""
-    if not isinstance(call.func, ast.Attribute):
+    left = receiver(call)
+    if left is None:
         return None
-    whole, inner = source.span(call), source.span(call.func.value)
+    whole, inner = source.span(call), source.span(left)
     text = source.slice(Span(inner.end_row, inner.end_column, whole.end_row, whole.end_column))
     if "#" in text:
         return None
@@ -188,7 +198,7 @@ def with_path(spelled: str, path: str) -> str:
     return f"`{spelled}`" if spelled == path else f"`{spelled}` (`{path}`)"
 
 
-def receiver(text: str) -> str:
+def in_brackets(text: str) -> str:
     """The text of an expression as what a method is called on: in brackets, if it needs them."""
     try:
         expression = ast.parse(text, mode="eval").body

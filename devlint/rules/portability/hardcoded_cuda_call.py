@@ -155,7 +155,7 @@ def _beside(way: Way) -> str:
 
 def _call(site: Transfer, given: str = "") -> str:
     """The call as messages quote it."""
-    return f"{edits.receiver(edits.short(site.value.text, ''))}.cuda({given})"
+    return f"{edits.in_brackets(edits.short(site.value.text, ''))}.cuda({given})"
 
 
 def _bound_to_cuda(site: Transfer) -> str:

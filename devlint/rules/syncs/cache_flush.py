@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-
 from devlint.rules.base import Applicability, Report, Reports, Rule, proof
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import idle_statement, removal
@@ -72,7 +70,7 @@ class CacheFlushInLoop(Rule):
         if not each_step or site.via or site.scope.handler or edits.in_test(self.source, site.scope):
             return
         collects = site.function == _COLLECTOR
-        found = idle_statement(self.source, site.node) if isinstance(site.node, ast.Call) else None
+        found = idle_statement(self.source, site.node)
         removed = None if found is None else removal(self.source, *found)
         what = "visits every object of the program" if collects else "gives back memory that the next step needs again"
         yield Report(

@@ -97,8 +97,8 @@ class CreateThenMove(Rule):
         if isinstance(site, IndexCopy):
             yield self._selecting(site)
             return
-        made = site.creation if isinstance(site, Transfer) else None
-        if not isinstance(site, Transfer) or made is None or site.discarded:
+        made = site.creation
+        if made is None or site.discarded:
             return
         ways = (made, *made.others)
         if any(way.generator == "else" for way in ways):

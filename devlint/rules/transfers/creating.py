@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from devlint.finding import Edit, Fix, Span
-from devlint.rules.code.blocks import around, beside, function_at, idle_statement, removal, stores, way_to
+from devlint.flow.syntax.nodes import holds
+from devlint.rules.code.blocks import around, beside, function_at, receiver, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.edits import fix_of, rewritten, with_keyword, without_last
+from devlint.rules.code.edits import fix_of, rewritten, with_keyword, without_call, without_last
 from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer
+from devlint.source.syntax import walk
 from devlint.source.tree import Source
 
 if TYPE_CHECKING:
@@ -77,26 +79,18 @@ def reads_the_host(function: str) -> bool:
 
 def made_beside(site: Transfer, made: Creation) -> bool:
     """Whether other tensors are made in what is moved: of one of them alone on the device, the rest raises."""
-    rest: list[ast.AST] = [site.node]
-    for node in rest:
-        if node is made.node:
-            continue
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in _MADE:
-            return True
-        rest += ast.iter_child_nodes(node)
-    return False
+    calls = [node for node in walk(site.node) if isinstance(node, ast.Call) and not holds(made.node, node)]
+    return any(ast.unparse(call.func).rpartition(".")[2] in _MADE for call in calls)
 
 
 def creating(source: Source, site: Transfer, made: Creation) -> Fix | None:
     """The creation with ``device=``, and no move; ``None`` where something else would have to come along."""
-    node = site.node
-    creation = _told(source, site, made)
-    leaving = _leave_out(source, node) if isinstance(node, ast.Call) else None
-    if creation is None and isinstance(node, ast.Call):
-        creation, leaving = _told(source, site, made, converted=True), _convert(source, site, node)
-    if creation is None:
+    told, leaving = _told(source, site, made), without_call(source, site.node)
+    if told is None and isinstance(site.node, ast.Call):
+        told, leaving = _told(source, site, made, converted=True), _convert(source, site, site.node)
+    if told is None:
         return None
-    edit, device, exact = creation
+    edit, device, exact = told
     return fix_of(f"Create with `device={device}`", edit, leaving, safe=exact)
 
 
@@ -114,15 +108,13 @@ def _told(
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     asked = _asked(source, site, node)
-    if asked is not None and converted:
-        asked = _Asked(asked.device, "", asked.certain)
-    steps = _steps(node.func.value, made.node) if asked else None
-    held = asked is not None and steps is None
-    if held:
-        steps = _held(source, node.func.value, made.node)
-    if asked is None or steps is None or not steps <= _STEPS:
+    if asked is None:
         return None
-    if held and not _stands(source, asked, made.node, last or node):
+    asked = replace(asked, dtype="") if converted else asked
+    steps = _steps(node.func.value, made.node)
+    if steps is None and _stands(source, asked, made.node, last or node):
+        steps = _held(source, node.func.value, made.node)
+    if steps is None or not steps <= _STEPS:
         return None
     if asked.dtype and (steps - _EXACT_STEPS - _SCATTERED or not _takes_dtype(made, steps, asked.alike)):
         return None
@@ -245,14 +237,6 @@ def _typed(source: Source, call: ast.Call, name: str, asked: _Asked) -> str:
     return ""
 
 
-def _leave_out(source: Source, node: ast.Call) -> Edit | None:
-    """The edit that takes the move out: its statement, where nothing else is in it, or the call after its receiver."""
-    found = idle_statement(source, node)
-    if found is not None and isinstance(found[0], ast.Assign):
-        return removal(source, *found)
-    return without_last(source, node)
-
-
 def _is_exact(made: Creation) -> bool:
     """Whether the values are the same on every device, and the result is no leaf that wants a gradient."""
     name = made.function.rpartition(".")[2]
@@ -281,36 +265,30 @@ def _is_whole(node: ast.expr) -> bool:
 
 def hoisting(source: Source, site: Transfer) -> Fix | None:
     """The tensor made on the device, and its moves left out; ``None`` where anything else reads it on the CPU."""
-    node, made = site.node, site.value.factory_node
-    receiver = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-    if not isinstance(receiver, ast.Name) or not isinstance(made, ast.Call) or site.measured is not None:
+    node, made, moved = site.node, site.value.factory_node, receiver(site.node)
+    if not isinstance(moved, ast.Name) or not isinstance(made, ast.Call) or site.measured is not None:
         return None
     body = function_at(source, node)
     if body is None or function_at(source, made) is not body:
         return None
-    wanted = ast.unparse(node)
-    moves = [move for move in ast.walk(body) if isinstance(move, ast.Call) and ast.unparse(move) == wanted]
-    moved = {id(move.func.value) for move in moves if isinstance(move.func, ast.Attribute)}
-    mentions = [inner for inner in ast.walk(body) if isinstance(inner, ast.Name) and inner.id == receiver.id]
-    stored = [inner for inner in mentions if not isinstance(inner.ctx, ast.Load)]
-    if len(stored) != 1 or any(isinstance(inner.ctx, ast.Load) and id(inner) not in moved for inner in mentions):
+    inside, wanted = walk(body), ast.unparse(node)
+    moves = [part for part in inside if isinstance(part, ast.Call) and ast.unparse(part) == wanted]
+    mentions = [part for part in inside if isinstance(part, ast.Name) and part.id == moved.id]
+    stored = [name for name in mentions if not isinstance(name.ctx, ast.Load)]
+    if len(stored) != 1 or {*mentions} != {*stored, *map(receiver, moves)}:
         return None
-    last = max(moves, key=lambda move: source.span(move))
-    creation = _told(source, site, Creation(made, site.value.factory), last)
-    if creation is None:
+    told = _told(source, site, Creation(made, site.value.factory), max(moves, key=source.span))
+    if told is None:
         return None
-    edit, device, _ = creation
-    return fix_of(f"Create it with `device={device}`", edit, *(_leave_out(source, move) for move in moves))
+    edit, device, _ = told
+    return fix_of(f"Create it with `device={device}`", edit, *(without_call(source, move) for move in moves))
 
 
 def created_before(source: Source, site: Transfer) -> Fix | None:
     """The creation of what is moved at once, told the device and put in front of the loop."""
     made = site.creation
-    creation = None if made is None else _told(source, site, made)
-    function = site.node.func if isinstance(site.node, ast.Call) else None
-    if made is None or creation is None or not isinstance(function, ast.Attribute) or function.value is not made.node:
-        return None
-    return out_of_the_loop(source, site.scope.loop, site.node, creation[0].content)
+    told = None if made is None or receiver(site.node) is not made.node else _told(source, site, made)
+    return None if told is None else out_of_the_loop(source, site.scope.loop, site.node, told[0].content)
 
 
 def out_of_the_loop(source: Source, loop: ast.AST | None, call: ast.AST, instead: str = "") -> Fix | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
+from devlint.rules.code.blocks import receiver
 from devlint.rules.code.edits import fix_of, quoted, without_last
 from devlint.rules.transfers.pinned import pins_inline
 from devlint.sites.transfers import Transfer
@@ -55,14 +54,13 @@ class InlinePinMemory(Rule):
         """A report where the memory that is pinned serves one copy only."""
         if site.kind != "tensor" or not pins_inline(site):
             return
-        pinning = site.value.node
-        away = site.target is not None and site.target.known and site.target.kind is not Kind.CPU
-        if not isinstance(pinning, ast.Call) or not isinstance(pinning.func, ast.Attribute) or not away:
+        pinned = receiver(site.value.node)
+        if pinned is None or site.target is None or not site.target.known or site.target.kind is Kind.CPU:
             return
-        what = quoted(self.source.segment(pinning.func.value), "the tensor")
+        what = quoted(self.source.segment(pinned), "the tensor")
         yield Report(
             f"{what} is copied into pinned memory for a single copy to {site.target}, which costs more than it gains",
             label="two copies instead of one",
             help=f"copy it as it is: `.{site.spelled}(..., non_blocking=True)` lets the host go on, too",
-            fix=fix_of("Remove `.pin_memory()`", without_last(self.source, pinning)),
+            fix=fix_of("Remove `.pin_memory()`", without_last(self.source, site.value.node)),
         )

@@ -6,8 +6,8 @@ import ast
 
 from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
-from devlint.rules.code.blocks import function_at, idle_statement, method_of, removal
-from devlint.rules.code.edits import fix_of, quoted, short, without_last
+from devlint.rules.code.blocks import function_at, method_of
+from devlint.rules.code.edits import fix_of, quoted, short, without_call, without_last
 from devlint.sites.base import Act
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
@@ -74,7 +74,7 @@ class RedundantMove(Rule):
             return
         if site.measured is not None and not _idle(site):
             return
-        if _round_trip(site) and isinstance(site.value.node, ast.Call):
+        if _round_trip(site):
             yield Report(
                 f"the value goes to {site.target} by way of the CPU: one copy there, and one back",
                 label="a round trip through host memory",
@@ -140,11 +140,8 @@ class RedundantMove(Rule):
         return not any(part.id == node.id and part.lineno in rows for part in between)
 
     def _fix(self, site: Transfer, safe: bool) -> Fix | None:
-        if not isinstance(site.node, ast.Call) or not isinstance(site.node.func, ast.Attribute):
-            return None
-        found = idle_statement(self.source, site.node)
-        edit = without_last(self.source, site.node) if found is None else removal(self.source, *found)
-        return fix_of(f"Remove `.{site.node.func.attr}()`", edit, safe=safe)
+        method = method_of(site.node)
+        return fix_of(f"Remove `.{method}()`", without_call(self.source, site.node) if method else None, safe=safe)
 
     def _settled_here(self, site: Transfer) -> bool:
         """Whether this function put the value there, rather than found it where others left it."""

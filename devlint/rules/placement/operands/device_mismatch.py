@@ -9,7 +9,7 @@ from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, fix_of, receiver, with_device
+from devlint.rules.code.edits import as_written, fix_of, in_brackets, with_device
 from devlint.rules.placement.operands.meetings import (
     GENERATOR,
     MODULE,
@@ -139,7 +139,7 @@ def _hint(meeting: Meeting, site: Hint) -> Report:
         steps = (Step(other.node, "moved here"), Step(stray.node, "not moved here"))
     else:
         message = f"{gone} is on {other.device}, and nothing here puts {left} there"
-        label, told = f"gets {left} as it was made", f"`{receiver(stray.text)}.to({target})`"
+        label, told = f"gets {left} as it was made", f"`{in_brackets(stray.text)}.to({target})`"
         told = f"move it as the other inputs are: {told}"
     asked = site.kind is not HintKind.PARTED
     return Report(message, label, meeting.severity, steps, told, asked=asked)
