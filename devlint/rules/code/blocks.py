@@ -123,6 +123,25 @@ def statement_around(source: Source, node: ast.AST) -> tuple[ast.AST, ast.stmt] 
     return next(((parent, child) for parent, child in ways if isinstance(child, ast.stmt)), None)
 
 
+@functools.lru_cache(maxsize=4)
+def assigned(scope: ast.AST) -> dict[str, list[tuple[int, ast.expr]]]:
+    """For each name, or attribute, the rows in which it is assigned, and what, or what a part, or the items, of."""
+    found: dict[str, list[tuple[int, ast.expr]]] = {}
+    for node in walk(scope):
+        if isinstance(node, ast.Assign):
+            targets, value = node.targets, node.value
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and node.value is not None:
+            targets, value = [node.target], node.value
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            targets, value = [node.target], node.iter
+        else:
+            continue
+        for part in (part for target in targets for part in walk(target)):
+            if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Store):
+                found.setdefault(ast.unparse(part), []).append((part.lineno, value))
+    return found
+
+
 def idle_statement(
     source: Source, call: ast.AST, rest: ast.expr | None = None
 ) -> tuple[ast.stmt, list[ast.stmt]] | None:
@@ -168,6 +187,11 @@ def _formats(source: Source) -> dict[int, list[tuple[Span, set[Span]]]]:
 def keyword_of(call: ast.Call, name: str) -> ast.expr | None:
     """What a call gives for an argument, by its name."""
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def given(call: ast.Call) -> list[ast.expr]:
+    """All the arguments of a call."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def method_of(node: ast.AST | None) -> str:

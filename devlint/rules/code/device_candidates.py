@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,8 @@ from devlint.device import parse
 from devlint.flow.catalog.methods import TO_HOST
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.type_hints import defaults_of
-from devlint.rules.code.blocks import around, method_of, statement_of, stores
+from devlint.flow.syntax.names import called
+from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores
 from devlint.rules.code.control_flow import is_bound_at
 from devlint.source.syntax import walk
 
@@ -40,20 +40,26 @@ def device_at_hand(source: Source, node: ast.AST, scope: Scope) -> str:
 def device_instead_of_cuda(source: Source, node: ast.AST, scope: Scope) -> str:
     """The device at hand to say in the place of CUDA: not that of what goes there, nor of what that is made of."""
     function = around(source, node)
-    moved = sent_to_cuda(function)
-    there = {name for name, parts in held_devices(function).items() if not moved.isdisjoint(parts)}
-    others = (text for text in scope.devices if text.rpartition(".")[0] not in moved and text not in there)
-    others = (text for text in others if _OF_ANYTHING.fullmatch(text) and not left_to_default(text, node, function))
+    others = (text for text in scope.devices if not _is_of_moved(text, function))
+    others = (text for text in others if _OF_ANYTHING.fullmatch(text) and not _left_to_default(text, node, function))
     return _best(source, node, [text for text in others if not _goes_on_to(source, node, text)])
+
+
+def _is_of_moved(text: str, function: ast.AST) -> bool:
+    """Whether a device is that of something the function moves to CUDA, be it under a name: ``device = x.device``."""
+    moved, held = _sent_to_cuda(function), (value for _, value in assigned(function).get(text, ()))
+    owners = (value.value for value in held if isinstance(value, ast.Attribute) and value.attr == "device")
+    return text.rpartition(".")[0] in moved or any(not moved.isdisjoint(_read(owner)) for owner in owners)
 
 
 def _best(source: Source, node: ast.AST, devices: Iterable[str]) -> str:
     for text in filter(_DEVICE.fullmatch, devices):
         name, _, rest = text.partition(".")
-        if text in numbers_of_cuda(source.tree if rest else around(source, node)):
-            # which raises without CUDA, as what it would replace does
+        held = assigned(source.tree if rest else around(source, node)).get(text, ())
+        if any(called(value).endswith("cuda.current_device") for _, value in held):
+            # the number of a GPU, to ask for which raises without CUDA, as what it would replace does
             continue
-        if text in words(source.tree) or (rest == "device" and _may_be_else(source, node, name)):
+        if text in _words(source.tree) or (rest == "device" and _may_be_else(source, node, name)):
             continue
         if is_bound_at(source, name, node):
             return text
@@ -68,8 +74,8 @@ def _goes_on_to(source: Source, node: ast.AST, text: str) -> bool:
     sent = (call for call in walk(function) if isinstance(call, ast.Call) and call.lineno > row) if targets else ()
     for call in sent:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "to":
-            given = map(ast.unparse, [*call.args[:1], *(word.value for word in call.keywords)])
-            if text in given and not targets.isdisjoint(made_of(call.func.value, function)):
+            told = map(ast.unparse, [*call.args[:1], *(word.value for word in call.keywords)])
+            if text in told and not targets.isdisjoint(made_of(call.func.value, function)):
                 return True
     return False
 
@@ -88,7 +94,7 @@ def _may_be_else(source: Source, node: ast.AST, name: str) -> bool:
 
 
 @lru_cache(maxsize=4)
-def sent_to_cuda(around: ast.AST) -> frozenset[str]:
+def _sent_to_cuda(around: ast.AST) -> frozenset[str]:
     """Whose data a function or file itself moves to CUDA, so that it is not surely there."""
     names: set[str] = set()
     for call in walk(around):
@@ -101,31 +107,7 @@ def sent_to_cuda(around: ast.AST) -> frozenset[str]:
 
 
 @lru_cache(maxsize=4)
-def held_devices(around: ast.AST) -> Mapping[str, set[str]]:
-    """The names that hold the device of something, with what that is made of: `device = x.device`."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for name, value in _given_names(around):
-        if isinstance(value, ast.Attribute) and value.attr == "device":
-            found[name].update(_read(value.value))
-    return found
-
-
-@lru_cache(maxsize=4)
-def numbers_of_cuda(around: ast.AST) -> frozenset[str]:
-    """The names that hold the number of a GPU, as CUDA gives it: `device = torch.cuda.current_device()`."""
-    calls = ((name, value.func) for name, value in _given_names(around) if isinstance(value, ast.Call))
-    return frozenset(name for name, function in calls if ast.unparse(function).endswith("cuda.current_device"))
-
-
-def _given_names(around: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """What is assigned in a function or file: each target, with the whole value."""
-    for node in walk(around):
-        if isinstance(node, ast.Assign):
-            yield from ((ast.unparse(target), node.value) for target in node.targets)
-
-
-@lru_cache(maxsize=4)
-def words(tree: ast.AST) -> frozenset[str]:
+def _words(tree: ast.AST) -> frozenset[str]:
     """What a file compares with words that are no devices, such as ``self.device == "gpu"``, and keeps all the same."""
     found: set[str] = set()
     replaced: set[str] = set()
@@ -140,47 +122,26 @@ def words(tree: ast.AST) -> frozenset[str]:
     return frozenset(found - replaced)
 
 
-def left_to_default(name: str, node: ast.AST, function: ast.AST) -> bool:
+def _left_to_default(name: str, node: ast.AST, function: ast.AST) -> bool:
     """Whether ``name`` is a parameter that is None or the CPU unless somebody says otherwise, up to ``node``."""
     if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     default = defaults_of(function.args).get(name)
     if default is None or not _NOWHERE.match(ast.unparse(default)):
         return False
-    return all(row >= getattr(node, "lineno", 0) for row, _ in _assigned(function).get(name, ()))
+    return all(row >= getattr(node, "lineno", 0) for row, _ in assigned(function).get(name, ()))
 
 
 def made_of(moved: ast.expr, around: ast.AST) -> set[str]:
     """The names, and the attributes of names, whose data ``moved`` carries, in the function or file ``around`` it."""
-    assigned = _assigned(around)
     found: set[str] = set()
     rest = list(_read(moved))
     while rest:
         name = rest.pop()
         if name not in found:
             found.add(name)
-            rest += (source for row, sources in assigned.get(name, ()) if row < moved.lineno for source in sources)
-    return found
-
-
-@lru_cache(maxsize=4)
-def _assigned(around: ast.AST) -> dict[str, list[tuple[int, list[str]]]]:
-    """For each name the rows in which it is assigned, and of what that is made."""
-    found: dict[str, list[tuple[int, list[str]]]] = {}
-    for node in walk(around):
-        if isinstance(node, ast.Assign):
-            targets, value = node.targets, node.value
-        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and node.value is not None:
-            targets, value = [node.target], node.value
-        elif isinstance(node, (ast.For, ast.AsyncFor)):
-            targets, value = [node.target], node.iter
-        else:
-            continue
-        sources = list(_read(value))
-        for target in targets:
-            for part in target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,):
-                if isinstance(part, (ast.Name, ast.Attribute)):
-                    found.setdefault(ast.unparse(part), []).append((part.lineno, sources))
+            values = (value for row, value in assigned(around).get(name, ()) if row < moved.lineno)
+            rest += (source for value in values for source in _read(value))
     return found
 
 
@@ -197,8 +158,7 @@ def _read(node: ast.expr) -> Iterator[str]:
                 continue
             if isinstance(part.func, ast.Attribute) and method not in DESCRIPTIONS:
                 rest.append(part.func.value)
-            rest += part.args
-            rest += (keyword.value for keyword in part.keywords)
+            rest += given(part)
         elif isinstance(part, ast.Attribute):
             if part.attr in _VIEWS:
                 rest.append(part.value)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 import operator
-from functools import lru_cache
 
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, Step, proof
-from devlint.rules.code.blocks import around, way_to
+from devlint.rules.code.blocks import around, assigned, way_to
 from devlint.rules.code.edits import fix_of, rewritten, with_keyword
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
-from devlint.source.syntax import says_none, walk
+from devlint.source.syntax import says_none
 
 _PIN_MEMORY_POSITION = 7
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -126,7 +125,7 @@ class MissingPinMemory(Rule):
         ``next(iter(loader))``, pinning starts a thread, and nothing is ready before it is asked for.
         """
         loops = [outer for outer, _ in way_to(self.source, move.node) if isinstance(outer, _LOOPS)]
-        bindings = _bindings(around(self.source, move.node)).get(root(move.value.node), ())
+        bindings = assigned(around(self.source, move.node)).get(root(move.value.node), ())
         bound = (each for each in bindings if each[0] < getattr(move.value.node, "lineno", 0))
         _, drawn = max(bound, key=operator.itemgetter(0), default=(0, None))
         alone = drawn is not None and ast.unparse(drawn).startswith("next(iter(")
@@ -145,20 +144,6 @@ class MissingPinMemory(Rule):
         safe = seen and all(released_safely(self, move) for move in waiting)
         message = "Add `pin_memory=True`" + (" and `non_blocking=True`" if released else "")
         return fix_of(message, pinned, released, safe=safe)
-
-
-@lru_cache(maxsize=4)
-def _bindings(around: ast.AST) -> dict[str, list[tuple[int, ast.expr | None]]]:
-    """The rows in which each name is bound, and to what, or part of what; to items of something in a loop."""
-    found: dict[str, list[tuple[int, ast.expr | None]]] = {}
-    for part in walk(around):
-        if isinstance(part, (ast.Assign, ast.For)):
-            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            value = part.value if isinstance(part, ast.Assign) else None
-            for stored in (name for target in targets for name in walk(target)):
-                if isinstance(stored, ast.Name) and isinstance(stored.ctx, ast.Store):
-                    found.setdefault(stored.id, []).append((part.lineno, value))
-    return found
 
 
 def _decided(site: Load) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from devlint.device import Kind
 from devlint.flow.catalog.modules import DISTRIBUTED
 from devlint.rules.base import Report, Reports, Rule, Severity, Step, proof
-from devlint.rules.code.blocks import around, function_at
+from devlint.rules.code.blocks import around, function_at, given
 from devlint.sites.distributed import Group, Unforwarded, Wrap
 from devlint.source.syntax import walk
 
@@ -215,8 +215,7 @@ def _hands_on(part: ast.AST, target: ast.Attribute) -> bool:
     """Whether the object which has an attribute is given to a function, that may read it there."""
     if not isinstance(part, ast.Call) or (isinstance(part.func, ast.Name) and part.func.id in _LOOKS_ON):
         return False
-    given = (*part.args, *(keyword.value for keyword in part.keywords))
-    return ast.unparse(target.value) in map(ast.unparse, given)
+    return ast.unparse(target.value) in map(ast.unparse, given(part))
 
 
 def _report(site: Wrap, message: str, help_: str, severity: Severity | None = None, *steps: Step) -> Report:

@@ -10,7 +10,7 @@ from devlint import torch_api
 from devlint.flow.catalog.accelerator_api import CUDA_ASKED, EVENT, STREAMS
 from devlint.flow.catalog.concepts import SEED
 from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Span
-from devlint.rules.code.blocks import beside, block_of, earlier, function_at, removal, statement_of, way_to
+from devlint.rules.code.blocks import beside, block_of, earlier, function_at, given, removal, statement_of, way_to
 from devlint.rules.code.control_flow import conditions
 from devlint.rules.code.edits import fix_of, put_before
 from devlint.rules.code.imports import importing
@@ -126,7 +126,7 @@ def _rewritten(source: Source, site: Mention, row: Api) -> tuple[Edit, ...] | No
     if call is None or not isinstance(site.node, ast.expr) or row.kind not in (Kind.RENAMED, Kind.BOUND):
         return None
     # whether anything beside the question itself is bound to CUDA, in the function or, outside of any, in the file
-    decides = site.path in CUDA_ASKED and any(map(_BOUND_TO_CUDA.search, _lines_around(source, site)))
+    decides = site.path in CUDA_ASKED and _BOUND_TO_CUDA.search(_text_around(source, site))
     if decides or _tells_kinds_apart(source, site):
         return None
     arguments = _arguments(source, call, row)
@@ -154,8 +154,7 @@ def _arguments(source: Source, call: ast.Call, row: Api) -> tuple[Edit, ...] | N
     """The edits of the arguments: ``torch.accelerator`` takes them by position, ``torch.Event`` by keyword."""
     if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
         return None
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if row.index and not all(isinstance(node, ast.Constant) and isinstance(node.value, int) for node in given):
+    if row.index and not all(isinstance(node, ast.Constant) and isinstance(node.value, int) for node in given(call)):
         return None
     names = [str(keyword.arg) for keyword in call.keywords]
     if row.kind is Kind.BOUND:
@@ -199,7 +198,7 @@ def _guard(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
 
 def _tells_kinds_apart(source: Source, site: Mention) -> bool:
     """Whether the function names accelerators of another kind, or comes here only if a device is one of CUDA."""
-    if function_at(source, site.node) is not None and any(map(_OTHERS.search, _lines_around(source, site))):
+    if function_at(source, site.node) is not None and _OTHERS.search(_text_around(source, site)):
         return True
     parts = [part for test in conditions(source, site.node) for part in ast.walk(test)]
     # what asks for the kind of a device, and not for what there is
@@ -208,25 +207,21 @@ def _tells_kinds_apart(source: Source, site: Mention) -> bool:
     return asks or any(isinstance(word, str) and word.startswith("cuda") for word in words)
 
 
-def _lines_around(source: Source, site: Mention) -> list[str]:
-    """The lines of the function, or outside of any, of the file, without the name itself."""
-    around = function_at(source, site.node)
-    first, last = (0, len(source.lines))
-    if around is not None:
-        first, last = int(getattr(around, "lineno", 1)) - 1, int(getattr(around, "end_lineno", None) or last)
-    span = source.span(site.node)
-    lines = list(source.lines[first:last])
-    row = span.row - 1 - first
-    if span.row == span.end_row:
-        lines[row] = lines[row][: span.column - 1] + lines[row][span.end_column - 1 :]
-    return lines
+def _text_around(source: Source, site: Mention) -> str:
+    """The lines of the function or, outside of any, of the file, without the name itself."""
+    function, name = function_at(source, site.node), source.span(site.node)
+    first, last = 1, len(source.lines)
+    if function is not None:
+        first, last = source.span(function).row, source.span(function).end_row
+    before = source.slice(Span(first, 1, name.row, name.column))
+    return before + source.slice(Span(name.end_row, name.end_column, last, len(source.lines[last - 1]) + 1))
 
 
 def _is_seeded(source: Source, call: ast.Call, torch: str) -> bool:
     """Whether everything has the same seed already when ``call`` comes; ``torch`` is what the file calls torch."""
-    names, given = {f"{torch}.{name}" for name in SEEDS}, _given(call)
-    seeds = (earlier for earlier in _before(way_to(source, call)) if ast.unparse(earlier.func) in names)
-    return any(_given(seed) == given for seed in seeds)
+    names, seed = {f"{torch}.{name}" for name in SEEDS}, [*map(ast.unparse, given(call))]
+    seeds = (before for before in _before(way_to(source, call)) if ast.unparse(before.func) in names)
+    return any([*map(ast.unparse, given(before))] == seed for before in seeds)
 
 
 def _left_out(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
@@ -245,10 +240,6 @@ def _left_out(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
             break
     edit = removal(source, statement, block)
     return None if edit is None else (edit,)
-
-
-def _given(call: ast.Call) -> list[str]:
-    return [ast.unparse(argument) for argument in (*call.args, *(keyword.value for keyword in call.keywords))]
 
 
 def _before(way: list[tuple[ast.AST, ast.AST]]) -> Iterator[ast.Call]:

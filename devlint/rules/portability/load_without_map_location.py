@@ -10,7 +10,7 @@ from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import Way, around, method_of, statement_of, way_to
+from devlint.rules.code.blocks import Way, around, assigned, method_of, statement_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
@@ -178,17 +178,13 @@ def _only_restored(source: Source, call: ast.AST) -> bool:
 
 def _replaces_moved(source: Source, call: ast.AST) -> bool:
     """Whether something in what ``call`` returns takes the place of a tensor that the function has moved before."""
-    names, function, row = _names_of(source, call), around(source, call), int(getattr(call, "lineno", 0))
-    moved: dict[str, list[int]] = {}
-    taken: set[str] = set()
-    for node in walk(function) if names else ():
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            value, target = node.value, node.targets[0].id
-            if method_of(value) in TO_DEVICE:
-                moved.setdefault(target, []).append(node.lineno)
-            elif isinstance(value, ast.Subscript) and getattr(value.value, "id", None) in names:
-                taken.add(target)
-    return any(name in taken and max(rows) < row for name, rows in moved.items())
+    names, row = _names_of(source, call), int(getattr(call, "lineno", 0))
+    for values in assigned(around(source, call)).values() if names else ():
+        moved = [at for at, value in values if method_of(value) in TO_DEVICE]
+        items = (value.value for _, value in values if isinstance(value, ast.Subscript))
+        if moved and max(moved) < row and any(getattr(item, "id", None) in names for item in items):
+            return True
+    return False
 
 
 def _sampled(source: Source, call: ast.AST) -> bool:
