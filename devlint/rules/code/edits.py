@@ -102,6 +102,17 @@ def named(argument: cst.Arg, keyword: str) -> cst.Arg:
     return argument.with_changes(keyword=cst.Name(keyword), equal=equal)
 
 
+def with_arguments(source: Source, node: ast.AST, **values: str) -> Edit | None:
+    """The edit that gives a call more keyword arguments, but for those that are empty."""
+
+    def change(call: cst.Call) -> cst.Call:
+        for keyword, value in values.items():
+            call = with_keyword(call, keyword, value) if value else call
+        return call
+
+    return rewritten(source, node, change)
+
+
 def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
     """The call with one more keyword argument, laid out like the arguments that it has."""
     import libcst as cst
@@ -120,17 +131,17 @@ def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
     return call.with_changes(args=[*others, last, added])
 
 
-def with_device(source: Source, node: ast.AST, device: str) -> Edit | None:
-    """The edit that tells a call on which device to create."""
-    return rewritten(source, node, lambda call: with_keyword(call, "device", device))
-
-
 def with_first(call: cst.Call, value: str) -> cst.Call:
     """The call with one more positional argument in front of the others, laid out like them."""
     import libcst as cst
 
     comma = _comma(call) if call.args else cst.MaybeSentinel.DEFAULT
     return call.with_changes(args=[cst.Arg(cst.parse_expression(value), comma=comma), *call.args])
+
+
+def without_argument(source: Source, node: ast.AST, keyword: str) -> Edit | None:
+    """The edit that takes a keyword argument out of a call."""
+    return rewritten(source, node, lambda call: without_keyword(call, keyword))
 
 
 def without_keyword(call: cst.Call, keyword: str) -> cst.Call:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from devlint.finding import Edit, Span
 from devlint.flow.syntax.names import imported, modules
 from devlint.rules.code.blocks import beside
+from devlint.source.syntax import below, walk
 from devlint.source.tree import Source
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)  # a comprehension's names count for what is around it
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_SCOPES = (*_FUNCTIONS, ast.ClassDef)  # a comprehension's names count for what is around it
 
 
 def importing(source: Source, module: str, node: ast.AST) -> tuple[Edit, ...] | None:
@@ -25,60 +23,35 @@ def importing(source: Source, module: str, node: ast.AST) -> tuple[Edit, ...] | 
     the module anyway where there is one, and so changes nothing of what runs when.
     """
     row = int(getattr(node, "lineno", 0))
-    names = _names(source.tree, module)
-    around = [scope for scope in names if scope is None or row in _rows(scope)]
-    for scope in sorted(around, key=lambda scope: -int(getattr(scope, "lineno", 0))):
-        found = [statement for statement in names[scope].imports if scope is None or statement.lineno <= row]
-        if names[scope].bound:
-            return ()
-        if names[scope].taken:
-            return None
-        if found:
-            return (_beside(source, found[0], module),)
+    around = [found for found in _scopes(source.tree, module) if found[0] is source.tree or row in _rows(found[0])]
+    for scope, bound, taken, imports in sorted(around, key=lambda found: -int(getattr(found[0], "lineno", 0))):
+        if bound or taken:
+            return () if bound else None
+        loaded = [statement for statement in imports if scope is source.tree or statement.lineno <= row]
+        if loaded:
+            return (_beside(source, loaded[0], module),)
     return (_on_top(source, module),)
 
 
-@dataclass(slots=True)
-class _Names:
-    """What a function, or the file, does with a module's name.
-
-    ``imports`` are the statements at its top that load the module, ``bound`` says that one binds its name, ``taken``
-    that something else does.
-    """
-
-    imports: list[ast.stmt] = field(default_factory=list)
-    bound: bool = False
-    taken: bool = False
-
-
 @functools.lru_cache(maxsize=4)
-def _names(tree: ast.Module, module: str) -> dict[ast.AST | None, _Names]:
-    """By the function; under ``None`` the file's."""
-    names: defaultdict[ast.AST | None, _Names] = defaultdict(_Names)
-    for scope, node, direct in _nodes(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            meant = imported(node).get(module, "")
-            names[scope].bound |= meant == module
-            names[scope].taken |= meant not in ("", module)
-            if direct and any(name.partition(".")[0] == module for name in modules(node)):
-                names[scope].imports.append(node)
-        elif module in _binds(node):
-            names[scope].taken = True
-    return {scope: found for scope, found in names.items() if not isinstance(scope, ast.ClassDef)}
+def _scopes(tree: ast.Module, module: str) -> list[tuple[ast.AST, bool, bool, list[ast.stmt]]]:
+    """The file, and each function: whether it binds a module's name to it, or to anything else; what loads it on top.
 
-
-def _nodes(tree: ast.Module) -> Iterator[tuple[ast.AST | None, ast.AST, bool]]:
-    """Every node with the scope that it runs in, and whether it stands at its top; without what only types need."""
-    stack: list[tuple[ast.AST | None, ast.AST, bool]] = [(None, tree, False)]
-    while stack:
-        scope, node, direct = stack.pop()
-        yield scope, node, direct
-        children: Iterable[ast.AST] = ast.iter_child_nodes(node)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            children = node.orelse
-        inner = node if isinstance(node, _SCOPES) else scope
-        top = isinstance(node, (*_SCOPES, ast.Module))
-        stack.extend((inner, child, top) for child in reversed([*children]))
+    What only a type checker runs is left out.
+    """
+    inside = walk(tree)
+    checks = (node for node in inside if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
+    typed = {part for check in checks for statement in check.body for part in walk(statement)}
+    found: list[tuple[ast.AST, bool, bool, list[ast.stmt]]] = []
+    for scope in (node for node in inside if isinstance(node, (ast.Module, *_FUNCTIONS))):
+        nodes = [node for node in below([*ast.iter_child_nodes(scope)], _SCOPES) if node not in typed]
+        imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+        meant = {imported(statement).get(module) for statement in imports} - {None}
+        taken = bool(meant - {module}) or any(module in _binds(node) for node in nodes)
+        loading = (item for item in imports if any(name.partition(".")[0] == module for name in modules(item)))
+        top = [*ast.iter_child_nodes(scope)]
+        found.append((scope, module in meant, taken, [statement for statement in loading if statement in top]))
+    return found
 
 
 def _binds(node: ast.AST) -> tuple[str, ...]:

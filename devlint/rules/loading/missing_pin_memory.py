@@ -8,7 +8,7 @@ import operator
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, Step, proof
 from devlint.rules.code.blocks import around, assigned, way_to
-from devlint.rules.code.edits import fix_of, rewritten, with_keyword
+from devlint.rules.code.edits import fix_of, with_arguments
 from devlint.rules.transfers.pinned import can_be_released, is_whole, reads_pinned, release, released_safely, root
 from devlint.sites.loaders import Load
 from devlint.sites.transfers import Transfer
@@ -134,7 +134,7 @@ class MissingPinMemory(Rule):
     def _fix(self, site: Load, moves: list[Transfer]) -> Fix | None:
         if site.via:
             return None
-        pinned = rewritten(self.source, site.node, lambda call: with_keyword(call, "pin_memory", "True"))
+        pinned = with_arguments(self.source, site.node, pin_memory="True")
         custom = "collate_fn" in site.keywords
         # what a collate_fn makes may be an object of the program's own, whose `.to()` takes a device alone
         moves = [move for move in moves if move.value.certain or not (custom and is_whole(move))]

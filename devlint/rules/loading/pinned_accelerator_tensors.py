@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
-from devlint.rules.code.edits import fix_of, rewritten, without_keyword
+from devlint.rules.code.edits import fix_of, without_argument
 from devlint.rules.transfers.pinned import chosen_away
 from devlint.sites.loaders import Load
 
@@ -65,7 +65,7 @@ class PinningAcceleratorTensors(Rule):
         loader = site.loader.rpartition(".")[2]
         when = "" if site.batches.accelerates() else " when that is an accelerator"
         asked = site.keywords.get("pin_memory")
-        removed = rewritten(self.source, site.node, lambda call: without_keyword(call, "pin_memory"))
+        removed = without_argument(self.source, site.node, "pin_memory")
         yield Report(
             f"`{loader}` pins batches that are on {site.batches}, which raises{when}: only host memory can be pinned",
             label=f"its data set is on {site.batches}" if site.put is None else f"its batches are on {site.batches}",

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.catalog.concepts import DISTRIBUTED_SAMPLER
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
-from devlint.rules.code.edits import fix_of, rewritten, with_keyword, without_keyword
+from devlint.rules.code.edits import fix_of, rewritten, with_arguments, without_argument
 from devlint.rules.code.imports import importing
 from devlint.sites.loaders import Draw
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _MATCHING = "torch.Generator(device=torch.get_default_device())"
 
@@ -90,15 +86,12 @@ class SamplerGeneratorDevice(Rule):
         if made is None and (site.generator is not None or site.default.kind is Kind.CPU):
             return None
         if made is not None and site.default.kind is Kind.CPU:
-            named = bool(made.keywords)
-
-            def bare(call: cst.Call) -> cst.Call:
-                return without_keyword(call, "device") if named else call.with_changes(args=call.args[1:])
-
-            return fix_of("Make the generator on the CPU", rewritten(self.source, made, bare))
+            bare = rewritten(self.source, made, lambda call: call.with_changes(args=call.args[1:]))
+            bare = without_argument(self.source, made, "device") if made.keywords else bare
+            return fix_of("Make the generator on the CPU", bare)
         if site.drawer == DISTRIBUTED_SAMPLER:
             return None
-        edit = rewritten(self.source, site.node, lambda call: with_keyword(call, "generator", _MATCHING))
+        edit = with_arguments(self.source, site.node, generator=_MATCHING)
         edit = edit if made is None else self.replace(made, _MATCHING)
         return fix_of("Use a generator on the default device", edit, importing(self.source, "torch", site.node))
 

@@ -101,7 +101,7 @@ class LoadWithoutMapLocation(Rule):
                 return
             mild = not used & _USES
         safe = state and _only_restored(self.source, site.node)
-        placed = edits.rewritten(self.source, site.node, lambda call: edits.with_keyword(call, "map_location", place))
+        placed = edits.with_arguments(self.source, site.node, map_location=place)
         yield Report(
             f"`{name}` without `map_location` puts tensors where they were saved from, which not every machine has",
             label="goes to the device that the file names",

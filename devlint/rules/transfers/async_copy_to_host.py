@@ -7,7 +7,7 @@ import ast
 from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import keyword_of
-from devlint.rules.code.edits import fix_of, quoted, rewritten, without_keyword
+from devlint.rules.code.edits import fix_of, quoted, without_argument
 from devlint.sites.transfers import Transfer
 
 _FLAG = "non_blocking"
@@ -71,7 +71,7 @@ class AsyncCopyToHost(Rule):
         text = quoted(site.value.text, "")
         what = f"the copy of {text}" if text else "this copy"
         asked = not site.via and isinstance(site.node, ast.Call) and keyword_of(site.node, _FLAG) is not None
-        waiting = rewritten(self.source, site.node, lambda call: without_keyword(call, _FLAG))
+        waiting = without_argument(self.source, site.node, _FLAG)
         yield Report(
             f"{what} to the CPU may still be under way when it is read: nothing waits for it",
             label="returns before the values are there",

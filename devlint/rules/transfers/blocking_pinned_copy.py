@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from collections import defaultdict
 
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, Step, proof
@@ -87,7 +87,8 @@ class BlockingCopyFromPinned(Rule):
     def __init__(self, source: Source, target_torch: tuple[int, int] | None = None) -> None:
         super().__init__(source, target_torch)
         self._told: set[ast.AST] = set()
-        self._batches: dict[ast.AST, _Parts] = {}
+        self._free: dict[ast.AST, ast.AST] = {}
+        self._waiting: defaultdict[ast.AST, list[Transfer]] = defaultdict(list)
 
     def judge(self, site: Transfer | Load) -> Reports:
         """A report for each copy that every step waits for, and need not."""
@@ -108,21 +109,20 @@ class BlockingCopyFromPinned(Rule):
             return
         if not reads_pinned(site.target) or root(site.value.node) not in parts_of(loop):
             return
-        parts = self._batches.setdefault(loop, _Parts())
         moved = site.kind != "module" and site.value.device.accelerates() is not True
         if site.non_blocking:
-            parts.free = parts.free or site.node
+            self._free.setdefault(loop, site.node)
         elif moved and not site.scope.sometimes and can_be_released(site):
-            parts.waiting.append(site)
-        while parts.free is not None and parts.waiting:
-            waiting = parts.waiting.pop()
+            self._waiting[loop].append(site)
+        while loop in self._free and self._waiting[loop]:
+            waiting = self._waiting[loop].pop()
             if waiting.node not in self._told:
                 what = quoted(waiting.value.text, "this part of the batch")
                 yield self._blocked(
                     waiting,
                     f"the host waits for each copy of {what} to {waiting.target}, and not for other parts of the batch",
                     f"let it go on, too: `.{waiting.spelled}(..., non_blocking=True)`",
-                    (Step(parts.free, "does not wait"),),
+                    (Step(self._free[loop], "does not wait"),),
                 )
 
     def _judge(self, site: Transfer) -> Reports:
@@ -179,11 +179,3 @@ class BlockingCopyFromPinned(Rule):
         self._told.add(site.node)
         fix = fix_of("Add `non_blocking=True`", release(self, site), safe=released_safely(self, site))
         return Report(message, "waits for the copy", None, steps, advice, fix, asked, node=site.node)
-
-
-@dataclass
-class _Parts:
-    """The copies of a batch: one that nobody waits for, and those that are waited for."""
-
-    free: ast.AST | None = None
-    waiting: list[Transfer] = field(default_factory=list)

@@ -12,7 +12,7 @@ from devlint.flow.syntax.nodes import holds
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import around, earlier, keyword_of, statement_around, way_to
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import fix_of, in_test, short, with_device
+from devlint.rules.code.edits import fix_of, in_test, short, with_arguments
 from devlint.rules.transfers.creating import LEGACY, creating, made_beside, reads_the_host
 from devlint.sites.base import Creation, Step
 from devlint.sites.transfers import IndexCopy, Transfer
@@ -127,7 +127,7 @@ class CreateThenMove(Rule):
         together = holds(site.node, made.node)
         goal = f"{site.value.text}.device" if _NAMED.fullmatch(site.value.text) else ""
         told = goal and stands_at(self.source, goal, made.node)
-        edit = with_device(self.source, made.node, goal) if told else None
+        edit = with_arguments(self.source, made.node, device=goal) if told else None
         return Report(
             f"`{made.function}` creates an index on the CPU, which each use copies to "
             + (f"`{goal}`" if goal else "the device of what it indexes"),

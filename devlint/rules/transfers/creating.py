@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from devlint.finding import Edit, Fix, Span
 from devlint.flow.syntax.nodes import holds
 from devlint.rules.code.blocks import around, beside, function_at, receiver, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
-from devlint.rules.code.edits import fix_of, rewritten, with_keyword, without_call, without_last
+from devlint.rules.code.edits import fix_of, with_arguments, without_call, without_last
 from devlint.sites.base import Creation
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
 from devlint.source.tree import Source
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _READS_THE_HOST = frozenset(
     {"tensor", "as_tensor", "asarray", "scalar_tensor", "from_numpy", "frombuffer", "from_file", "from_dlpack", "load"}
@@ -49,12 +45,8 @@ LEGACY = {
     "Tensor": "", "FloatTensor": "torch.float32", "DoubleTensor": "torch.float64", "HalfTensor": "torch.float16",
     "LongTensor": "torch.int64", "IntTensor": "torch.int32", "ByteTensor": "torch.uint8", "BoolTensor": "torch.bool",
 }  # fmt: skip
-
-
 _MADE = _EXACT | _INEXACT | _FROM_DATA
 """What makes tensors, by the last part of its name."""
-
-
 _BOUNDS = frozenset({"start", "end", "step", "data"})
 _LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
 _SLICES = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
@@ -210,14 +202,8 @@ def _created(source: Source, made: Creation, asked: _Asked) -> Edit | None:
     if name in LEGACY:
         text = _typed(source, made.node, name, asked)
         return Edit(source.span(made.node), text) if text else None
-    if name not in _MADE:
-        return None
-
-    def placed(call: cst.Call) -> cst.Call:
-        typed = with_keyword(call, "dtype", asked.dtype) if asked.dtype else call
-        return with_keyword(typed, "device", asked.device)
-
-    return rewritten(source, made.node, placed)
+    told = with_arguments(source, made.node, dtype=asked.dtype, device=asked.device)
+    return told if name in _MADE else None
 
 
 def _typed(source: Source, call: ast.Call, name: str, asked: _Asked) -> str:

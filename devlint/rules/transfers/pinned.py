@@ -9,7 +9,7 @@ from devlint.device import Device, Kind, Role
 from devlint.finding import Edit
 from devlint.rules.base import Rule
 from devlint.rules.code.blocks import around, method_of
-from devlint.rules.code.edits import rewritten, with_keyword
+from devlint.rules.code.edits import with_arguments
 from devlint.sites.transfers import Transfer
 
 _READERS = ("cuda", "xpu", "hip", "mtia", "npu", "hpu", "privateuseone", "mlu")
@@ -47,7 +47,7 @@ def release(rule: Rule, site: Transfer) -> Edit | None:
     """The edit with which the host no longer waits for a copy."""
     if not isinstance(site.node, ast.Call) or site.via:
         return None
-    return rewritten(rule.source, site.node, lambda call: with_keyword(call, "non_blocking", "True"))
+    return with_arguments(rule.source, site.node, non_blocking="True")
 
 
 def released_safely(rule: Rule, site: Transfer) -> bool:

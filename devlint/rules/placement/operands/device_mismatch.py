@@ -9,7 +9,7 @@ from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, fix_of, in_brackets, with_device
+from devlint.rules.code.edits import as_written, fix_of, in_brackets, with_arguments
 from devlint.rules.placement.operands.meetings import (
     GENERATOR,
     MODULE,
@@ -242,7 +242,7 @@ def _moved(rule: Rule, stray: Operand, target: str) -> Edit | None:
     node, born = stray.node, stray.factory_node
     if isinstance(born, ast.Call) and (born is node or _only_use(rule, born, node)):
         stands = can_be_told(stray.factory, born) and stands_at(rule.source, target, born)
-        return with_device(rule.source, born, target) if stands else None
+        return with_arguments(rule.source, born, device=target) if stands else None
     text = rule.source.segment(node)
     moved = text if isinstance(node, _PRIMARY) else f"({text})"
     return rule.replace(node, f"{moved}.to({target})")

@@ -6,7 +6,7 @@ from devlint.device import Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, fix_of, with_device
+from devlint.rules.code.edits import as_written, fix_of, with_arguments
 from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, shown
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
@@ -124,7 +124,7 @@ class ForwardFactoryWithoutDevice(Rule):
         for factory, node in ((meeting.stray.factory, meeting.creation), *meeting.stray.blended):
             told = can_be_told(factory, node) and function_at(self.source, node) is here
             stands = told and stands_at(self.source, target, node)
-            edits.append(with_device(self.source, node, target) if stands else None)
+            edits.append(with_arguments(self.source, node, device=target) if stands else None)
         return fix_of(f"Add `device={target}`", *edits)
 
 
