@@ -159,7 +159,8 @@ def test_names_of_pythons_own_are_not_looked_for_behind_stars(tree, parsed: Coun
 
 def test_values_are_compared_and_replaced_as_those_of_frozen_dataclasses() -> None:
     from devlint.device import CPU, UNKNOWN
-    from devlint.flow.domain.values import Const, Tensor
+    from devlint.flow.domain.tensors import Tensor
+    from devlint.flow.domain.values import Const
     from devlint.immutable import replace
 
     tensor = Tensor(CPU, many=True)

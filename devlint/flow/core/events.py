@@ -16,8 +16,10 @@ from devlint.device import Device
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.domain.objects import Module
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Flag, Module, Tensor, Value
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import Flag, Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.sites.base import Step
 from devlint.sites.transfers import Transfer

@@ -9,7 +9,8 @@ from itertools import islice
 
 from devlint.device import Device, Kind, Role, Topic
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.values import DeviceValue, Opaque, Value
+from devlint.flow.domain.tensors import DeviceValue
+from devlint.flow.domain.values import Opaque, Value
 from devlint.flow.syntax import names
 from devlint.sites.base import Scope
 

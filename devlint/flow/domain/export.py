@@ -10,20 +10,10 @@ from collections.abc import Iterable
 from devlint import device
 from devlint.device import AVAILABLE, Device, Kind, Role
 from devlint.flow.domain.heap import Heap
+from devlint.flow.domain.objects import mapped
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
-from devlint.flow.domain.values import (
-    CONTAINERS,
-    UNKNOWN,
-    Batches,
-    Const,
-    DeviceValue,
-    Flag,
-    Named,
-    Opaque,
-    Tensor,
-    Value,
-    mapped,
-)
+from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor
+from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Flag, Named, Opaque, Value
 from devlint.flow.program.symbols import ELSEWHERE
 from devlint.immutable import replace
 from devlint.sites.base import Step

@@ -11,8 +11,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from devlint import device
 from devlint.device import Device
+from devlint.flow.domain.objects import Module
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.values import Module, Value
+from devlint.flow.domain.values import Value
 from devlint.immutable import replace
 from devlint.sites.distributed import Wrap
 

@@ -16,25 +16,9 @@ import functools
 from devlint import device
 from devlint.device import ITEMS, Condition, Device, Kind, LoopRound
 from devlint.flow.domain import provenance
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Const,
-    DeviceValue,
-    Loader,
-    Mapping,
-    Module,
-    Named,
-    Opaque,
-    Sequence,
-    Stateful,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-    is_host,
-    placement,
-)
+from devlint.flow.domain.objects import Module, Stateful, is_host
+from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor, placement
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Unknown, Value
 from devlint.immutable import replace
 
 _MOST_KINDS = 4

@@ -7,22 +7,10 @@ from devlint.device import AVAILABLE, Condition, Conjunction, Device, Topic
 from devlint.flow.domain import provenance
 from devlint.flow.domain.heap import CONTENT, Heap, HeapKey, alike, half_known, identical
 from devlint.flow.domain.join import join
+from devlint.flow.domain.objects import Module
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.values import (
-    CONTAINERS,
-    PLACED,
-    UNKNOWN,
-    Batches,
-    Const,
-    DeviceValue,
-    Flag,
-    Mapping,
-    Module,
-    Opaque,
-    Sequence,
-    Tensor,
-    Value,
-)
+from devlint.flow.domain.tensors import PLACED, Batches, DeviceValue, Tensor
+from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Flag, Mapping, Opaque, Sequence, Value
 from devlint.immutable import replace
 from devlint.sites.base import Step
 

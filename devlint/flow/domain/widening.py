@@ -8,8 +8,10 @@ nothing.
 from __future__ import annotations
 
 from devlint.device import UNKNOWN, Device, Kind, LoopRound, Predicate
+from devlint.flow.domain.objects import mapped
 from devlint.flow.domain.state import State, merge
-from devlint.flow.domain.values import Mapping, Sequence, Tensor, Value, mapped
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import Mapping, Sequence, Value
 from devlint.immutable import replace
 
 

@@ -18,23 +18,11 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import at_hand, is_device
 from devlint.flow.domain.export import scrubbed_heap
 from devlint.flow.domain.heap import DEVICE, Heap, attributes
+from devlint.flow.domain.objects import Class, Function, Instance, Module
 from devlint.flow.domain.provenance import NO_ORIGIN
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Class,
-    Const,
-    Environment,
-    Flag,
-    Function,
-    Instance,
-    Loader,
-    Module,
-    Named,
-    Tensor,
-    Value,
-    may_be_away,
-)
+from devlint.flow.domain.tensors import Loader, Tensor, may_be_away
+from devlint.flow.domain.values import UNKNOWN, Const, Environment, Flag, Named, Value
 from devlint.flow.engine.library import OBSERVERS
 from devlint.flow.evaluation import conditions, expressions, statements
 from devlint.flow.evaluation.attributes import attribute

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from devlint.flow.core.interpreter import Frame, Interpreter
+from devlint.flow.domain.objects import Class, Function
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import UNKNOWN, Class, Function, Value
+from devlint.flow.domain.values import UNKNOWN, Value
 from devlint.flow.engine.engine import Engine
 from devlint.flow.evaluation import statements
 from devlint.flow.interprocedural.deferred_claims import DeferredClaims

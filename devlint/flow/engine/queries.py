@@ -11,22 +11,11 @@ from devlint.flow.catalog.libraries import Catalog
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame, Watcher
 from devlint.flow.domain.heap import DEVICE, ORIGIN
+from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.provenance import NO_ORIGIN
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import (
-    Batches,
-    DeviceValue,
-    Environment,
-    Loader,
-    Mapping,
-    Module,
-    Opaque,
-    Sequence,
-    Stateful,
-    Tensor,
-    Value,
-    placement,
-)
+from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, placement
+from devlint.flow.domain.values import Environment, Mapping, Opaque, Sequence, Value
 from devlint.flow.engine.engine import Engine
 from devlint.flow.engine.foreign_files import ForeignFile
 from devlint.flow.models.data.loaders import Loaders

@@ -11,22 +11,9 @@ from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES
 from devlint.flow.domain.heap import ANY, REGISTERED
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Const,
-    DeviceValue,
-    Instance,
-    Loader,
-    Module,
-    Named,
-    Opaque,
-    Sequence,
-    Stateful,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-)
+from devlint.flow.domain.objects import Instance, Module, Stateful
+from devlint.flow.domain.tensors import DeviceValue, Loader, Tensor, as_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Named, Opaque, Sequence, Unknown, Value
 from devlint.flow.program import overrides, type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names

@@ -11,21 +11,9 @@ from devlint.flow.catalog.libraries import canonical
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    DeviceValue,
-    Function,
-    Instance,
-    Module,
-    Named,
-    Opaque,
-    Sequence,
-    Stateful,
-    Tensor,
-    Value,
-    as_tensor,
-)
+from devlint.flow.domain.objects import Function, Instance, Module, Stateful
+from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor
+from devlint.flow.domain.values import UNKNOWN, Named, Opaque, Sequence, Value
 from devlint.flow.evaluation import device_conditions
 from devlint.flow.program import type_hints
 from devlint.flow.program.symbols import FunctionInfo

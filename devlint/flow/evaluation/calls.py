@@ -9,20 +9,9 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, EFFECTS, KINDS, MODELS, Model
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Class,
-    Const,
-    DeviceValue,
-    Function,
-    Instance,
-    Mapping,
-    Named,
-    Opaque,
-    Sequence,
-    Stateful,
-    Value,
-)
+from devlint.flow.domain.objects import Class, Function, Instance, Stateful
+from devlint.flow.domain.tensors import DeviceValue
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Value
 from devlint.flow.transfer import api_use, containers, device_queue
 
 

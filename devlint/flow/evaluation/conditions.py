@@ -12,21 +12,10 @@ from devlint.device import ALWAYS, AVAILABLE, NEVER, Conjunction, Kind, Truth, W
 from devlint.flow.catalog.concepts import ARRAY, AVAILABILITY, IS_AVAILABLE, IS_TENSOR
 from devlint.flow.core import events
 from devlint.flow.core.interpreter import Frame
+from devlint.flow.domain.objects import Instance, Module, Stateful
 from devlint.flow.domain.state import State, availability, merge
-from devlint.flow.domain.values import (
-    Const,
-    Flag,
-    Instance,
-    Module,
-    Opaque,
-    Stateful,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-    placement,
-    surely_set,
-)
+from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, placement
+from devlint.flow.domain.values import Const, Flag, Opaque, Sequence, Unknown, Value
 from devlint.flow.evaluation import device_conditions, predicates
 from devlint.flow.evaluation.predicates import predicate
 from devlint.flow.program.symbols import FunctionInfo
@@ -218,13 +207,20 @@ def _known_comparison(frame: Frame, left: ast.expr, operator: ast.cmpop, right: 
         value = frame.lookup(left.id)
         if isinstance(value, Const):
             return Flag(Truth(value.value is None))
-        if surely_set(value):
+        if _surely_set(value):
             return Flag(NEVER)
     if not isinstance(operator, (ast.Eq, ast.NotEq)):
         return None
     asked = device_conditions.asked(frame, left, right)
     equal = _decided(frame, left, right) if asked is None else None
     return asked if equal is None else Flag(Truth(equal))
+
+
+def _surely_set(value: Value | None) -> bool:
+    """Whether it is something, and cannot be ``None``."""
+    if isinstance(value, DeviceValue):
+        return value.is_object
+    return isinstance(value, (Module, Sequence)) or (isinstance(value, Tensor) and value.certain and not value.optional)
 
 
 def _decided(frame: Frame, left: ast.expr, right: ast.expr) -> bool | None:

@@ -9,7 +9,8 @@ from devlint.device import Device
 from devlint.flow.catalog import concepts
 from devlint.flow.catalog import context_managers as managers
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.values import DeviceValue, Opaque, Value
+from devlint.flow.domain.tensors import DeviceValue
+from devlint.flow.domain.values import Opaque, Value
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names

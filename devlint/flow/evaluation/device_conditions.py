@@ -8,7 +8,8 @@ from devlint.device import ALWAYS, AVAILABLE, CPU, Device, Kind, Truth, parse
 from devlint.flow.catalog.concepts import DEVICE
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
-from devlint.flow.domain.values import UNKNOWN, DeviceValue, Flag, Opaque, Tensor, Value, as_tensor, placement
+from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, placement
+from devlint.flow.domain.values import UNKNOWN, Flag, Opaque, Value
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 

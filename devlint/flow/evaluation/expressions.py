@@ -14,24 +14,9 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import either, made_since
 from devlint.flow.domain.join import join
-from devlint.flow.domain.values import (
-    CONTAINERS,
-    UNKNOWN,
-    Batches,
-    Const,
-    DeviceValue,
-    Function,
-    Instance,
-    Mapping,
-    Module,
-    Named,
-    Opaque,
-    Sequence,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-)
+from devlint.flow.domain.objects import Function, Instance, Module
+from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor
+from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Unknown, Value
 from devlint.flow.evaluation import calls, conditions, constant_folding, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.attributes import attribute, by_star

@@ -13,8 +13,9 @@ from devlint.flow.core.call import Loop
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import in_shim
 from devlint.flow.domain import widening
+from devlint.flow.domain.objects import Class, Function
 from devlint.flow.domain.state import State, merge, rejoin
-from devlint.flow.domain.values import UNKNOWN, Class, Const, Function, Named, Sequence
+from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence
 from devlint.flow.evaluation import conditions, contexts, device_conditions, predicates
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate

@@ -9,7 +9,8 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
 from devlint.flow.domain.join import join
 from devlint.flow.domain.state import State, rejoin
-from devlint.flow.domain.values import UNKNOWN, Opaque, Tensor, Unknown, Value
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import UNKNOWN, Opaque, Unknown, Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.transfer import api_use
 from devlint.immutable import replace

@@ -10,8 +10,10 @@ from devlint.device import AVAILABLE, Kind, Role
 from devlint.device import UNKNOWN as NOWHERE
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
+from devlint.flow.domain.objects import Function
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import UNKNOWN, Function, Tensor, Unknown, Value, is_none
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import UNKNOWN, Unknown, Value, is_none
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.program.type_hints import annotated, may_be_none
 from devlint.flow.transfer import havoc

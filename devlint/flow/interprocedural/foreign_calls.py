@@ -12,20 +12,10 @@ from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.export import arrived, scrubbed
 from devlint.flow.domain.heap import ORIGIN
+from devlint.flow.domain.objects import Function, Instance, Module, Stateful
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.values import (
-    Batches,
-    Function,
-    Instance,
-    Loader,
-    Module,
-    Sequence,
-    Stateful,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-)
+from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor
+from devlint.flow.domain.values import Sequence, Unknown, Value
 from devlint.flow.interprocedural.probing import Probes
 from devlint.flow.models.libraries import unknown
 from devlint.flow.syntax import nodes

@@ -8,18 +8,9 @@ from collections.abc import Callable, Iterator
 from devlint.device import Kind
 from devlint.flow.core.interpreter import Frame, Imports, Interpreter
 from devlint.flow.domain.export import named_in, scrubbed
-from devlint.flow.domain.values import (
-    Class,
-    DeviceValue,
-    Flag,
-    Function,
-    Loader,
-    Named,
-    Stateful,
-    Tensor,
-    Unknown,
-    Value,
-)
+from devlint.flow.domain.objects import Class, Function, Stateful
+from devlint.flow.domain.tensors import DeviceValue, Loader, Tensor
+from devlint.flow.domain.values import Flag, Named, Unknown, Value
 from devlint.flow.program.project import Definition, File, Project
 from devlint.flow.program.relevance import called_of
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index

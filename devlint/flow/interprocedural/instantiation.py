@@ -8,7 +8,9 @@ from devlint import device
 from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import ARGUMENTS
-from devlint.flow.domain.values import Class, Instance, Loader, Module, Tensor, Value
+from devlint.flow.domain.objects import Class, Instance, Module
+from devlint.flow.domain.tensors import Loader, Tensor
+from devlint.flow.domain.values import Value
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import has_state

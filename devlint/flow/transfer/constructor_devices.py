@@ -9,18 +9,9 @@ from devlint import device
 from devlint.device import Kind, Role
 from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.values import (
-    Const,
-    DeviceValue,
-    Instance,
-    Module,
-    Unknown,
-    Value,
-    is_none,
-    named_place,
-    names_device,
-    tensor_away,
-)
+from devlint.flow.domain.objects import Instance, Module
+from devlint.flow.domain.tensors import DeviceValue, named_place, names_device, tensor_away
+from devlint.flow.domain.values import Const, Unknown, Value, is_none
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.program.type_hints import defaults_of, is_device_name
 

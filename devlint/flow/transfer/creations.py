@@ -11,7 +11,8 @@ from devlint.device import Role
 from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.creation import ARRAY_FUNCTIONS, ARRAYS, CONVERTERS, is_legacy
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.values import Batches, Const, DeviceValue, Named, Opaque, Tensor
+from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor
+from devlint.flow.domain.values import Const, Named, Opaque
 from devlint.flow.program import def_use
 from devlint.flow.program.def_use import place, read
 from devlint.flow.program.symbols import FunctionInfo

@@ -8,7 +8,9 @@ from devlint.flow.catalog.concepts import CPU_GENERATORS, GENERATOR
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import Field
-from devlint.flow.domain.values import DeviceValue, Named, Stateful, Value
+from devlint.flow.domain.objects import Stateful
+from devlint.flow.domain.tensors import DeviceValue
+from devlint.flow.domain.values import Named, Value
 
 _PROCESS = 0
 """What all code has in common, as an object."""

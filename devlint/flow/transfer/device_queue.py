@@ -12,20 +12,8 @@ from devlint.flow.catalog.methods import FETCHES
 from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Const,
-    Flag,
-    Named,
-    Opaque,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-    placement,
-    surely_tensor,
-)
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, placement, surely_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Flag, Named, Opaque, Unknown, Value
 from devlint.immutable import immutable
 
 BLOCKING = frozenset({"synchronize", "barrier", "monitored_barrier"})

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Iterable
 
 from devlint.flow.core.interpreter import Component, Interpreter
-from devlint.flow.domain.values import CONTAINERS, Loader, Mapping, Sequence, Stateful, Tensor, Value
+from devlint.flow.domain.objects import Stateful
+from devlint.flow.domain.tensors import Loader, Tensor
+from devlint.flow.domain.values import CONTAINERS, Mapping, Sequence, Value
 
 
 class Escapes(Component):

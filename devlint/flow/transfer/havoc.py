@@ -11,7 +11,9 @@ from devlint.flow.catalog import torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, attributes
-from devlint.flow.domain.values import Batches, Instance, Module, Opaque, Tensor, Unknown, Value, names_device
+from devlint.flow.domain.objects import Instance, Module
+from devlint.flow.domain.tensors import Batches, Tensor, names_device
+from devlint.flow.domain.values import Opaque, Unknown, Value
 from devlint.flow.program.def_use import called
 from devlint.flow.program.mutations import places
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo

@@ -13,21 +13,9 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE
 from devlint.flow.domain.heap import item as item_name
 from devlint.flow.domain.join import add_item, join
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Const,
-    Loader,
-    Mapping,
-    Module,
-    Opaque,
-    Sequence,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-    surely_tensor,
-)
+from devlint.flow.domain.objects import Module
+from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor, surely_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Opaque, Sequence, Unknown, Value
 from devlint.flow.syntax import names
 from devlint.flow.transfer import containers, havoc
 from devlint.flow.transfer.placement import in_graph, is_tensor, meet, stranded, surely_away

@@ -6,18 +6,9 @@ import ast
 
 from devlint.device import AN_ITEM, ITEMS, Device, EachItem, Role
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Const,
-    Loader,
-    Module,
-    Opaque,
-    Sequence,
-    Tensor,
-    Value,
-    as_tensor,
-)
+from devlint.flow.domain.objects import Module
+from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Value
 from devlint.flow.transfer.indexing import ROUND, item, member, part
 from devlint.immutable import replace
 

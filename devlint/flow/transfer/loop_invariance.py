@@ -10,7 +10,8 @@ from devlint.device import Device, Kind, Role
 from devlint.flow.catalog.creation import FROM_VALUES
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.values import Const, Loader, Sequence, Tensor, Value
+from devlint.flow.domain.tensors import Loader, Tensor
+from devlint.flow.domain.values import Const, Sequence, Value
 from devlint.flow.program import def_use
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.loops import LoopText

@@ -9,7 +9,9 @@ from devlint.device import Device
 from devlint.flow.catalog.creation import SHARING
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE
-from devlint.flow.domain.values import Module, Named, Sequence, Tensor, Value, as_tensor
+from devlint.flow.domain.objects import Module
+from devlint.flow.domain.tensors import Tensor, as_tensor
+from devlint.flow.domain.values import Named, Sequence, Value
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.loops import LoopText
 from devlint.immutable import replace

@@ -6,7 +6,9 @@ from devlint.flow.catalog import modules, torch_table
 from devlint.flow.core.call import CREATOR, Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, ORIGIN
-from devlint.flow.domain.values import Const, DeviceValue, Module, Opaque
+from devlint.flow.domain.objects import Module
+from devlint.flow.domain.tensors import DeviceValue
+from devlint.flow.domain.values import Const, Opaque
 from devlint.flow.program import module_classes
 
 _OF_ITSELF = frozenset({CHILDREN, DEVICE, ORIGIN, CREATOR, "training"})

@@ -12,18 +12,10 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Opaque,
-    Stateful,
-    Tensor,
-    Value,
-    as_tensor,
-    placement,
-    surely_tensor,
-)
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, placement, surely_tensor
+from devlint.flow.domain.values import UNKNOWN, Opaque, Value
 from devlint.flow.program.type_hints import sent_later
 from devlint.flow.syntax import names, nodes
 from devlint.flow.transfer import memory

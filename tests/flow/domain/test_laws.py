@@ -15,27 +15,11 @@ from devlint.device import AVAILABLE, CPU, ITEMS, Condition, Device, LoopRound, 
 from devlint.device import UNKNOWN as NOWHERE
 from devlint.flow.domain import provenance, widening
 from devlint.flow.domain.join import join
+from devlint.flow.domain.objects import Module, Stateful, is_host
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.state import State, merge, settle
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Const,
-    DeviceValue,
-    Flag,
-    Loader,
-    Mapping,
-    Module,
-    Named,
-    Opaque,
-    Sequence,
-    Stateful,
-    Tensor,
-    Value,
-    as_tensor,
-    is_host,
-    placement,
-)
+from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor, placement
+from devlint.flow.domain.values import UNKNOWN, Const, Flag, Mapping, Named, Opaque, Sequence, Value
 from devlint.flow.transfer.placement import blend
 from devlint.immutable import replace
 from devlint.sites.base import Step

@@ -18,9 +18,11 @@ from devlint.flow.core.call import Call, Loop
 from devlint.flow.core.events import Observer, heard
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.flow.domain.heap import Heap
+from devlint.flow.domain.objects import Class, Function
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import UNKNOWN, Class, Const, Flag, Function, Opaque, Tensor, Value
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Flag, Opaque, Value
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo, Index
 from devlint.sites.base import Act, Site, Step
 from devlint.sites.placement import Forward, Operation

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from devlint.flow.domain.values import Tensor
+from devlint.flow.domain.tensors import Tensor
 from devlint.flow.observers.costs.host_syncs import HostSyncs
 from devlint.flow.observers.costs.retained_graphs import RetainedGraphs
 from devlint.flow.observers.costs.timings import Timings

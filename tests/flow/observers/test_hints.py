@@ -12,10 +12,12 @@ from devlint.flow.catalog.schema import Row
 from devlint.flow.core.events import Meeting
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import ORIGIN
+from devlint.flow.domain.objects import Module
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.state import State
+from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import UNKNOWN as NOTHING
-from devlint.flow.domain.values import Flag, Module, Opaque, Sequence, Tensor, Value
+from devlint.flow.domain.values import Flag, Opaque, Sequence, Value
 from devlint.flow.observers.hints.mixed_operands import MixedOperands
 from devlint.flow.observers.hints.opposite_moves import OppositeMoves
 from devlint.flow.observers.hints.same_shape import SameShape

@@ -10,9 +10,11 @@ from devlint.device import CPU, IMPLIED_CPU, Device, Role, symbol
 from devlint.flow.catalog.schema import Row
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.objects import Module
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import UNKNOWN, Module, Sequence, Tensor, Value
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import UNKNOWN, Sequence, Value
 from devlint.flow.observers.costs.index_copies import IndexCopies
 from devlint.flow.observers.costs.uploads import Uploads
 from devlint.flow.observers.placement.constructor_tensors import ConstructorTensors

@@ -9,7 +9,9 @@ import pytest
 from devlint.device import AVAILABLE, IMPLIED_CPU, symbol
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Const, DeviceValue, Flag, Named, Stateful, Tensor, Value
+from devlint.flow.domain.objects import Stateful
+from devlint.flow.domain.tensors import DeviceValue, Tensor
+from devlint.flow.domain.values import Const, Flag, Named, Value
 from devlint.flow.observers.portability.api_mentions import ApiMentions
 from devlint.flow.observers.portability.device_literals import DeviceLiterals
 from devlint.flow.observers.portability.device_misuse import DeviceMisuse

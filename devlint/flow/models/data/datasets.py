@@ -16,21 +16,9 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import ARGUMENTS
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Const,
-    DeviceValue,
-    Function,
-    Instance,
-    Mapping,
-    Sequence,
-    Stateful,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-    placement,
-)
+from devlint.flow.domain.objects import Function, Instance, Stateful
+from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, placement
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Sequence, Unknown, Value
 from devlint.flow.program.symbols import ClassInfo
 from devlint.flow.transfer.defaults import generator_place, held
 from devlint.flow.transfer.escapes import Escapes

@@ -16,22 +16,9 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.registry import MODELS
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import ARGUMENTS
-from devlint.flow.domain.values import (
-    PARTIAL,
-    UNKNOWN,
-    Batches,
-    Const,
-    Function,
-    Instance,
-    Loader,
-    Module,
-    Sequence,
-    Stateful,
-    Tensor,
-    Unknown,
-    Value,
-    tensor_away,
-)
+from devlint.flow.domain.objects import PARTIAL, Function, Instance, Module, Stateful
+from devlint.flow.domain.tensors import Batches, Loader, Tensor, tensor_away
+from devlint.flow.domain.values import UNKNOWN, Const, Sequence, Unknown, Value
 from devlint.flow.models.data.datasets import SampleCode, note_draw
 from devlint.flow.models.data.samplers import DataShares
 from devlint.flow.program.identity import identity

@@ -7,7 +7,9 @@ import re
 
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
-from devlint.flow.domain.values import Batches, Const, Instance, Sequence, Stateful, Value
+from devlint.flow.domain.objects import Instance, Stateful
+from devlint.flow.domain.tensors import Batches
+from devlint.flow.domain.values import Const, Sequence, Value
 from devlint.flow.models.data.datasets import in_memory
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import nodes

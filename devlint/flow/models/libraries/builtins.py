@@ -7,24 +7,9 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS, Model
 from devlint.flow.domain import parameters
-from devlint.flow.domain.values import (
-    PARTIAL,
-    UNKNOWN,
-    Batches,
-    Const,
-    DeviceValue,
-    Loader,
-    Mapping,
-    Module,
-    Named,
-    Opaque,
-    Sequence,
-    Stateful,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-)
+from devlint.flow.domain.objects import PARTIAL, Module, Stateful
+from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Unknown, Value
 from devlint.flow.models.libraries import unknown
 from devlint.flow.models.nn import construction
 from devlint.flow.models.torch import factories, tensor_methods

@@ -14,7 +14,9 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, EFFECTS, MODELS, ObjectModel
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import DEVICE, ORIGIN, Field
-from devlint.flow.domain.values import UNKNOWN, Const, Managed, Module, Opaque, Sequence, Stateful, Tensor, Value
+from devlint.flow.domain.objects import Module, Stateful
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Managed, Opaque, Sequence, Value
 from devlint.flow.models.libraries.unknown import unfollowed
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.transfer import api_use

@@ -15,29 +15,10 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.domain.heap import DEVICE, ORIGIN
+from devlint.flow.domain.objects import Class, Function, Module, Stateful
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Class,
-    Const,
-    DeviceValue,
-    Function,
-    Loader,
-    Managed,
-    Mapping,
-    Module,
-    Opaque,
-    Sequence,
-    Stateful,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-    is_none,
-    named_place,
-    surely_tensor,
-)
+from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, as_tensor, named_place, surely_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Managed, Mapping, Opaque, Sequence, Unknown, Value, is_none
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.models.data.loaders import Loaders, wrapped
 from devlint.flow.models.libraries import managed

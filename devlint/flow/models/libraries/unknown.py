@@ -11,14 +11,8 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, KINDS, MODELS, ObjectModel
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Opaque,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-)
+from devlint.flow.domain.tensors import Tensor, as_tensor
+from devlint.flow.domain.values import UNKNOWN, Opaque, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders, wrapped
 from devlint.flow.models.nn import forward
 from devlint.flow.models.nn import methods as module_methods

@@ -9,17 +9,9 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.heap import CHILDREN
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Const,
-    Module,
-    Opaque,
-    Sequence,
-    Value,
-    as_tensor,
-    named_place,
-)
+from devlint.flow.domain.objects import Module
+from devlint.flow.domain.tensors import Batches, as_tensor, named_place
+from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Value
 from devlint.flow.models.torch.functions import function
 from devlint.flow.program.identity import identity
 from devlint.flow.transfer import module_state

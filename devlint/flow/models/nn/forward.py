@@ -17,20 +17,10 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CONSUMER, DEVICE, ORIGIN
+from devlint.flow.domain.objects import Function, Module, mapped
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Function,
-    Mapping,
-    Module,
-    Opaque,
-    Sequence,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-    mapped,
-)
+from devlint.flow.domain.tensors import Tensor, as_tensor
+from devlint.flow.domain.values import UNKNOWN, Mapping, Opaque, Sequence, Unknown, Value
 from devlint.flow.models.torch import tensor_methods
 from devlint.flow.program.identity import identity
 from devlint.flow.program.module_classes import holds_only_tensors

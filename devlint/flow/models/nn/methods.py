@@ -10,20 +10,9 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import KINDS, ObjectModel
 from devlint.flow.domain.heap import ANY, CHANGED, CONSUMER, DEVICE, REGISTERED
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Const,
-    Function,
-    Mapping,
-    Module,
-    Named,
-    Opaque,
-    Sequence,
-    Tensor,
-    Value,
-    as_tensor,
-)
+from devlint.flow.domain.objects import Function, Module
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Mapping, Named, Opaque, Sequence, Value
 from devlint.flow.models.nn.forward import check, forward, of_method
 from devlint.flow.models.torch import moves, tensor_methods
 from devlint.flow.program.identity import identity

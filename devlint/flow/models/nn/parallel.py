@@ -18,7 +18,9 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CHILDREN, DEVICE, ORIGIN, WRAPPED
-from devlint.flow.domain.values import UNKNOWN, Const, Module, Opaque, Sequence, Tensor, Unknown, Value
+from devlint.flow.domain.objects import Module
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.functions import function
 from devlint.flow.program.def_use import Code

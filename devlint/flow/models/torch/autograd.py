@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
-from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Tensor, Value
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Value
 from devlint.flow.transfer.placement import blend, is_tensor, meet
 from devlint.sites.placement import OperationKind
 

@@ -11,7 +11,9 @@ from devlint.flow.core import events
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
-from devlint.flow.domain.values import UNKNOWN, Const, DeviceValue, Flag, Named, Stateful, Value, is_none, named_place
+from devlint.flow.domain.objects import Stateful
+from devlint.flow.domain.tensors import DeviceValue, named_place
+from devlint.flow.domain.values import UNKNOWN, Const, Flag, Named, Value, is_none
 from devlint.flow.transfer import api_use
 from devlint.flow.transfer.defaults import set_default
 

@@ -13,20 +13,8 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
-from devlint.flow.domain.values import (
-    Batches,
-    Const,
-    DeviceValue,
-    Named,
-    Opaque,
-    Sequence,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-    named_place,
-    surely_tensor,
-)
+from devlint.flow.domain.tensors import Batches, DeviceValue, Tensor, as_tensor, named_place, surely_tensor
+from devlint.flow.domain.values import Const, Named, Opaque, Sequence, Unknown, Value
 from devlint.flow.models.data.datasets import SampleCode
 from devlint.flow.syntax import names
 from devlint.immutable import replace

@@ -9,7 +9,8 @@ from devlint.flow.catalog import shapes, torch_arguments, torch_table
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import MODELS
-from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Tensor, Value, as_tensor, surely_tensor
+from devlint.flow.domain.tensors import Tensor, as_tensor, surely_tensor
+from devlint.flow.domain.values import UNKNOWN, Opaque, Sequence, Value
 from devlint.flow.models.torch import factories, rng, tensor_methods
 from devlint.flow.transfer import device_queue, memory, placement
 from devlint.flow.transfer.device_queue import DeviceQueue

@@ -12,23 +12,10 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CHANGED, DEVICE, ORIGIN
+from devlint.flow.domain.objects import Instance, Module
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Const,
-    Instance,
-    Module,
-    Named,
-    Opaque,
-    Tensor,
-    Unknown,
-    Value,
-    as_tensor,
-    named_place,
-    placement,
-    surely_tensor,
-)
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, named_place, placement, surely_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Named, Opaque, Unknown, Value
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.syntax import names
 from devlint.flow.transfer import api_use, creations, havoc, loop_invariance, memory, module_state

@@ -13,7 +13,9 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import DEVICE
-from devlint.flow.domain.values import UNKNOWN, Module, Opaque, Stateful, Value, names_device
+from devlint.flow.domain.objects import Module, Stateful
+from devlint.flow.domain.tensors import names_device
+from devlint.flow.domain.values import UNKNOWN, Opaque, Value
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable, replace
 from devlint.sites.base import Act, Scope, Step

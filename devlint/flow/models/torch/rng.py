@@ -11,21 +11,10 @@ from devlint.flow.catalog.concepts import GENERATOR
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import CLASSES, MODELS, ObjectModel
+from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Const,
-    DeviceValue,
-    Opaque,
-    Sequence,
-    Stateful,
-    Tensor,
-    Value,
-    as_tensor,
-    is_none,
-    named_place,
-    surely_tensor,
-)
+from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, named_place, surely_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Opaque, Sequence, Value, is_none
 from devlint.flow.transfer import api_use
 from devlint.flow.transfer.defaults import generator_place
 from devlint.flow.transfer.device_queue import DeviceQueue

@@ -12,19 +12,10 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.registry import KINDS, ObjectModel
 from devlint.flow.domain.join import items_of
+from devlint.flow.domain.objects import Stateful
 from devlint.flow.domain.provenance import Origin
-from devlint.flow.domain.values import (
-    UNKNOWN,
-    Batches,
-    Const,
-    Named,
-    Sequence,
-    Stateful,
-    Tensor,
-    Value,
-    as_tensor,
-    surely_tensor,
-)
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, surely_tensor
+from devlint.flow.domain.values import UNKNOWN, Const, Named, Sequence, Value
 from devlint.flow.models.torch import autograd, factories, moves, rng
 from devlint.flow.program.type_hints import TENSOR_ONLY
 from devlint.flow.transfer import api_use, memory

@@ -10,13 +10,8 @@ from devlint.flow.core.call import Call, Loop
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import (
-    Batches,
-    Tensor,
-    Value,
-    as_tensor,
-    surely_tensor,
-)
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, surely_tensor
+from devlint.flow.domain.values import Value
 from devlint.flow.transfer import loop_invariance
 from devlint.flow.transfer.device_queue import DeviceQueue
 from devlint.immutable import immutable

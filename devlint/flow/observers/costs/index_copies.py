@@ -9,7 +9,8 @@ from devlint.flow.catalog.creation import INDEXES
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Tensor, Value
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import Value
 from devlint.flow.program import def_use
 from devlint.flow.syntax import nodes
 from devlint.flow.transfer.creations import Trail, moved_later, names_in

@@ -18,7 +18,8 @@ from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Flag, Opaque, Sequence, Tensor, Unknown, Value, as_tensor, surely_tensor
+from devlint.flow.domain.tensors import Tensor, as_tensor, surely_tensor
+from devlint.flow.domain.values import Flag, Opaque, Sequence, Unknown, Value
 from devlint.flow.program import type_hints
 from devlint.flow.syntax import names
 from devlint.flow.syntax.device_tests import asks_for_array

@@ -13,7 +13,8 @@ from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Batches, Opaque, Tensor, Value, as_tensor
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor
+from devlint.flow.domain.values import Opaque, Value
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 from devlint.sites.placement import Hint, HintKind

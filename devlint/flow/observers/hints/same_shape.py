@@ -8,7 +8,8 @@ from devlint.device import Kind
 from devlint.flow.core.events import Meeting, Observer, Pair
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Tensor, Value, as_tensor
+from devlint.flow.domain.tensors import Tensor, as_tensor
+from devlint.flow.domain.values import Value
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.syntax import names, nodes
 from devlint.sites.placement import Hint, HintKind

@@ -14,8 +14,10 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
+from devlint.flow.domain.objects import Module
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Module, Opaque, Tensor, Unknown, Value
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import Opaque, Unknown, Value
 from devlint.flow.syntax import names
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step

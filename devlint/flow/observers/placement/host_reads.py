@@ -15,7 +15,8 @@ from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CONSUMER
-from devlint.flow.domain.values import Batches, Const, Opaque, Sequence, Tensor, Unknown, Value, as_tensor
+from devlint.flow.domain.tensors import Batches, Tensor, as_tensor
+from devlint.flow.domain.values import Const, Opaque, Sequence, Unknown, Value
 from devlint.flow.syntax import device_tests
 from devlint.immutable import replace
 from devlint.sites.base import Operand, Step

@@ -12,7 +12,8 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Named, Tensor, Value
+from devlint.flow.domain.tensors import Tensor
+from devlint.flow.domain.values import Named, Value
 from devlint.flow.syntax import names
 from devlint.sites.base import Step
 from devlint.sites.placement import LeafMove

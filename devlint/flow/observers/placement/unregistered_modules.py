@@ -14,8 +14,9 @@ from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
 from devlint.flow.domain.heap import CHILDREN, attributes
+from devlint.flow.domain.objects import Module
 from devlint.flow.domain.state import State
-from devlint.flow.domain.values import Mapping, Module, Opaque, Sequence, Value
+from devlint.flow.domain.values import Mapping, Opaque, Sequence, Value
 from devlint.flow.program.module_classes import has_state, is_empty
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.syntax import names, nodes

@@ -11,7 +11,9 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.events import Meeting, Observer, Pair
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Stateful, Tensor, Value, as_tensor
+from devlint.flow.domain.objects import Stateful
+from devlint.flow.domain.tensors import Tensor, as_tensor
+from devlint.flow.domain.values import Value
 from devlint.flow.syntax import names
 from devlint.sites.base import Act, Operand, Scope, Step
 from devlint.sites.placement import Attribute

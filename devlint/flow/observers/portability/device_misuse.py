@@ -13,20 +13,9 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import (
-    Const,
-    DeviceValue,
-    Module,
-    Named,
-    Opaque,
-    Sequence,
-    Stateful,
-    Tensor,
-    Value,
-    as_tensor,
-    named_place,
-    placement,
-)
+from devlint.flow.domain.objects import Module, Stateful
+from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, named_place, placement
+from devlint.flow.domain.values import Const, Named, Opaque, Sequence, Value
 from devlint.flow.syntax import names
 from devlint.sites.devices import DeviceArgument, DeviceTest
 from devlint.sites.transfers import Transfer

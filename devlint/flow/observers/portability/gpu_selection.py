@@ -15,7 +15,8 @@ from devlint.flow.core.call import Call
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import Const, DeviceValue, Flag, Named, Value, named_place
+from devlint.flow.domain.tensors import DeviceValue, named_place
+from devlint.flow.domain.values import Const, Flag, Named, Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names
 from devlint.flow.transfer.api_use import Initialization

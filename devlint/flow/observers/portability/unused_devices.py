@@ -12,7 +12,8 @@ from devlint.flow.catalog.concepts import LOADER
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import scope_of
-from devlint.flow.domain.values import DeviceValue, Value
+from devlint.flow.domain.tensors import DeviceValue
+from devlint.flow.domain.values import Value
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax import names, nodes
 from devlint.immutable import immutable
