@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from devlint.check.analysis import Analyzer, check_source
-from devlint.check.rewrite.fixes import ApplyFixes, applies
+from devlint.check.rewrite.fixes import ApplyFixes
 from devlint.config.schema import Config, RuleLayer
 from devlint.finding import Edit, Finding, Span
 from devlint.rules.registry import registry
@@ -219,9 +219,9 @@ def test_every_fix_silences_its_finding_and_adds_none(fixture: Path) -> None:
 @pytest.mark.parametrize("fixture", named("bad"), ids=name_of)
 def test_all_fixes_together_leave_nothing_to_fix(fixture: Path, unsafe: bool) -> None:
     text = fixture.read_text(encoding="utf-8")
-    fixed = mended(text, unsafe)
-    assert not [finding for finding in findings(fixed) if applies(finding, unsafe)]
-    applied = {finding.code for finding in findings(text) if applies(finding, unsafe)}
+    fixed, fixes = mended(text, unsafe), ApplyFixes(unsafe)
+    assert not [finding for finding in findings(fixed) if fixes.applies(finding)]
+    applied = {finding.code for finding in findings(text) if fixes.applies(finding)}
     assert not added(findings(text), findings(fixed), applied)
     assert mended(fixed, unsafe) == fixed
     # what is written with other line ends is fixed with them

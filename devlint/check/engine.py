@@ -63,7 +63,8 @@ def check_targets(
     What the ``cache`` knows is not checked again; for a task it must be None.
     """
     if task is not None:
-        targets = once(targets)
+        # what is another's file under another name is written once
+        targets = [*{os.path.realpath(target.path): target for target in reversed(targets)}.values()][::-1]
     models.look_again()
     result = Result()
     by_path = {target.path: target for target in targets}
@@ -83,11 +84,6 @@ def check_targets(
             progress(done, len(targets))
     result.sort()
     return result
-
-
-def once(targets: Iterable[Target]) -> list[Target]:
-    """The targets without those that are another's file under another name: each is written once."""
-    return list({os.path.realpath(target.path): target for target in reversed([*targets])}.values())[::-1]
 
 
 def processes(targets: Sequence[Target], jobs: int) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from devlint.check.opened import PYTHON, Opened, parse_errors
 from devlint.config.schema import Config
 from devlint.finding import Finding, Span
 from devlint.source.document import UnfixableError
-from devlint.source.notebook.cells import Notebook, NotebookError, read, written
+from devlint.source.notebook.cells import Notebook, NotebookError, parsed, read, written
 from devlint.source.notebook.script import Script
 
 
@@ -20,6 +20,17 @@ class OpenedNotebook(Opened):
     notebook: Notebook | None
     script: Script
     broken: tuple[Finding, ...] = ()
+
+    @classmethod
+    def of(cls, script: Script, filename: str, config: Config, notebook: Notebook | None = None) -> OpenedNotebook:
+        """The code of a script; of cells that are no Python is told unless a comment of another cell forbids it."""
+        failures = [
+            (failure.message, Span(failure.row, failure.column, failure.row, failure.column + 1, number))
+            for number, failure in script.broken
+        ]
+        unread = f"{PYTHON} cannot read this cell, so nothing in it was checked"
+        broken = parse_errors(failures, unread, filename, config, script.text)
+        return cls(script.text.encode("utf-8"), notebook, script, tuple(broken))
 
     def placed(self, findings: Sequence[Finding], code: bytes | None = None) -> list[Finding]:
         """The findings in the cells."""
@@ -49,35 +60,12 @@ def open_notebook(data: bytes, filename: str, config: Config) -> OpenedNotebook:
     except NotebookError as error:
         unread = "nothing in it was checked; exclude it if that is intended"
         broken = parse_errors([(str(error), Span(error.row, 1, error.row, 2))], unread, filename, config)
-        return _opened(Script.of(()), None, broken)
+        return replace(OpenedNotebook.of(Script.of(()), filename, config), broken=tuple(broken))
     script = Script.read(notebook) if notebook.is_python else Script.of(())
-    return _opened(script, notebook, _broken(script, filename, config))
-
-
-def open_cells(cells: Iterable[tuple[int, str]], filename: str, config: Config) -> OpenedNotebook:
-    """The code of numbered texts of cells, wherever they come from."""
-    script = Script.of(cells)
-    return _opened(script, None, _broken(script, filename, config))
-
-
-def _opened(script: Script, notebook: Notebook | None, broken: Iterable[Finding]) -> OpenedNotebook:
-    return OpenedNotebook(script.text.encode("utf-8"), notebook, script, tuple(broken))
-
-
-def _broken(script: Script, filename: str, config: Config) -> list[Finding]:
-    """What is said of the cells that are no Python, unless a comment of another cell forbids it."""
-    failures = [
-        (failure.message, Span(failure.row, failure.column, failure.row, failure.column + 1, number))
-        for number, failure in script.broken
-    ]
-    unread = f"{PYTHON} cannot read this cell, so nothing in it was checked"
-    return parse_errors(failures, unread, filename, config, script.text)
+    return OpenedNotebook.of(script, filename, config, notebook)
 
 
 def foreign(data: bytes) -> str:
     """The language of a notebook's code if that is not Python, else nothing."""
-    try:
-        notebook = read(data)
-    except NotebookError:
-        return ""
-    return "" if notebook.is_python else notebook.language
+    notebook = parsed(data)
+    return "" if notebook is None or notebook.is_python else notebook.language

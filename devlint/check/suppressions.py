@@ -25,10 +25,9 @@ META = frozenset({PARSE_ERROR, UNUSED_SUPPRESSION})
 
 @dataclass(slots=True)
 class _Entry:
-    """One word of a suppression: what it silences, where it stands, and whether it silenced anything."""
+    """One word of a suppression: how it is told, what it silences, and whether it silenced anything."""
 
     text: str
-    span: Span
     codes: frozenset[str]
     word: str
     """The selector as it is written; empty where the comment names none."""
@@ -44,6 +43,7 @@ class _Comment:
 
     rows: frozenset[int] | None
     entries: list[_Entry]
+    span: Span
     reportable: bool
     """Whether an unused one is worth a word: a blank ``# noqa`` is other linters' business."""
     row: int
@@ -102,6 +102,14 @@ class Suppressions:
         for row in (None,) if comment.rows is None else comment.rows:
             self.by_row.setdefault(row, []).append(comment)
 
+    def codes(self, selector: str, span: Span) -> frozenset[str] | None:
+        """The rules that a selector in a comment means; one that means none is a problem there."""
+        try:
+            return codes_of(selector)
+        except UnknownSelectorError as error:
+            self.problems.append((span, str(error)))
+            return None
+
     def apply(self, findings: Iterable[Finding]) -> list[Finding]:
         """The findings that no comment silences."""
         return [finding for finding in findings if not self._silenced(finding)]
@@ -115,7 +123,7 @@ class Suppressions:
         for comment in filter(attrgetter("reportable"), self.comments):
             unused = [entry for entry in comment.entries if not entry.used and _could_fire(entry.codes, active)]
             fix = comment.without(unused) if unused else None
-            reports += [(entry.span, f"{entry.text} silences nothing here", fix) for entry in unused]
+            reports += [(comment.span, f"{entry.text} silences nothing here", fix) for entry in unused]
         advice = "remove it, so that it cannot hide a finding to come"
         findings = [
             Finding(UNUSED_SUPPRESSION, rule.name, rule.severity, message, filename, span, help=advice, fix=fix)
@@ -242,20 +250,15 @@ def _read_pragma(
         if not listed.endswith("]") or not selectors:
             found.problems.append((span, f"write the rules as `# devlint: {word}[DVL101, DVL6]`"))
             return
-    entries = []
-    for selector in selectors:
-        try:
-            codes = codes_of(selector)
-        except UnknownSelectorError as error:
-            found.problems.append((span, str(error)))
-            continue
-        entries.append(
-            _Entry(f"`{word}[{selector}]`" if listed else f"`{word}`", span, codes, selector if listed else "")
-        )
+    entries = [
+        _Entry(f"`{word}[{selector}]`" if listed else f"`{word}`", codes, selector if listed else "")
+        for selector in selectors
+        if (codes := found.codes(selector, span)) is not None
+    ]
     inside = (column + match.start("list") + 1, column + match.end("list") - 1)
     whole, words = (column + match.start(), column + match.end()), tuple(selectors) if listed else ()
     about = None if word == "ignore-file" else rows
-    found.add(_Comment(about, entries, True, row, lines, whole, inside, words))
+    found.add(_Comment(about, entries, span, True, row, lines, whole, inside, words))
 
 
 def _read_noqa(match: re.Match[str], place: tuple[int, int], lines: Sequence[str], found: Suppressions) -> None:
@@ -263,18 +266,16 @@ def _read_noqa(match: re.Match[str], place: tuple[int, int], lines: Sequence[str
     start = column + match.start() + 1
     span = Span(row, start, row, start + len(match[0]))
     listed = re.split(r"[\s,]+", match["codes"] or "")
-    entries = [_Entry("`noqa`", span, frozenset(registry()), "")] if match["codes"] is None else []
-    for word in listed:
-        code = word.upper()
-        if not code.startswith("DVL"):
-            continue
-        try:
-            entries.append(_Entry(f"`noqa: {code}`", span, codes_of(code), word))
-        except UnknownSelectorError as error:
-            found.problems.append((span, str(error)))
+    entries = [
+        _Entry(f"`noqa: {word.upper()}`", codes, word)
+        for word in listed
+        if word.upper().startswith("DVL") and (codes := found.codes(word.upper(), span)) is not None
+    ]
+    if match["codes"] is None:
+        entries.append(_Entry("`noqa`", frozenset(registry()), ""))
     whole, inside = ((column + match.start(part), column + match.end(part)) for part in (0, "codes"))
     reportable = match["codes"] is not None
-    found.add(_Comment(frozenset({row}), entries, reportable, row, lines, whole, inside, tuple(listed)))
+    found.add(_Comment(frozenset({row}), entries, span, reportable, row, lines, whole, inside, tuple(listed)))
 
 
 def _could_fire(codes: frozenset[str], active: frozenset[str]) -> bool:

@@ -21,7 +21,9 @@ from devlint.check.task import Task
 def run(targets: Sequence[Target], jobs: int, task: Task) -> Iterator[Outcome]:
     """Do the task in several processes, the big files first, and yield what comes of each as it is done."""
     queue = sorted(targets, key=lambda target: target.size)
-    context = _context()
+    # A fork shares the rules and tables that are loaded already. It is safe here: no thread of devlint is alive.
+    forks = os.name == "posix" and "fork" in multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if forks else "spawn")
     if context.get_start_method() == "fork":
         _load()
     workers: list[_Worker] = []
@@ -141,9 +143,3 @@ def _no_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _context() -> BaseContext:
-    # A fork shares the rules and tables that are loaded already. It is safe here: no thread of devlint is alive.
-    methods = multiprocessing.get_all_start_methods()
-    return multiprocessing.get_context("fork" if os.name == "posix" and "fork" in methods else "spawn")

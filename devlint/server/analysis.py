@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from devlint.check.analysis import Analyzer
 from devlint.check.discovery.exclusion import force_excluded
 from devlint.check.discovery.target import Target
-from devlint.check.notebook import OpenedNotebook, open_cells
+from devlint.check.notebook import OpenedNotebook
 from devlint.check.opened import Opened
 from devlint.check.outcome import FAILED, AnalysisError
 from devlint.check.project import models
 from devlint.check.project.content import Content, overlay
 from devlint.check.project.view import ProjectView, view_of
-from devlint.check.rewrite.fixes import fixed as with_fixes
+from devlint.check.rewrite.fixes import ApplyFixes
 from devlint.check.rewrite.suppressions import suppressed as with_comments
 from devlint.check.where.lookup import NoSuchNameError, where, where_in_cell
 from devlint.config.load import Resolver
@@ -24,6 +24,7 @@ from devlint.finding import Answer, Finding
 from devlint.rules.selection import validate
 from devlint.server.documents import Snapshot
 from devlint.source.document import Document, UnfixableError
+from devlint.source.notebook.script import Script
 from devlint.source.text import ParseFailure, encoding_of
 from devlint.source.tree import Source
 
@@ -96,7 +97,8 @@ def _config(snapshot: Snapshot) -> tuple[Config, str]:
 
 def _opened(snapshot: Snapshot, config: Config) -> Opened:
     if snapshot.notebook:
-        return open_cells([(part.cell, part.text) for part in snapshot.parts], snapshot.filename, config)
+        script = Script.of((part.cell, part.text) for part in snapshot.parts)
+        return OpenedNotebook.of(script, snapshot.filename, config)
     return Opened(_encoded(snapshot.parts[0].text))
 
 
@@ -124,40 +126,41 @@ def _project(snapshot: Snapshot, config: Config) -> ProjectView | None:
 
 def fixed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
     """The texts of the parts after the fix of one finding in the code, ``None`` if it has none that can be applied."""
-    if finding.fix is None:
-        return None
-    try:
+
+    def code(_: Analyzer) -> bytes | None:
         document = Document.read(analysis.opened.code)
-        return _texts(analysis, document.changed(map(document.change, finding.fix.edits)).data())
-    except UnfixableError:
-        return None
+        return document.changed(map(document.change, finding.fix.edits)).data() if finding.fix is not None else None
+
+    return _rewritten(analysis, code)
 
 
 def all_fixed(analysis: Analysis) -> dict[int, str] | None:
     """The texts of the parts after all safe fixes, ``None`` if there is none."""
-    try:
-        analyzer = _analyzer(analysis.snapshot, analysis.config)
-        code, _, count = with_fixes(analysis.opened.code, analysis.found, analyzer)
-        return _texts(analysis, code) if count else None
-    except (AnalysisError, UnfixableError):
-        return None
+
+    def code(analyzer: Analyzer) -> bytes | None:
+        after, _, count = ApplyFixes().code(analysis.opened, analysis.found, analyzer)
+        return after if count else None
+
+    return _rewritten(analysis, code)
 
 
 def suppressed(analysis: Analysis, finding: Finding) -> dict[int, str] | None:
     """The texts of the parts with a comment that silences one finding in the code, ``None`` if there is no place."""
-    analyzer = _analyzer(analysis.snapshot, analysis.config)
+    code, found = analysis.opened.code, analysis.found
+    return _rewritten(analysis, lambda analyzer: with_comments(code, analyzer, found, [finding], "")[0])
+
+
+def _rewritten(analysis: Analysis, code: Callable[[Analyzer], bytes | None]) -> dict[int, str] | None:
+    """The texts of the parts with other code, by cell; ``None`` where there is none."""
     try:
-        after, _ = with_comments(analysis.opened.code, analyzer, analysis.found, [finding], "")
-        return _texts(analysis, after)
+        after = code(_analyzer(analysis.snapshot, analysis.config))
+        if after is None:
+            return None
+        if isinstance(analysis.opened, OpenedNotebook):
+            return analysis.opened.script.with_text(after.decode("utf-8")).texts()
+        text = Document.read(after).text
     except (AnalysisError, UnfixableError):
         return None
-
-
-def _texts(analysis: Analysis, code: bytes) -> dict[int, str]:
-    """The texts of the parts with other code, by cell."""
-    if isinstance(analysis.opened, OpenedNotebook):
-        return analysis.opened.script.with_text(code.decode("utf-8")).texts()
-    text = Document.read(code).text
     # a byte order mark is none of the text's characters, unless the editor says so
     return {0: f"\ufeff{text}" if analysis.snapshot.parts[0].text.startswith("\ufeff") else text}
 
@@ -170,8 +173,8 @@ def told(snapshot: Snapshot, uri: str, row: int, column: int) -> Sequence[Answer
     if part is None:
         return ()
     try:
-        if snapshot.notebook:
-            opened = open_cells([(one.cell, one.text) for one in snapshot.parts], snapshot.filename, config)
+        opened = _opened(snapshot, config)
+        if isinstance(opened, OpenedNotebook):
             return where_in_cell(opened.script, part.text, snapshot.filename, (part.cell, row), "", column, project)
         source = Source.parse(part.text, snapshot.filename)
         return () if isinstance(source, ParseFailure) else where(source, row, "", column, project)

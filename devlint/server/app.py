@@ -123,16 +123,15 @@ class Server(LanguageServer):
         if not parts:
             return None
         filename = _path(uri) or f"<{uri}>"
-        folder, versioned = self._folder(filename), self._takes_versions()
-        return Snapshot(uri, filename, parts, notebook is not None, self._unsaved(), folder, versioned)
+        texts = {_path(address): text.content for address, text in self._texts.items() if address not in self._cells}
+        unsaved = {path: text for path, text in texts.items() if path}
+        workspace = self.client_capabilities.workspace
+        edit = workspace.workspace_edit if workspace is not None else None
+        versioned = bool(edit is not None and edit.document_changes)
+        return Snapshot(uri, filename, parts, notebook is not None, unsaved, self._folder(filename), versioned)
 
     def _encoding(self) -> str:
         return self.workspace.position_encoding or types.PositionEncodingKind.Utf16
-
-    def _unsaved(self) -> dict[str, str]:
-        """The texts of the files that are open, by path."""
-        texts = {_path(uri): text.content for uri, text in self._texts.items() if uri not in self._cells}
-        return {path: text for path, text in texts.items() if path}
 
     def _folder(self, filename: str) -> str:
         folders = [*(_path(folder.uri) for folder in self.workspace.folders.values()), self.workspace.root_path or ""]
@@ -213,7 +212,8 @@ class Server(LanguageServer):
         if _wants(only, messages.FIX_ALL) and any(one.fix is not None for one in analysis.found):
             texts = await self.work(partial(all_fixed, analysis))
             if texts is not None:
-                found.append(messages.fix_all(analysis.snapshot, texts))
+                title = "devlint: Apply all safe fixes"
+                found.append(messages.action(analysis.snapshot, title, texts, messages.FIX_ALL))
         return found
 
     async def hover(self, params: types.HoverParams) -> types.Hover | None:
@@ -224,17 +224,9 @@ class Server(LanguageServer):
         if snapshot is None or part is None:
             return None
         answers = await self.work(partial(told, snapshot, uri, *part.column(params.position)))
-        return messages.hover(snapshot, part, answers, self._reads_markdown())
-
-    def _takes_versions(self) -> bool:
-        workspace = self.client_capabilities.workspace
-        edit = workspace.workspace_edit if workspace is not None else None
-        return bool(edit is not None and edit.document_changes)
-
-    def _reads_markdown(self) -> bool:
         document = self.client_capabilities.text_document
         formats = document.hover.content_format if document is not None and document.hover is not None else None
-        return types.MarkupKind.Markdown in (formats or ())
+        return messages.hover(snapshot, part, answers, types.MarkupKind.Markdown in (formats or ()))
 
     def stop(self) -> None:
         """Let go of everything."""
@@ -260,20 +252,20 @@ def _within(analysis: Analysis, part: Part, asked: types.Range) -> list[tuple[Fi
         if placed.span.cell != part.cell:
             continue
         shown = part.place(placed.span)
-        if _key(shown.start) <= _key(asked.end) and _key(asked.start) <= _key(shown.end):
+        if shown.start <= asked.end and asked.start <= shown.end:
             found.append((finding, placed))
     return found
-
-
-def _key(position: types.Position) -> tuple[int, int]:
-    return position.line, position.character
 
 
 def server() -> Server:
     """A server that can be started, with the messages of the protocol that it listens to."""
     made = Server()
-    for listen in (_documents, _notebooks, _requests, _life):
+    for listen in (_documents, _notebooks, _life):
         listen(made)
+    kinds = types.CodeActionOptions([types.CodeActionKind.QuickFix, messages.FIX_ALL])
+    # a bound method takes no attributes, which pygls wants to give to what it calls
+    made.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)(partial(made.actions))
+    made.feature(types.TEXT_DOCUMENT_HOVER)(partial(made.hover))
     return made
 
 
@@ -328,18 +320,6 @@ def _notebooks(made: Server) -> None:
         made.forget(params.notebook_document.uri)
         for document in params.cell_text_documents:
             made.closed(document.uri)
-
-
-def _requests(made: Server) -> None:
-    kinds = [types.CodeActionKind.QuickFix, messages.FIX_ALL]
-
-    @made.feature(types.TEXT_DOCUMENT_CODE_ACTION, types.CodeActionOptions(code_action_kinds=kinds))
-    async def actions(params: types.CodeActionParams) -> list[types.CodeAction]:
-        return await made.actions(params)
-
-    @made.feature(types.TEXT_DOCUMENT_HOVER)
-    async def hover(params: types.HoverParams) -> types.Hover | None:
-        return await made.hover(params)
 
 
 def _life(made: Server) -> None:

@@ -10,6 +10,8 @@ from itertools import takewhile
 from lsprotocol import types
 
 from devlint.finding import Span
+from devlint.report.formats.exchange import utf8, utf16
+from devlint.source.syntax import line_starts
 from devlint.source.text import NEWLINE, split_lines
 
 _Encoding = types.PositionEncodingKind | str
@@ -60,11 +62,9 @@ class Part:
 
 def units(text: str, encoding: _Encoding) -> int:
     """The length of a text in the units of an encoding."""
-    if text.isascii() or encoding == types.PositionEncodingKind.Utf32:
+    if encoding == types.PositionEncodingKind.Utf32:
         return len(text)
-    if encoding == types.PositionEncodingKind.Utf8:
-        return len(text.encode("utf-8", "surrogatepass"))
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return utf8(text) if encoding == types.PositionEncodingKind.Utf8 else utf16(text)
 
 
 def _characters(line: str, count: int, encoding: _Encoding) -> int:
@@ -83,8 +83,7 @@ def changed(text: str, change: types.TextDocumentContentChangeEvent, encoding: _
     """A text after a change that the editor tells."""
     if isinstance(change, types.TextDocumentContentChangeWholeDocument):
         return change.text
-    starts = [0, *(match.end() for match in NEWLINE.finditer(text))]
-    lines = split_lines(text)
+    starts, lines = line_starts(text), split_lines(text)
 
     def offset(position: types.Position) -> int:
         if position.line >= len(starts):

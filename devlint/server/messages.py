@@ -87,21 +87,16 @@ def actions(analysis: Analysis, findings: Iterable[tuple[Finding, Finding]], pag
         if texts is not None and finding.fix is not None:
             safe = finding.fix.applicability is Applicability.SAFE
             title = f"{finding.code}: {finding.fix.message}{'' if safe else ' (unsafe)'}"
-            quick.append(_action(analysis.snapshot, title, texts, types.CodeActionKind.QuickFix, shown, safe or None))
+            quick.append(action(analysis.snapshot, title, texts, types.CodeActionKind.QuickFix, shown, safe or None))
         # of what cannot be read no comment can be
         texts = None if finding.code == PARSE_ERROR else suppressed(analysis, finding)
         if texts is not None:
             title = f"{finding.code}: Suppress here"
-            silent.append(_action(analysis.snapshot, title, texts, types.CodeActionKind.QuickFix, shown))
+            silent.append(action(analysis.snapshot, title, texts, types.CodeActionKind.QuickFix, shown))
     return [*quick, *silent]
 
 
-def fix_all(snapshot: Snapshot, texts: dict[int, str]) -> types.CodeAction:
-    """All safe fixes of a document at once."""
-    return _action(snapshot, "devlint: Apply all safe fixes", texts, FIX_ALL)
-
-
-def _action(
+def action(
     snapshot: Snapshot,
     title: str,
     texts: dict[int, str],
@@ -109,6 +104,7 @@ def _action(
     shown: Sequence[types.Diagnostic] | None = None,
     preferred: bool | None = None,
 ) -> types.CodeAction:
+    """What makes these texts of a snapshot's parts."""
     changes = {
         part.uri: (part, edits) for part in snapshot.parts if (edits := part.edits(texts.get(part.cell, part.text)))
     }

@@ -58,23 +58,15 @@ def tidy(directory: str) -> None:
                     os.unlink(path)
 
 
-def is_cache(directory: str) -> bool:
-    """Whether a directory was made for the cache of devlint."""
-    try:
-        with open(os.path.join(directory, TAG), encoding="utf-8") as stream:
-            return stream.read() == _NOTES[TAG]
-    except (OSError, ValueError):
-        return False
-
-
 def remove(directory: str) -> bool:
     """Remove what devlint has written into a directory, and it too, if nothing else is there; whether there was any.
 
     An OSError says what cannot be removed.
     """
     ours = [entry.path for entry in _results(directory)]
-    if is_cache(directory):
-        ours += [os.path.join(directory, name) for name in _NOTES]
+    with suppress(OSError, ValueError), open(os.path.join(directory, TAG), encoding="utf-8") as stream:
+        if stream.read() == _NOTES[TAG]:
+            ours += [os.path.join(directory, name) for name in _NOTES]
     for path in ours:
         with suppress(FileNotFoundError):
             os.unlink(path)

@@ -123,14 +123,11 @@ def _read(file: str) -> Contents:
         contents = msgspec.msgpack.decode(body, type=Contents)
     except (OSError, MemoryError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Contents()
-    return contents if _is_sound(contents) else Contents()
-
-
-def _is_sound(contents: Contents) -> bool:
-    """Whether all numbers mean something."""
+    # every number has to mean something
     used = set(contents.stamps).union(*(result.facts for results in contents.results.values() for result in results))
     folders = {fact.folder for fact in contents.facts}
-    return used <= set(range(len(contents.facts))) and folders <= set(range(len(contents.folders)))
+    sound = used <= set(range(len(contents.facts))) and folders <= set(range(len(contents.folders)))
+    return contents if sound else Contents()
 
 
 def _without_litter(contents: Contents, used: list[int]) -> Contents:

@@ -32,37 +32,29 @@ class ApplyFixes(Rewriter):
     def code(
         self, opened: Opened, found: Sequence[Finding], analyzer: Analyzer
     ) -> tuple[bytes, Sequence[Finding], int]:
-        """The code after the fixes, what is still found in it, and how many were applied."""
-        return fixed(opened.code, found, analyzer, self.unsafe, self.filters)
+        """The code after the fixes of what is reported, what is still found in it, and how many were applied."""
+        code, count = opened.code, 0
+        for _ in range(MAX_PASSES):
+            fixable = [finding for finding in self.filters.new(found) if self.applies(finding)]
+            if not fixable:
+                return code, found, count
+            document = Document.read(code)
+            chosen = _chosen(document, fixable)
+            if not chosen:
+                return code, found, count
+            fitting = _fitting(document, [], chosen)
+            if not fitting:
+                raise UnfixableError(f"Python could not read the code after {_codes(chosen)}; please report it")
+            code, count = document.changed(_changes(fitting)).data(), count + len(fitting)
+            try:
+                found = analyzer.findings_in_code(code)
+            except AnalysisError as error:
+                raise UnfixableError(f"devlint failed on the fixed code: {error}") from error
+        raise UnfixableError(f"the fixes of {_codes(chosen)} come to no end; please report it")
 
-
-def fixed(
-    code: bytes, found: Sequence[Finding], analyzer: Analyzer, unsafe: bool = False, filters: Filters = NO_FILTERS
-) -> tuple[bytes, Sequence[Finding], int]:
-    """Code after the fixes of what was found in it and is reported, what is still found, and how many were applied."""
-    count = 0
-    for _ in range(MAX_PASSES):
-        fixable = [finding for finding in filters.new(found) if applies(finding, unsafe)]
-        if not fixable:
-            return code, found, count
-        document = Document.read(code)
-        chosen = _chosen(document, fixable)
-        if not chosen:
-            return code, found, count
-        fitting = _fitting(document, [], chosen)
-        if not fitting:
-            raise UnfixableError(f"Python could not read the code after {_codes(chosen)}; please report it")
-        code, count = document.changed(_changes(fitting)).data(), count + len(fitting)
-        try:
-            found = analyzer.findings_in_code(code)
-        except AnalysisError as error:
-            raise UnfixableError(f"devlint failed on the fixed code: {error}") from error
-    raise UnfixableError(f"the fixes of {_codes(chosen)} come to no end; please report it")
-
-
-def applies(finding: Finding, unsafe: bool) -> bool:
-    """Whether a finding has a fix that may be applied."""
-    return finding.fix is not None and (unsafe or finding.fix.applicability is Applicability.SAFE)
+    def applies(self, finding: Finding) -> bool:
+        """Whether a finding has a fix that may be applied."""
+        return finding.fix is not None and (self.unsafe or finding.fix.applicability is Applicability.SAFE)
 
 
 _Chosen = tuple[Finding, tuple[Change, ...]]
