@@ -14,8 +14,8 @@ MOST_DEVICES = 16
 
 def installed() -> bool:
     """Whether this process has the simulated accelerator."""
-    backend = sys.modules.get("devlint.simulator.backend")
-    return backend is not None and bool(backend.installed())
+    devices = sys.modules.get("devlint.simulator.devices")
+    return devices is not None and bool(devices.count())
 
 
 def install(devices: int = 1) -> Backend:
@@ -34,7 +34,7 @@ def install(devices: int = 1) -> Backend:
     from devlint.simulator import backend
 
     found = Backend(backend.KEY, backend.KERNELS)
-    if backend.installed():
+    if installed():
         return found
     if torch.cuda.device_count() > 0:
         raise backend.DevicesError(

@@ -12,22 +12,15 @@ import warnings
 
 from devlint.simulator import backward, device_type, dispatch, tensor
 from devlint.simulator.device_type import DevicesError
-from devlint.simulator.devices import NAME, watch_forks
+from devlint.simulator.devices import NAME, count, watch_forks
 from devlint.simulator.operations import attention, autocast, implicit_transfers, kernels, rnn, sync_batch_norm
 from devlint.simulator.operations.kernels import KERNELS
 from devlint.simulator.tensor import SimulatedTensor
 
-__all__ = ["KERNELS", "KEY", "NAME", "DevicesError", "SimulatedTensor", "install", "installed"]
+__all__ = ["KERNELS", "KEY", "NAME", "DevicesError", "SimulatedTensor", "install"]
 
 KEY = "PrivateUse1"
 """The dispatch key of the simulated device."""
-
-_done: list[bool] = []
-
-
-def installed() -> bool:
-    """Whether this process has the simulated accelerator."""
-    return bool(_done)
 
 
 def install(devices: int = 1) -> None:
@@ -36,12 +29,12 @@ def install(devices: int = 1) -> None:
     Raises ``DevicesError`` if torch is older than 2.10, another private device type is there, or fewer devices are
     asked for than there are.
     """
+    installed = count() > 0
     device_type.register(devices)
-    if _done:
+    if installed:
         return
-    _done.append(True)
     watch_forks()
-    tensor.set_dispatch(dispatch.dispatch)
+    tensor.dispatch = dispatch.dispatch
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns of every kernel that takes the place of another
         for part in (kernels, implicit_transfers, autocast, attention, rnn, backward, sync_batch_norm):

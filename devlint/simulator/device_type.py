@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from devlint.simulator.backward import stash_pending_error
-from devlint.simulator.devices import NAME, count, current, set_count, set_current
+from devlint.simulator.devices import NAME, count, current, exchange, set_count, set_current
 
 
 class DevicesError(RuntimeError):
@@ -67,14 +67,7 @@ def _module() -> types.ModuleType:
     module.get_rng_state = lambda device=None: torch.get_rng_state()
     module.set_rng_state = lambda state, device=None: torch.set_rng_state(state)
     module.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16]
-    module._exchange_device = module._maybe_exchange_device = _exchange
+    module._exchange_device = module._maybe_exchange_device = exchange
     module.synchronize = lambda device=None: None
     sys.modules[module.__name__] = module
     return module  # type: ignore[no-any-return]  # Any, so that its attributes can be set
-
-
-def _exchange(index: int) -> int:
-    before = current()
-    if index >= 0:
-        set_current(index)
-    return before

@@ -53,9 +53,12 @@ def current() -> int:
 
 
 def set_current(index: int) -> None:
-    """Choose the device that a device without an index means; raises ``RuntimeError`` if there is none such."""
-    check_index(index)
-    _of_thread.current = index
+    """Choose the device that a device without an index means; raises ``RuntimeError`` if there is none such.
+
+    A negative index chooses none.
+    """
+    if index >= 0:
+        _of_thread.current = check_index(index)
 
 
 def check_index(index: int) -> int:
@@ -75,17 +78,9 @@ def device(index: int) -> torch.device:
     return torch.device(NAME, index)
 
 
-def select(index: int) -> None:
-    """Make a device the current one; a negative index means none."""
-    if index >= 0:
-        set_current(index)
-
-
 def exchange(index: int) -> int:
     """Make a device the current one and return the one before; -1 if `index` is negative."""
-    if index < 0:
-        return -1
-    before = current()
+    before = current() if index >= 0 else -1
     set_current(index)
     return before
 

@@ -11,30 +11,22 @@ import torch
 from devlint.simulator import checks, devices, pinning, plans
 from devlint.simulator.tensor import SimulatedTensor, index_of, refresh, wrap
 
-_PLANS: dict[Any, plans.Plan] = {}
-HANDLERS: dict[Any, Callable[..., Any]] = {}
-"""What runs an overload (``torch.ops.aten.index.Tensor``) instead of :func:`run`: ``handler(op, args, kwargs)``."""
+Handler = Callable[[Any, Any, Any], Any]
+"""What runs an operation: ``handler(op, args, kwargs)``."""
+HANDLERS: dict[Any, Handler] = {}
+"""By overload (``torch.ops.aten.index.Tensor``), what runs it instead of :func:`run`."""
 random_numbers: Callable[[int], contextlib.AbstractContextManager[object]] = contextlib.nullcontext
 """Entered with the index of the device around what draws random numbers for it, which is done on the host."""
 
 
 def dispatch(op: Any, args: Any, kwargs: Any) -> Any:
     """Run an operation of which an argument or the result is simulated."""
-    handler = HANDLERS.get(op)
-    return handler(op, args, kwargs) if handler is not None else run(op, args, kwargs)
-
-
-def plan_of(op: Any) -> plans.Plan:
-    """The operation's plan, made at its first use."""
-    plan = _PLANS.get(op)
-    if plan is None:
-        plan = _PLANS[op] = plans.make(op)
-    return plan
+    return HANDLERS.get(op, run)(op, args, kwargs)
 
 
 def run(op: Any, args: Any, kwargs: Any) -> Any:
     """Check the devices, compute on the host, wrap the result."""
-    plan = plan_of(op)
+    plan = plans.of(op)
     if plan.implicit:
         return op.decompose(*args, **kwargs)
     places: set[int] = set()
@@ -70,7 +62,7 @@ def run(op: Any, args: Any, kwargs: Any) -> Any:
 
 def taken_apart(op: Any, args: Any, kwargs: Any) -> Any:
     """Run the operations that this one is made of on every device, each with checks of its own."""
-    return op._op_dk(plan_of(op).common, *args, **kwargs)
+    return op._op_dk(plans.of(op).common, *args, **kwargs)
 
 
 def _host(value: Any, places: set[int]) -> Any:

@@ -60,7 +60,8 @@ class Plan:
     """What computes it on the host."""
 
 
-def make(op: Any) -> Plan:
+@functools.cache
+def of(op: Any) -> Plan:
     """The plan of an operation (``torch.ops.aten.add.Tensor``), from its schema and torch's declaration of it."""
     schema = op._schema
     namespace, _, name = schema.name.partition("::")

@@ -20,15 +20,10 @@ _text: Any = torch._tensor_str._str
 _contents: Any = torch._tensor_str._tensor_str
 OWN = ("host", "_is_param", "_class_on_host")
 """What only the attributes of a simulated tensor hold."""
-_dispatch: Callable[..., Any] | None = None
+dispatch: Callable[[Any, Any, Any], Any] | None = None
+"""What runs an operation on simulated tensors: ``dispatch(op, args, kwargs)``."""
 on_made: Callable[[torch.Tensor, int], object] | None = None
 """Called with the host tensor and the device of each simulated tensor that is made."""
-
-
-def set_dispatch(function: Callable[..., Any]) -> None:
-    """Say what runs an operation on simulated tensors: ``function(op, args, kwargs)``."""
-    global _dispatch
-    _dispatch = function
 
 
 class SimulatedTensor(torch.Tensor):
@@ -55,7 +50,7 @@ class SimulatedTensor(torch.Tensor):
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Run an operation, below autograd."""
-        return _dispatch(func, args, kwargs or {})  # type: ignore[misc]  # set when the backend is installed
+        return dispatch(func, args, kwargs or {})  # type: ignore[misc]  # set when the backend is installed
 
     def __tensor_flatten__(self) -> tuple[list[str], int]:
         """The inner tensor's attribute and what else it takes to rebuild this one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from devlint.simulator import dispatch, registration
+from devlint.simulator import registration
 from devlint.simulator.tensor import SimulatedTensor, host_of
 
 aten = torch.ops.aten
@@ -14,8 +14,8 @@ _FLASH = 1
 
 def install() -> None:
     """Register the operation."""
-    registration.library().impl("scaled_dot_product_attention", attend, "AutogradPrivateUse1")
-    dispatch.HANDLERS[aten.scaled_dot_product_attention.default] = lambda op, args, kwargs: attend(*args, **kwargs)
+    name = "scaled_dot_product_attention"
+    registration.handle(name, lambda op, args, kwargs: attend(*args, **kwargs), "AutogradPrivateUse1")
 
 
 def attend(

@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 
 from devlint.simulator import registration
 from devlint.simulator.devices import NAME
+from devlint.simulator.dispatch import Handler
 from devlint.simulator.tensor import SimulatedTensor
 
 LOWER = """
@@ -72,7 +73,7 @@ def install() -> None:
         for name in names:
             op = registration.operator(name)
             if op is not None:
-                library.impl(name, _kernel(op, cast), "AutocastPrivateUse1")
+                library.impl(name, registration.kernel(op, _below_autocast(cast)), "AutocastPrivateUse1")
     library.impl("binary_cross_entropy", _banned, "AutocastPrivateUse1")
 
 
@@ -105,17 +106,17 @@ def _kept(tensor: torch.Tensor, dtype: torch.dtype) -> bool:
     )
 
 
-def _kernel(op: Any, cast: Callable[..., Any]) -> Callable[..., Any]:
+def _below_autocast(cast: Callable[..., Any]) -> Handler:
     """What casts the arguments of an operation, and runs it below autocast."""
     native: Any = torch._C
     key = native.DispatchKeySet(native.DispatchKey.AutocastPrivateUse1)
 
-    def kernel(*args: Any, **kwargs: Any) -> Any:
+    def handler(op: Any, args: Any, kwargs: Any) -> Any:
         with native._ExcludeDispatchKeyGuard(key):
             args, kwargs = cast(op, args, kwargs)
             return op(*args, **kwargs)
 
-    return kernel
+    return handler
 
 
 def _float32_result(op: Any, args: Any, kwargs: Any) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from devlint.simulator import checks, dispatch, registration
+from devlint.simulator import checks, dispatch, plans, registration
 from devlint.simulator.tensor import SimulatedTensor, host_of, wrap
 
 aten = torch.ops.aten
@@ -31,8 +30,7 @@ def _read(tensor: SimulatedTensor) -> Any:
 def _indexed(op: Any, args: Any, kwargs: Any) -> Any:
     """Indexing: masks become indices, for which the host waits; indices of the host are copied to the device."""
     indexed = args[0]
-    plan = dispatch.plan_of(op)
-    checks.refuse_mixed(plan, args, kwargs)
+    checks.refuse_mixed(plans.of(op), args, kwargs)
     if not isinstance(indexed, SimulatedTensor):
         return dispatch.run(op, args, kwargs)
     if len(args) > 2 and _fills(indexed, *args[1:]):
@@ -69,7 +67,7 @@ def _where(op: Any, args: Any, kwargs: Any) -> Any:
     return dispatch.run(op, args, kwargs)
 
 
-def _filling(scalar: Any) -> Callable[[Any, Any, Any], Any]:
+def _filling(scalar: Any) -> dispatch.Handler:
     """What fills with a 0-dim tensor of the device: it is read, and ``scalar`` fills with the number."""
 
     def fill(op: Any, args: Any, kwargs: Any) -> Any:
@@ -112,7 +110,7 @@ def _bincount(op: Any, args: Any, kwargs: Any) -> Any:
 
 def _packed(op: Any, args: Any, kwargs: Any) -> Any:
     """``_pack_padded_sequence``: the batch sizes stay on the host."""
-    checks.refuse_mixed(dispatch.plan_of(op), args, kwargs)
+    checks.refuse_mixed(plans.of(op), args, kwargs)
     packed, sizes = dispatch.run(op, args, kwargs)
     return packed, host_of(sizes)
 
@@ -124,7 +122,7 @@ def _ctc_loss(op: Any, args: Any, kwargs: Any) -> Any:
     return aten.ctc_loss.IntList(*args[:2], *lengths, *args[4:], **kwargs)
 
 
-HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
+HANDLERS: dict[str, dispatch.Handler] = {
     **dict.fromkeys(
         "index.Tensor _unsafe_index.Tensor index_put index_put_ _unsafe_index_put _index_put_impl_".split(), _indexed
     ),
@@ -134,7 +132,6 @@ HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "_foreach_copy_": _foreach_copy,
     "repeat_interleave.Tensor": _repeat_interleave,
     "bincount": _bincount,
-    "ctc_loss.Tensor": _ctc_loss,
     "_pack_padded_sequence": _packed,
     # these call others that wait for the device
     **dict.fromkeys(
@@ -147,11 +144,6 @@ HANDLERS: dict[str, Callable[[Any, Any, Any], Any]] = {
 def install() -> None:
     """Let the dispatcher of simulated tensors use the handlers."""
     for name, handler in HANDLERS.items():
-        op = registration.operator(name)
-        if op is not None:
-            dispatch.HANDLERS[op] = handler
-    # Autograd takes this one apart before it gets here.
-    ctc_loss = aten.ctc_loss.Tensor
-    registration.library().impl(
-        "ctc_loss.Tensor", lambda *args, **kwargs: _ctc_loss(ctc_loss, args, kwargs), "AutogradPrivateUse1"
-    )
+        registration.handle(name, handler)
+    # autograd takes this one apart before it gets to the dispatcher
+    registration.handle("ctc_loss.Tensor", _ctc_loss, "AutogradPrivateUse1")

@@ -90,15 +90,6 @@ def to_copy(
     return aten.copy_.default(target, tensor, non_blocking)  # type: ignore[no-any-return]  # ops are untyped
 
 
-def _computed(op: Any) -> Callable[..., Any]:
-    """A kernel that computes on the host, checked and wrapped as everywhere."""
-
-    def kernel(*args: Any, **kwargs: Any) -> Any:
-        return dispatch.run(op, args, kwargs)
-
-    return kernel
-
-
 _WAITING = ("nonzero", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal")
 """Operations whose result the host has to wait for, since its shape or value depends on the data."""
 
@@ -106,7 +97,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "copy_": copy_,
     "_local_scalar_dense": local_scalar_dense,
     "_pin_memory": pinning.pin,
-    **{name: _computed(getattr(aten, name).default) for name in _WAITING},
+    **{name: registration.kernel(getattr(aten, name).default) for name in _WAITING},
 }
 """The kernels by name of the operation, without a key set argument; ``_pin_memory`` is at the CPU key.
 
@@ -137,11 +128,11 @@ def install() -> None:
     for name, kernel in KERNELS.items():
         library.impl(name, kernel, "CPU" if name == "_pin_memory" else "PrivateUse1")
     for name in plans.NATIVE:
-        library.impl(name, _computed(getattr(aten, name).default), "PrivateUse1")
+        library.impl(name, registration.kernel(registration.operator(name)), "PrivateUse1")
     library.impl("is_pinned", pinning.is_pinned, "CPU")
     library.impl("is_pinned", lambda tensor, device=None: False, "PrivateUse1")
     for name in MAKERS:
-        library.impl(name, _computed(registration.operator(name)), "CUDA")
+        library.impl(name, registration.kernel(registration.operator(name)), "CUDA")
     for op in ROUTED:
         dispatch.HANDLERS[op] = route
     dispatch.HANDLERS[aten._to_copy.default] = lambda op, args, kwargs: to_copy(*args, **kwargs)

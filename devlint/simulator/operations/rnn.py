@@ -63,15 +63,11 @@ def _run_on_host(op: Any, args: Any, kwargs: Any) -> Any:
 
 def install() -> None:
     """Register the networks and cells."""
-    names = [f"{network}.{given}" for network in _NETWORKS for given in ("input", "data")]
-    for name, run in (*((name, _network) for name in names), *((name, _cell) for name in _CELLS)):
-        op = registration.operator(name)
-        registration.library().impl(name, _running(op, run), "AutogradPrivateUse1")
-        dispatch.HANDLERS[op] = run
-
-
-def _running(op: Any, run: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: run(op, args, kwargs)
+    for network in _NETWORKS:
+        for given in ("input", "data"):
+            registration.handle(f"{network}.{given}", _network, "AutogradPrivateUse1")
+    for cell in _CELLS:
+        registration.handle(cell, _cell, "AutogradPrivateUse1")
 
 
 def _network(op: Any, args: Any, kwargs: Any) -> Any:

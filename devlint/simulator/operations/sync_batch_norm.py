@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from devlint.simulator import dispatch
+from devlint.simulator import dispatch, registration
 from devlint.simulator.tensor import host_of
 
 Tensor = torch.Tensor
@@ -93,15 +93,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
-    def handler(op: Any, args: Any, kwargs: Any) -> Any:
-        index = args[0].get_device()
-        return dispatch.wrap_all(function(*map(host_of, args), **kwargs), index)
-
-    return handler
+def _on_host(function: Callable[..., Any]) -> dispatch.Handler:
+    return lambda op, args, kwargs: dispatch.wrap_all(function(*map(host_of, args), **kwargs), args[0].get_device())
 
 
 def install() -> None:
     """Compute these operations on the host."""
     for name, function in _FUNCTIONS.items():
-        dispatch.HANDLERS[getattr(torch.ops.aten, name).default] = _on_host(function)
+        registration.handle(name, _on_host(function))

@@ -35,7 +35,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_get_accelerator": _device,
     "_accelerator_getAccelerator": _device,
     "_accelerator_getDeviceIndex": devices.current,
-    "_accelerator_setDeviceIndex": devices.select,
+    "_accelerator_setDeviceIndex": devices.set_current,
     "_accelerator_exchangeDevice": devices.exchange,
     "_accelerator_maybeExchangeDevice": devices.exchange,
     "_accelerator_getDeviceCapability": lambda index: {"supported_dtypes": {getattr(torch, n) for n in _DTYPES}},

@@ -70,7 +70,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "_cuda_init": _initialise,
     "_cuda_getDeviceCount": devices.found,
     "_cuda_getDevice": devices.current,
-    "_cuda_setDevice": devices.select,
+    "_cuda_setDevice": devices.set_current,
     "_cuda_exchangeDevice": devices.exchange,
     "_cuda_maybeExchangeDevice": devices.exchange,
     "_cuda_isInBadFork": devices.in_bad_fork,

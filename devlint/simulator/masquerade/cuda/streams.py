@@ -78,14 +78,14 @@ class StreamBase(_Finished, torch.Stream):
     def __enter__(self) -> Self:
         entered = vars(self).setdefault("_entered", [])
         entered.append((devices.current(), current_stream(self.device_index)))
-        devices.select(self.device_index)
+        devices.set_current(self.device_index)
         set_stream(stream_id=self.stream_id, device_index=self.device_index)
         return self
 
     def __exit__(self, *exception: object) -> None:
         index, stream = vars(self)["_entered"].pop()
         set_stream(stream_id=stream[0], device_index=stream[1])
-        devices.select(index)
+        devices.set_current(index)
 
 
 class EventBase(_Finished):
@@ -153,7 +153,7 @@ def current_stream(index: int) -> tuple[int, int, int]:
 def set_stream(stream_id: int, device_index: int, device_type: int = _CUDA) -> None:
     """Make a stream, and its device, the calling thread's current one."""
     vars(_local).setdefault("streams", {})[device_index] = stream_id
-    devices.select(device_index)
+    devices.set_current(device_index)
 
 
 def default_stream(index: int) -> tuple[int, int, int]:
