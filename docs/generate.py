@@ -96,7 +96,9 @@ def options() -> str:
 
 def _command(name: str, command: click.Command) -> str:
     """A command's usage, its help, and its options as a table."""
-    context = click.Context(command, info_name=f"devlint {name}")
+    # as in the program: a command keeps the help option that its first context names
+    program = click.Context(commands, info_name="devlint", **commands.context_settings)
+    context = click.Context(command, program, name)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     text = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(command.help or ""))
     records = [one.get_help_record(context) for one in command.params if isinstance(one, click.Option)]

@@ -113,7 +113,9 @@ def arguments(command: str) -> list[str]:
 
 def parse(words: list[str]) -> click.Context:
     """A ClickException says what is wrong with them."""
-    return main.commands[words[0]].make_context(words[0], words[1:])
+    # a command keeps the help option that its first context names, which is that of the program
+    program = click.Context(main, **main.context_settings)
+    return main.commands[words[0]].make_context(words[0], words[1:], program)
 
 
 @pytest.mark.parametrize("command", sorted({*shown(), *in_sessions(), *in_other_files()}))

@@ -172,6 +172,17 @@ def test_compiled_code_stays_one_graph(whole: bool) -> None:
     torch._dynamo.reset()
 
 
+def test_code_compiled_before_the_session_keeps_no_hook_in_place() -> None:
+    assert torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1)) == 2
+    with watching(ForwardCheck):
+        assert installed() == 2
+        net = Net()
+        for _ in range(20):
+            net(torch.ones(1, 4))
+        assert installed() == 0
+    torch._dynamo.reset()
+
+
 def test_a_hook_of_the_script_is_still_warned_of() -> None:
     handle = hooks.register_module_forward_hook(lambda module, args, result: None)
     try:

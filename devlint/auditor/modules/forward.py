@@ -62,6 +62,7 @@ class ForwardCheck(Listener):
         self._calls: dict[int, int] = {}
         self._outermost: dict[int, int] = {}
         self._quiet = 0
+        self._compiled = 0
         self._mismatches: dict[tuple[str, int], Mismatch] = {}
         self._models = Observed()
         self._strays = Strays(session)
@@ -130,6 +131,7 @@ class ForwardCheck(Listener):
         self._rest()
         self._state = "watching"
         self._quiet = 0
+        self._compiled = _compiled()
         guarded, enter, leave = self._session.guarded, self._see_enter, self._see_leave
 
         def entering(module: nn.Module, args: object) -> None:
@@ -223,7 +225,7 @@ class ForwardCheck(Listener):
             self._strays.scan(module)
         self._quiet += 1
         # what was compiled with the hooks in place would be compiled again without them
-        if self._quiet >= _SETTLED and not _compiled():
+        if self._quiet >= _SETTLED and _compiled() == self._compiled:
             self._rest()
 
     def _compare(self, module: nn.Module, root: nn.Module, inputs: object) -> None:
@@ -268,8 +270,8 @@ def _in_backward() -> bool:
     return task != -1
 
 
-def _compiled() -> bool:
-    """Whether torch.compile has compiled anything."""
+def _compiled() -> int:
+    """How many graphs torch.compile has compiled in this process."""
     utils = sys.modules.get("torch._dynamo.utils")
-    counters = getattr(utils, "counters", {})
-    return bool(counters) and counters["stats"].get("unique_graphs", 0) > 0
+    graphs: int = getattr(utils, "counters", {"stats": {}})["stats"].get("unique_graphs", 0)
+    return graphs
