@@ -60,32 +60,33 @@ class _HashConsed(type):
 class Condition(metaclass=_HashConsed):
     """What decides between two devices; it never changes.
 
-    ``text`` tells it from every other, ``spelled`` is what of that the program spells.  ``volatile`` says that it hangs
-    on what was bound, or computed, on the way.
+    ``text`` tells it from every other, ``spelled`` is what of that the program spells, ``subject`` what it is a
+    condition of.  ``volatile`` says that it hangs on what was bound, or computed, on the way; ``necessary`` that
+    nothing is on an accelerator where it does not hold.
     """
 
-    __slots__ = ("__weakref__", "spelled", "text", "topics", "volatile")
+    __slots__ = ("__weakref__", "necessary", "spelled", "subject", "text", "topics", "volatile")
     asked: ClassVar[bool] = False
     """Whether the program asks it, so that a test further down can be the same condition."""
 
-    def __init__(self, text: str, spelled: str = "", topics: tuple[Topic, ...] = (), volatile: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        spelled: str = "",
+        topics: tuple[Topic, ...] = (),
+        volatile: bool = False,
+        subject: str = "",
+        necessary: bool = False,
+    ) -> None:
         self.text = text
         self.spelled = spelled
         self.topics = topics
         self.volatile = volatile
+        self.subject = subject or text
+        self.necessary = necessary
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.text}>"
-
-    @property
-    def necessary(self) -> bool:
-        """Whether nothing is on an accelerator where it does not hold."""
-        return False
-
-    @property
-    def subject(self) -> str:
-        """What it is a condition of."""
-        return self.text
 
     def implies(self, that: Condition) -> bool:
         """Whether ``that`` holds wherever this does."""
@@ -110,39 +111,24 @@ class Available(Condition):
     asked = True
 
     def __init__(self) -> None:
-        super().__init__("an accelerator is available", "cuda.is_available")
-
-    @property
-    def necessary(self) -> bool:
-        """It is by its very name."""
-        return True
+        super().__init__("an accelerator is available", "cuda.is_available", necessary=True)
 
 
 class Predicate(Condition):
     """A test in the program: ``text`` is the expression, in which names are told apart by what they are bound to.
 
-    ``name`` is the name that it begins with, where that is bound to a value of its own.
+    ``subject`` is the left side of a comparison, ``name`` the name that it begins with, where that is bound to a value
+    of its own.  A tensor that is not on CUDA is taken to be on the CPU.
     """
 
-    __slots__ = ("_subject", "name")
+    __slots__ = ("name",)
     asked = True
 
     def __init__(
         self, text: str, subject: str = "", name: str = "", topics: tuple[Topic, ...] = (), volatile: bool = False
     ) -> None:
-        super().__init__(text, text, topics, volatile)
-        self._subject = subject
+        super().__init__(text, text, topics, volatile, subject, necessary=Topic.PLACE in topics)
         self.name = name
-
-    @property
-    def necessary(self) -> bool:
-        """A tensor that is not on CUDA is taken to be on the CPU."""
-        return Topic.PLACE in self.topics
-
-    @property
-    def subject(self) -> str:
-        """What it is a test of: the left side of a comparison."""
-        return self._subject or self.text
 
 
 class TypePredicate(Predicate):
@@ -163,18 +149,15 @@ class Wanted(Condition):
     asked = True
 
     def __init__(self, predicate: Predicate) -> None:
-        super().__init__(f"wanted {predicate.text}", predicate.text, predicate.topics, predicate.volatile)
+        super().__init__(
+            f"wanted {predicate.text}",
+            predicate.text,
+            predicate.topics,
+            predicate.volatile,
+            predicate.subject,
+            necessary=True,
+        )
         self.predicate = predicate
-
-    @property
-    def necessary(self) -> bool:
-        """Where none is wanted, none is used."""
-        return True
-
-    @property
-    def subject(self) -> str:
-        """That of the predicate."""
-        return self.predicate.subject
 
 
 class Conjunction(Condition):
@@ -186,13 +169,8 @@ class Conjunction(Condition):
     def __init__(self, parts: tuple[tuple[Condition, bool], ...]) -> None:
         topics = dict.fromkeys(topic for part, _ in parts for topic in part.topics)
         text = " and ".join(part.text if holds else f"not {part.text}" for part, holds in parts)
-        super().__init__(text, text, tuple(topics), any(part.volatile for part, _ in parts))
+        super().__init__(text, text, tuple(topics), any(part.volatile for part, _ in parts), parts[0][0].subject)
         self.parts = parts
-
-    @property
-    def subject(self) -> str:
-        """That of its first part."""
-        return self.parts[0][0].subject
 
     def implies(self, that: Condition) -> bool:
         """Its parts hold where it does."""

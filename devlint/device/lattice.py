@@ -255,15 +255,12 @@ def choice(guard: Condition, then: Device, other: Device, text: str = "") -> Dev
         return other
     if then == other:
         return then
-    if then.kind is Kind.UNKNOWN and other.kind in (Kind.CPU, Kind.ACCELERATOR) and isinstance(guard, LoopRound):
-        # the first round is one that surely comes
-        return Device(Kind.CHOICE, guard=guard, then=then, other=other, text=text)
-    if other.kind is Kind.UNKNOWN and then.kind in (Kind.CPU, Kind.ACCELERATOR) and guard is AVAILABLE:
-        # nothing fails on a machine without an accelerator
-        return Device(Kind.CHOICE, guard=guard, then=then, other=other, text=text)
-    if then.kind is Kind.UNKNOWN or other.kind is Kind.UNKNOWN:
-        return UNKNOWN
-    if _depth(then) + _depth(other) >= _DEEPEST_CHOICE:
+    if Kind.UNKNOWN in (then.kind, other.kind):
+        # the first round of a loop is one that surely comes; nothing fails on a machine without an accelerator
+        kept = other if isinstance(guard, LoopRound) else then if guard is AVAILABLE else UNKNOWN
+        if kept.kind not in (Kind.CPU, Kind.ACCELERATOR):
+            return UNKNOWN
+    elif _depth(then) + _depth(other) >= _DEEPEST_CHOICE:
         if not isinstance(guard, LoopRound) or _depth(other) >= _DEEPEST_CHOICE:
             return UNKNOWN
         # what later rounds find is too much to keep

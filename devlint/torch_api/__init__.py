@@ -8,7 +8,6 @@ user's name resolves: ``torch.cuda.amp.autocast``, ``torch.Tensor.pin_memory``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
 from functools import cache
 
 from devlint.torch_api.rows import Api
@@ -22,86 +21,68 @@ AVAILABILITY = frozenset(
     distributed.is_gloo_available""".split()
 )
 """The questions of torch that are answered by a call; the function itself is always true."""
+_Table = dict[str, tuple[Api, ...]]
+"""Rows by the name that they are about."""
 _ASKED_FOR = ("torch.cuda.", "torch.accelerator.", "torch.cpu.amp.")
 """Below these, every name is worth a site."""
 
 
-@cache
 def deprecations(name: str) -> tuple[Api, ...]:
     """The rows on a deprecated name: of the name itself, or of arguments of it."""
-    return _deprecated().get(name, ())
+    return _tables()[0].get(name, ())
 
 
-@cache
 def portable_forms(name: str) -> tuple[Api, ...]:
     """The rows on a name that is bound to one kind of accelerator."""
-    return _portable().get(name, ())
+    return _tables()[1].get(name, ())
+
+
+def arguments(name: str) -> tuple[Api, ...]:
+    """The rows on arguments of ``name``."""
+    return tuple(row for row in (*deprecations(name), *portable_forms(name)) if row.argument)
 
 
 def matters(name: str) -> bool:
     """Whether a rule may have something to say of a mention of ``name``, whatever its arguments."""
-    return name.startswith(_ASKED_FOR) or name in _names()
+    return name.startswith(_ASKED_FOR) or name in _names()[0]
 
 
 def concerns(name: str, call: ast.Call | None) -> bool:
     """Whether a rule may have something to say of a mention of ``name``, or of the arguments of its call."""
     if not name.startswith("torch."):
         return False
-    if matters(name):
-        return True
-    rows = () if call is None else arguments(name)
-    if call is None or not rows:
-        return False
+    if call is None or matters(name):
+        return matters(name)
     given, count = {keyword.arg for keyword in call.keywords}, len(call.args)
+    rows = arguments(name)
     return any(row.argument in given or (row.position is not None and count > row.position) for row in rows)
-
-
-def arguments(name: str) -> tuple[Api, ...]:
-    """The rows on arguments of ``name``, where it matters for nothing else."""
-    return _arguments().get(name, ())
 
 
 @cache
 def words() -> frozenset[str]:
     """The last parts of the names that a file mentions where it matters, those with well-known prefixes left out."""
-    return frozenset(
-        name.rpartition(".")[2]
-        for name in (*_names(), *_arguments())
-        if not name.startswith(("torch.cuda.", "torch.Tensor."))
-    )
+    known = (name for names in _names() for name in names if not name.startswith(("torch.cuda.", "torch.Tensor.")))
+    return frozenset(name.rpartition(".")[2] for name in known)
 
 
 @cache
-def _deprecated() -> dict[str, tuple[Api, ...]]:
-    from devlint.torch_api.deprecated import ROWS
+def _tables() -> tuple[_Table, _Table]:
+    """On deprecated names, and on those that are bound to one kind of accelerator."""
+    from devlint.torch_api import deprecated, portable
 
-    return _by_name(ROWS)
-
-
-@cache
-def _portable() -> dict[str, tuple[Api, ...]]:
-    from devlint.torch_api.portable import ROWS
-
-    return _by_name(ROWS)
+    return _by_name(deprecated.ROWS), _by_name(portable.ROWS)
 
 
-def _rows() -> Iterator[Api]:
-    for rows in (*_deprecated().values(), *_portable().values()):
-        yield from rows
-
-
-@cache
-def _names() -> frozenset[str]:
-    return AVAILABILITY | {row.name for row in _rows() if not row.argument}
-
-
-@cache
-def _arguments() -> dict[str, tuple[Api, ...]]:
-    return _by_name(row for row in _rows() if row.argument)
-
-
-def _by_name(rows: Iterable[Api]) -> dict[str, tuple[Api, ...]]:
-    found: dict[str, tuple[Api, ...]] = {}
+def _by_name(rows: tuple[Api, ...]) -> _Table:
+    table: _Table = {}
     for row in rows:
-        found[row.name] = (*found.get(row.name, ()), row)
-    return found
+        table[row.name] = (*table.get(row.name, ()), row)
+    return table
+
+
+@cache
+def _names() -> tuple[frozenset[str], frozenset[str]]:
+    """The names of which there is something to say by themselves, and those with arguments that matter."""
+    rows = [row for table in _tables() for rows in table.values() for row in rows]
+    arguments_of = frozenset(row.name for row in rows if row.argument)
+    return AVAILABILITY | {row.name for row in rows if not row.argument}, arguments_of

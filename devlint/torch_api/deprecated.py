@@ -93,23 +93,14 @@ _PINNING = (
     ),
     _dropped("torch.utils.data.DataLoader", (2, 9), "data.html#memory-pinning", "pin_memory_device", _PINNED_ANYWHERE),
 )
+_DEFAULT = "buffers are synchronized by default"
 _SYNCED_ONCE = "unlike it, `forward_sync_buffers=False` still synchronizes the buffers once, when the module is wrapped"
-_BUFFERS: dict[str, Any] = {"deprecated": (2, 13), "argument": "broadcast_buffers"}
+_BUFFERS: dict[str, Any] = {"page": _DDP_PAGE, "deprecated": (2, 13), "argument": "broadcast_buffers"}
 _PARALLEL = (
     _row(f"{_DDP}CPU", Kind.RENAMED, _DDP, (1, 4), _DDP_PAGE, note="it is a deprecated alias"),
+    _row(_DDP, Kind.DROPPED, "", (1, 0), only=(True,), note=_DEFAULT, **_BUFFERS),
     _row(
-        _DDP, Kind.DROPPED, "", (1, 0), _DDP_PAGE, only=(True,), note="buffers are synchronized by default", **_BUFFERS
-    ),
-    _row(
-        _DDP,
-        Kind.ARGUMENT,
-        "forward_sync_buffers",
-        (2, 13),
-        _DDP_PAGE,
-        safe=False,
-        only=(False,),
-        note=_SYNCED_ONCE,
-        **_BUFFERS,
+        _DDP, Kind.ARGUMENT, "forward_sync_buffers", (2, 13), safe=False, only=(False,), note=_SYNCED_ONCE, **_BUFFERS
     ),
     _dropped(_DDP, (1, 1), _DDP_PAGE, "check_reduction", "it does nothing"),
 )
@@ -140,23 +131,14 @@ _EVENTS = tuple(
     )
 )
 """Single events still have the old names; averages have lost them, but for the mean, when they got the new ones."""
+_TYPE: dict[str, Any] = {"safe": False, "topic": Topic.TENSOR_TYPE}
+_DEFAULTS = "use `torch.set_default_dtype()` and `torch.set_default_device()`"
+_VARIABLE = "tensors do all that variables did"
 _TENSOR_TYPES = tuple(
-    _row(name, Kind.NOTHING, "", since, page, safe=False, topic=Topic.TENSOR_TYPE, deprecated=deprecated, note=note)
+    _row(f"torch.{name}", Kind.NOTHING, "", since, page, deprecated=deprecated, note=note, **_TYPE)
     for name, since, deprecated, page, note in (
-        (
-            "torch.set_default_tensor_type",
-            (2, 0),
-            (2, 1),
-            "generated/torch.set_default_tensor_type.html",
-            "use `torch.set_default_dtype()` and `torch.set_default_device()`",
-        ),
-        (
-            "torch.autograd.Variable",
-            (1, 0),
-            None,
-            "autograd.html#variable-deprecated",
-            "tensors do all that variables did",
-        ),
+        ("set_default_tensor_type", (2, 0), (2, 1), "generated/torch.set_default_tensor_type.html", _DEFAULTS),
+        ("autograd.Variable", (1, 0), None, "autograd.html#variable-deprecated", _VARIABLE),
     )
 )
 
