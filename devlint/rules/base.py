@@ -26,7 +26,6 @@ _IMPORTS = {
 }
 """What an example may leave out: every reader knows what these mean, but Python does not."""
 
-
 _RECENT = (2, 4)
 """The torch that code can be taken to run on where nobody says how old the oldest may be."""
 

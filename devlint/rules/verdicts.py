@@ -5,17 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from devlint.finding import Applicability, Finding, Fix, Place, Severity
 from devlint.rules.base import Report, Rule
 from devlint.rules.code.blocks import in_format
 from devlint.rules.code.edits import loses_comments
+from devlint.sites.base import Site
 from devlint.source.test_files import is_of_tests
-
-if TYPE_CHECKING:
-    from devlint.sites.base import Site
-    from devlint.source.tree import Source
+from devlint.source.tree import Source
 
 
 def verdicts(

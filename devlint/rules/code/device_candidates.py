@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from devlint.device import parse
 from devlint.flow.catalog.methods import TO_HOST
@@ -15,11 +14,9 @@ from devlint.flow.program.type_hints import defaults_of
 from devlint.flow.syntax.names import called
 from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores
 from devlint.rules.code.control_flow import is_bound_at
+from devlint.sites.base import Scope
 from devlint.source.syntax import walk
-
-if TYPE_CHECKING:
-    from devlint.sites.base import Scope
-    from devlint.source.tree import Source
+from devlint.source.tree import Source
 
 # A rank or an index is an accelerator's number, and of which kind the code does not say.
 _DEVICE = re.compile(r"(?:.*[._])?dev(?:ice)?\d*", re.IGNORECASE)

@@ -9,17 +9,13 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from devlint.finding import Applicability, Edit, Fix, Span
 from devlint.rules.code.blocks import beside, idle_statement, receiver, removal, statement_of
+from devlint.rules.code.lazy import cst
+from devlint.sites.base import Scope
 from devlint.source.test_files import is_of_tests
-
-if TYPE_CHECKING:
-    import libcst as cst
-
-    from devlint.sites.base import Scope
-    from devlint.source.tree import Source
+from devlint.source.tree import Source
 
 _LONG = 40
 # The methods by which torch itself moves things, and helpers that carry the destination in their name.
@@ -80,8 +76,6 @@ def without_last(source: Source, call: ast.AST) -> Edit | None:
 
 def rewritten(source: Source, node: ast.AST, change: Callable[[cst.Call], cst.BaseExpression | None]) -> Edit | None:
     """The edit that changes a call, with its layout and its comments; ``None`` where it is none, or stays."""
-    import libcst as cst
-
     call = source.cst(node)
     changed = change(call) if isinstance(call, cst.Call) else None
     return None if changed is None else Edit(source.span(node), code(changed))
@@ -89,15 +83,11 @@ def rewritten(source: Source, node: ast.AST, change: Callable[[cst.Call], cst.Ba
 
 def code(expression: cst.BaseExpression) -> str:
     """The text of an expression, with its comments and spacing."""
-    import libcst as cst
-
     return cst.Module([]).code_for_node(expression)
 
 
 def named(argument: cst.Arg, keyword: str) -> cst.Arg:
     """The argument, given by its name."""
-    import libcst as cst
-
     equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
     return argument.with_changes(keyword=cst.Name(keyword), equal=equal)
 
@@ -115,8 +105,6 @@ def with_arguments(source: Source, node: ast.AST, **values: str) -> Edit | None:
 
 def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
     """The call with one more keyword argument, laid out like the arguments that it has."""
-    import libcst as cst
-
     added = named(cst.Arg(cst.parse_expression(value)), keyword)
     if not call.args:
         return call.with_changes(args=[added])
@@ -133,8 +121,6 @@ def with_keyword(call: cst.Call, keyword: str, value: str) -> cst.Call:
 
 def with_first(call: cst.Call, value: str) -> cst.Call:
     """The call with one more positional argument in front of the others, laid out like them."""
-    import libcst as cst
-
     comma = _comma(call) if call.args else cst.MaybeSentinel.DEFAULT
     return call.with_changes(args=[cst.Arg(cst.parse_expression(value), comma=comma), *call.args])
 
@@ -146,8 +132,6 @@ def without_argument(source: Source, node: ast.AST, keyword: str) -> Edit | None
 
 def without_keyword(call: cst.Call, keyword: str) -> cst.Call:
     """The call without a keyword argument, laid out like before."""
-    import libcst as cst
-
     kept = [argument for argument in call.args if argument.keyword is None or argument.keyword.value != keyword]
     if kept and call.args[-1] not in kept:
         # the new last argument ends as the old one did
@@ -160,8 +144,6 @@ def without_keyword(call: cst.Call, keyword: str) -> cst.Call:
 
 def _comma(call: cst.Call) -> cst.Comma:
     """A comma followed by what stands between the arguments of this call: a space, or a new line."""
-    import libcst as cst
-
     before = call.whitespace_before_args
     if len(call.args) > 1 and isinstance(comma := call.args[-2].comma, cst.Comma):
         before = comma.whitespace_after

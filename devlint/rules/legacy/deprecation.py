@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import ast
 import itertools
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from devlint import torch_api
 from devlint.rules.base import Fix, Report, Reports, Rule
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import keyword_of, statement_of
 from devlint.rules.code.imports import importing
+from devlint.rules.code.lazy import cst
 from devlint.sites.devices import Mention
 from devlint.source.syntax import says_none
 from devlint.torch_api import rows
 from devlint.torch_api.rows import Api, Kind, Topic
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _LONG = 60
 _YOUNG = (2, 0)
@@ -91,8 +89,6 @@ def _title(row: Api, text: str) -> str:
 
 def _changed(expression: cst.BaseExpression, site: Mention, row: Api) -> cst.BaseExpression | None:
     """The expression as it should be written; ``None`` where that cannot be said."""
-    import libcst as cst
-
     if site.call is None:
         # only where another name, or a call, takes the place of a name as it stands
         if row.kind in (Kind.RENAMED, Kind.EXPRESSION):
@@ -125,8 +121,6 @@ def _bound(call: cst.Call, row: Api) -> cst.Call | None:
 
 def _with_argument(call: cst.Call, row: Api) -> cst.Call | None:
     """The call without the deprecated argument, or with its new name."""
-    import libcst as cst
-
     named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == row.argument]
     if row.kind is Kind.DROPPED and named:
         return edits.without_keyword(call, row.argument)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.flow.catalog.concepts import DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
 from devlint.rules.code.device_candidates import device_at_hand
+from devlint.rules.code.lazy import cst
 from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.placement import LeafMove
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 _FACTORIES = frozenset("arange empty eye full linspace logspace ones rand randint randn randperm tensor zeros".split())
 _PARAMETER = "parameter"
@@ -101,8 +98,6 @@ def _severity(site: LeafMove, parameter: bool) -> Severity:
 
 def _made_last(call: cst.Call, at_hand: str) -> cst.BaseExpression | None:
     """A move with the leaf made last; ``None`` where that cannot be told."""
-    import libcst as cst
-
     made = call.func.value if isinstance(call.func, cst.Attribute) else None
     if not isinstance(made, cst.Call) or made.lpar:
         return None
@@ -120,8 +115,6 @@ def _made_last(call: cst.Call, at_hand: str) -> cst.BaseExpression | None:
 
 def _moved(value: cst.BaseExpression, call: cst.Call, at_hand: str) -> cst.BaseExpression | None:
     """The expression, moved as ``call`` moves its own receiver: created there, where it is a factory's."""
-    import libcst as cst
-
     if isinstance(value, cst.Call) and _factory(value):
         return _placed(value, call, at_hand)
     if not isinstance(value, cst.Name | cst.Attribute | cst.Subscript | cst.Call) and not value.lpar:

@@ -50,9 +50,6 @@ class UnregisteredTensorAttribute(Rule):
 
     ## Example
     ```python
-    import torch
-    from torch import nn
-
     class Normalize(nn.Module):
         def __init__(self):
             super().__init__()
@@ -64,9 +61,6 @@ class UnregisteredTensorAttribute(Rule):
 
     ## Use instead
     ```python
-    import torch
-    from torch import nn
-
     class Normalize(nn.Module):
         def __init__(self):
             super().__init__()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
 
 from devlint.device import Kind
 from devlint.flow.catalog.accelerator_api import OTHER_BACKENDS
@@ -12,12 +11,9 @@ from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
 from devlint.rules.code.blocks import Way, around, function_at, stores, way_to
 from devlint.rules.code.device_candidates import device_instead_of_cuda
+from devlint.rules.code.lazy import cst
 from devlint.sites.transfers import Transfer
 from devlint.source.syntax import walk
-
-if TYPE_CHECKING:
-    import libcst as cst
-
 
 _NUMBER = re.compile(r"(?:^|[._])\w*(?:rank|gpus?|ids?|idx|index)(?:\[.*\])?\Z", re.IGNORECASE)
 """What is the number of a GPU by its name."""
@@ -175,8 +171,6 @@ def _help(device: str, number: str) -> str:
 
 def _to(call: cst.Call, device: str) -> cst.Call | None:
     """The call as ``.to(device)`` with all its arguments; ``None`` where that cannot be said."""
-    import libcst as cst
-
     args = list(call.args)
     positional = [arg for arg in args if arg.keyword is None]
     if not isinstance(call.func, cst.Attribute) or any(arg.star for arg in args) or len(positional) > 2:

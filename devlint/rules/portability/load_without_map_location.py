@@ -19,7 +19,6 @@ from devlint.source.tree import Source
 _USES = frozenset({"()", "to", "cuda", "cpu", "eval", "train", "half", "float", "numpy", "parameters"})
 """What is done with a network or a tensor, and not with what else a file may hold."""
 
-
 _NUMBER = re.compile(
     r"(?:\w+_)?(?:epochs?|steps?|iters?|iterations?|version|arch|args|config|cfg|hparams|hyper_parameters)"
 )
