@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -48,14 +48,6 @@ class Component:
 
 
 Part = TypeVar("Part", bound=Component)
-
-
-class Watcher(ABC):
-    """Who wants to know the values of some names."""
-
-    @abstractmethod
-    def note(self, frame: Frame, node: ast.AST, value: Value) -> None:
-        """A name has a value where it stands."""
 
 
 class Quiet:
@@ -112,6 +104,15 @@ class Interpreter(ABC):
     observers look through for what concerns them, empty in a file of which nothing is reported.
     """
 
+    evaluate: Callable[[Frame, ast.expr], Value]
+    """The value of an expression in a frame, with the sites that it makes."""
+    attribute: Callable[[Frame, ast.Attribute, Value], Value]
+    """The value of an attribute of a value."""
+    condition: Callable[[Frame, ast.expr], Flag]
+    """The condition that a test expresses."""
+    construct: Callable[[Frame, Class, Call], Value]
+    """A new object of a class of the project."""
+
     def __init__(
         self, index: Index, tree: ast.Module, text: str, test: bool, host: Interpreter | None = None,
         observers: tuple[type[Component], ...] = (),
@@ -129,7 +130,8 @@ class Interpreter(ABC):
         self.finished = host is not None
         """Whether the top level has been run."""
         self.default_device: object = None
-        self.watch: Watcher | None = None
+        self.watch: Callable[[Frame, ast.AST, Value], None] | None = None
+        """Who wants to know the values of names, each where it stands."""
         self.asked: dict[ast.expr, tuple[frozenset[str] | None, tuple[str, ...]]] = {}
         """What :func:`condition_cache.keep` knows of tests."""
         self.bound: set[str] = set()
@@ -187,25 +189,18 @@ class Interpreter(ABC):
         """Whether the file changes where tensors are made that nobody asks to be anywhere."""
         return changes_default(self.text_of_file)
 
-    @abstractmethod
-    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
-        """The value of an expression in a frame, with the sites that it makes."""
+    def self_value(self, info: ClassInfo) -> Value:
+        """``self`` in the methods of a class: one object, whoever made it."""
+        oid = info.oid
+        return Module(oid, cls=info, text="self", has_state=True) if info.is_module else Instance(oid, info)
 
-    @abstractmethod
-    def attribute(self, frame: Frame, node: ast.Attribute, base: Value) -> Value:
-        """The value of an attribute of a value."""
-
-    @abstractmethod
-    def condition(self, frame: Frame, node: ast.expr) -> Flag:
-        """The condition that a test expresses."""
+    def is_worth(self, info: FunctionInfo) -> bool:
+        """Whether a function can say anything of where something is."""
+        return True
 
     @abstractmethod
     def enter(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of the project."""
-
-    @abstractmethod
-    def construct(self, frame: Frame, cls: Class, call: Call) -> Value:
-        """A new object of a class of the project."""
 
     @abstractmethod
     def run_call(self, frame: Frame, function: Function, call: Call) -> Value:
@@ -214,10 +209,6 @@ class Interpreter(ABC):
     @abstractmethod
     def refuses(self, frame: Frame, info: FunctionInfo) -> bool:
         """Whether a call is not worth being followed, or leads back to where it came from."""
-
-    @abstractmethod
-    def is_worth(self, info: FunctionInfo) -> bool:
-        """Whether a function can say anything of where something is."""
 
     @abstractmethod
     def record(self, site: Site, frame: Frame) -> None:
@@ -230,10 +221,6 @@ class Interpreter(ABC):
     @abstractmethod
     def global_devices(self) -> list[str]:
         """The names of the top level that hold a device."""
-
-    @abstractmethod
-    def self_value(self, info: ClassInfo) -> Value:
-        """``self`` in the methods of a class: one object, whoever made it."""
 
     @abstractmethod
     def class_heap(self, info: ClassInfo) -> Heap:
@@ -388,7 +375,7 @@ class Frame(Environment):
             device=self.state.settled(tensor.device),
             many=tensor.many,
             certain=tensor.certain or self.interpreter.moves_batches(tensor.batch),
-            story=self._story(value, tensor),
+            story=origin.story or _story_of_argument(value),
             factory=origin.factory,
             factory_node=origin.node,
             blended=origin.blended,
@@ -399,11 +386,6 @@ class Frame(Environment):
             grad=tensor.grad,
             near=self.state.settled(tensor.near),
         )
-
-    def _story(self, value: Value, tensor: Tensor) -> tuple[Step, ...]:
-        if tensor.origin.story or not isinstance(value, Opaque) or value.node is None:
-            return tensor.origin.story
-        return (Step(value.node, f"`{value.text}` is an argument here"),) if value.role is Role.INPUT else ()
 
     def place_of(self, module: Module) -> Device:
         """Where a module is now."""
@@ -427,6 +409,12 @@ class Frame(Environment):
     def origin_of(self, module: Module) -> Origin:
         """How a module came to its device, and with it what it makes or holds."""
         return ORIGIN.of(self.state.heap, module.oid) or NO_ORIGIN
+
+
+def _story_of_argument(value: Value) -> tuple[Step, ...]:
+    if isinstance(value, Opaque) and value.role is Role.INPUT and value.node is not None:
+        return (Step(value.node, f"`{value.text}` is an argument here"),)
+    return ()
 
 
 def _is_setting(name: str, value: Value | None) -> bool:

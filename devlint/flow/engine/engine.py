@@ -81,6 +81,8 @@ class Engine(Interpreter):
         self._sites: list[Site] = []
         self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
         self.kept.append(self._top)
+        self.evaluate, self.attribute, self.condition = expressions.evaluate, attribute, conditions.condition
+        self.construct = instantiation.construct
         if project is not None and foreign is not None:
             self.imports = imports = ProjectImports(self, project.filename, project, Family(self, project, foreign))
             self.index.elsewhere = imports.class_behind
@@ -118,29 +120,9 @@ class Engine(Interpreter):
         """What a name of the top level holds, ``None`` where it has no such name."""
         return self.globals.get(name)
 
-    def is_worth(self, info: FunctionInfo) -> bool:
-        """Whether a function can say anything of where something is."""
-        return True
-
-    def construct(self, frame: Frame, cls: Class, call: Call) -> Value:
-        """A new object of a class of the project."""
-        return instantiation.construct(frame, cls, call)
-
     def moves_batches(self, loaders: tuple[int, ...]) -> bool:
         """Whether the file moves batches of these loaders."""
         return self.component(Loaders).moved(loaders)
-
-    def evaluate(self, frame: Frame, node: ast.expr) -> Value:
-        """The value of an expression in a frame."""
-        return expressions.evaluate(frame, node)
-
-    def attribute(self, frame: Frame, node: ast.Attribute, base: Value) -> Value:
-        """The value of an attribute of a value."""
-        return attribute(frame, node, base)
-
-    def condition(self, frame: Frame, node: ast.expr) -> Flag:
-        """The condition that a test expresses."""
-        return conditions.condition(frame, node)
 
     def record(self, site: Site, frame: Frame) -> None:
         """Keep a site, unless the code runs only to find a loop's fixpoint, or again for a caller."""
@@ -216,11 +198,6 @@ class Engine(Interpreter):
             return [name for known in lineage for name in self.component(UnregisteredTensors).names(known.name)]
         kept = attributes(self._class_heaps.get(info, {}), info.oid)
         return [name for name, held in kept if isinstance(held, (Tensor, Module, Loader))]
-
-    def self_value(self, info: ClassInfo) -> Value:
-        """``self`` in the methods of a class: one object, whoever made it."""
-        oid = info.oid
-        return Module(oid, cls=info, text="self", has_state=True) if info.is_module else Instance(oid, info)
 
     def class_heap(self, info: ClassInfo) -> Heap:
         """What ``__init__`` leaves in ``self``, as any method finds it later."""

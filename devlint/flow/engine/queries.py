@@ -9,7 +9,7 @@ from devlint import device
 from devlint.device import AVAILABLE, Device, Role
 from devlint.flow.catalog.libraries import Catalog
 from devlint.flow.core.call import Call
-from devlint.flow.core.interpreter import Frame, Watcher
+from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE, ORIGIN
 from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.provenance import NO_ORIGIN
@@ -56,7 +56,7 @@ class Known:
         return bool(self.says)
 
 
-class Watch(Watcher):
+class Watch:
     """The nodes to look at, and what came of them: the last that was said of each, and what callers make of it."""
 
     def __init__(self, nodes: Collection[Watched]) -> None:
@@ -233,7 +233,8 @@ class _Watching(Engine):
         self, tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None, catalog: Catalog
     ) -> None:
         super().__init__(tree, text, project=project, foreign=ForeignFile, catalog=catalog)
-        self.seen = self.watch = Watch(nodes)
+        self.seen = Watch(nodes)
+        self.watch = self.seen.note
 
     def look(self, nodes: Collection[Watched]) -> Watch:
         """Run the file, and the functions around the nodes even if nothing in them seems to concern devices."""

@@ -45,7 +45,7 @@ def bind(frame: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
         bind(frame, target.value, value if isinstance(value, Sequence) else Sequence(None, UNKNOWN), node)
     if frame.interpreter.watch is not None and isinstance(target, (ast.Name, ast.Attribute)):
         held = frame.lookup(target.id) if isinstance(target, ast.Name) else None
-        frame.interpreter.watch.note(frame, target, value if held is None else held)
+        frame.interpreter.watch(frame, target, value if held is None else held)
 
 
 def _bind_name(frame: Frame, target: ast.Name, value: Value, node: ast.AST) -> None:

@@ -48,7 +48,7 @@ def _constant(frame: Frame, node: ast.Constant) -> Value:
 def _plain(frame: Frame, node: ast.Name) -> Value:
     value = _name(frame, node)
     if frame.interpreter.watch is not None:
-        frame.interpreter.watch.note(frame, node, value)
+        frame.interpreter.watch(frame, node, value)
     if type(value) is Named:
         api_use.name(frame, node, value.path)
     return value
@@ -81,7 +81,7 @@ def _bare(frame: Frame, node: ast.expr) -> Value:
     else:
         return evaluate(frame, node)
     if frame.interpreter.watch is not None:
-        frame.interpreter.watch.note(frame, node, value)
+        frame.interpreter.watch(frame, node, value)
     return value
 
 
@@ -117,7 +117,7 @@ def _call(frame: Frame, node: ast.Call) -> Value:
     if receiver is not None and isinstance(node.func, ast.Attribute):
         target = node.func
         if frame.interpreter.watch is not None and isinstance(receiver, (Module, Instance)):
-            frame.interpreter.watch.note(frame, target, attribute(frame, target, receiver))
+            frame.interpreter.watch(frame, target, attribute(frame, target, receiver))
         return calls.method(frame, call, receiver, target)
     return calls.function(frame, call, function or UNKNOWN)
 

@@ -17,7 +17,7 @@ from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.tensors import Batches, Tensor, as_tensor, placement, surely_tensor
 from devlint.flow.domain.values import UNKNOWN, Opaque, Value
 from devlint.flow.program.type_hints import sent_later
-from devlint.flow.syntax import names, nodes
+from devlint.flow.syntax import nodes
 from devlint.flow.transfer import memory
 from devlint.flow.transfer.escapes import Escapes
 from devlint.immutable import replace
@@ -299,6 +299,8 @@ def symbol(node: ast.AST) -> str:
 
 
 _SYMBOLS: dict[type, str] = {
-    **names.OPERATORS, ast.Pow: "**", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.MatMult: "@",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Pow: "**",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
     ast.GtE: ">=",
 }  # fmt: skip
