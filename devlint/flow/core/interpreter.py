@@ -13,10 +13,10 @@ from devlint.device import UNKNOWN as UNKNOWN_DEVICE
 from devlint.device import Device, Kind, Role, symbol
 from devlint.flow.core.call import Call, Loop
 from devlint.flow.domain.heap import CHANGED, CHILDREN, DEVICE, ORIGIN, Heap
-from devlint.flow.domain.objects import Class, Function, Module
+from devlint.flow.domain.objects import Class, Function, Instance, Module
 from devlint.flow.domain.provenance import NO_ORIGIN, Origin
 from devlint.flow.domain.state import State
-from devlint.flow.domain.tensors import PLACED, DeviceValue, Tensor, as_tensor
+from devlint.flow.domain.tensors import PLACED, DeviceValue, as_tensor
 from devlint.flow.domain.values import CONTAINERS, UNKNOWN, Const, Environment, Flag, Named, Opaque, Value
 from devlint.flow.program.def_use import Code, apart
 from devlint.flow.program.project import changes_default

@@ -18,17 +18,16 @@ from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.core.scope import at_hand, is_device
 from devlint.flow.domain.export import scrubbed_heap
 from devlint.flow.domain.heap import DEVICE, Heap, attributes
-from devlint.flow.domain.objects import Class, Function, Instance, Module
+from devlint.flow.domain.objects import Function, Instance, Module
 from devlint.flow.domain.provenance import NO_ORIGIN
 from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import Loader, Tensor, may_be_away
-from devlint.flow.domain.values import UNKNOWN, Const, Environment, Flag, Named, Value
+from devlint.flow.domain.values import UNKNOWN, Const, Environment, Named, Value
 from devlint.flow.engine.library import OBSERVERS
 from devlint.flow.evaluation import conditions, expressions, statements
 from devlint.flow.evaluation.attributes import attribute
 from devlint.flow.interprocedural import activation, foreign_calls, instantiation
-from devlint.flow.interprocedural.call_contexts import CallContexts
-from devlint.flow.interprocedural.deferred_claims import DeferredClaims, is_despite, outcome
+from devlint.flow.interprocedural.call_contexts import CallContexts, is_despite
 from devlint.flow.interprocedural.imports import Family, Foreign, ProjectImports
 from devlint.flow.interprocedural.instantiation import survives
 from devlint.flow.interprocedural.probing import Probes
@@ -78,7 +77,6 @@ class Engine(Interpreter):
         self._pending: list[tuple[FunctionInfo, tuple[Environment, ...]]] = []
         # what the top level has when it calls a function, of which it calls no more later
         self._worlds: dict[FunctionInfo, dict[str, Value]] = {}
-        self._sites: list[Site] = []
         self._top = Frame(self, State({name: Named(path) for name, path in self.index.imports.items()}))
         self.kept.append(self._top)
         self.evaluate, self.attribute, self.condition = expressions.evaluate, attribute, conditions.condition
@@ -111,8 +109,6 @@ class Engine(Interpreter):
         while self._pending:
             function, closure = self._pending.pop()
             self._run_alone(function, closure)
-        for site in (*self._sites, *self.component(DeferredClaims).sites()):
-            yield self.component(CallContexts).told(site)
         for kind in self.observers:
             yield from self.component(kind).sites()
 
@@ -134,9 +130,7 @@ class Engine(Interpreter):
         alone = not claim and not isinstance(site, (IndexCopy, Unforwarded))
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
-        self.component(CallContexts).made(frame, site)
-        if not self.component(DeferredClaims).holds_back(site, frame):
-            self._sites.append(site)
+        self.component(CallContexts).keep(site, frame)
 
     def overhear(self, frame: Frame, info: ClassInfo, call: Call) -> list[Operation | Forward]:
         """What ``forward`` of a class would claim if it was called so; nothing if it is not followed."""
@@ -146,11 +140,10 @@ class Engine(Interpreter):
             return []
         outer = frame.state.heap
         frame.state.heap = {**outer, **self.class_heap(info)}
-        listening = self.component(Probes).begin()
-        with self.quiet():
+        with self.component(Probes).listen() as heard, self.quiet():
             home.run_call(frame, Function(method, (), self.self_value(info)), call)
         frame.state.heap = outer
-        return self.component(Probes).end(listening)
+        return heard
 
     def defined(self, frame: Frame, info: FunctionInfo, closure: tuple[Environment, ...]) -> None:
         """A nested function is known to the frames around it, and runs on its own once they are done."""
@@ -308,7 +301,7 @@ class Engine(Interpreter):
         home = self.imports.home(function.info.index)
         if home is not self:
             return foreign_calls.enter(home, frame, function, call)
-        return outcome(frame, function, call, self.run_call(frame, function, call))
+        return activation.outcome(frame, function, call, self.run_call(frame, function, call))
 
     def refuses(self, frame: Frame, info: FunctionInfo) -> bool:
         """Whether a call is not worth being followed, or leads back to where it came from."""
@@ -323,7 +316,7 @@ class Engine(Interpreter):
     def exceeds(self, info: FunctionInfo, depth: int) -> bool:
         """Whether a function is too long, called too often, or too deep down."""
         long = (info.node.end_lineno or 0) - info.node.lineno > _LONGEST_INLINED and depth > 1
-        return depth > _DEEPEST_CALL or long or self.component(DeferredClaims).exhausted(info)
+        return depth > _DEEPEST_CALL or long or self.component(CallContexts).exhausted(info)
 
     def run_call(self, frame: Frame, function: Function, call: Call) -> Value:
         """The result of calling a function of this file."""
@@ -338,7 +331,7 @@ class Engine(Interpreter):
             for key, held in self.class_heap(info.owner).items():
                 state.heap.setdefault(key, held)
         inner = self._frame(info, state, function.closure, True, call, function.bound, frame)
-        self.component(DeferredClaims).called(frame, info, inner.state.env)
+        self.component(CallContexts).entered(frame, info, inner.state.env)
         inner.default_device = frame.default_device
         inner.loops = list(frame.loops)
         if not self.finished:

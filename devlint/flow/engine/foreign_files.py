@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from devlint.flow.core.interpreter import Frame, Interpreter
 from devlint.flow.domain.objects import Class, Function
 from devlint.flow.domain.state import State
 from devlint.flow.domain.values import UNKNOWN, Value
 from devlint.flow.engine.engine import Engine
 from devlint.flow.evaluation import statements
-from devlint.flow.interprocedural.deferred_claims import DeferredClaims
-from devlint.flow.interprocedural.imports import ProjectImports
+from devlint.flow.interprocedural.call_contexts import CallContexts
 from devlint.flow.program.project import File
 from devlint.flow.program.symbols import FunctionInfo
 from devlint.flow.syntax.nodes import DEFINITIONS
@@ -26,9 +23,8 @@ _MOST_LINES = 200
 class ForeignFile(Engine):
     """Another file, of which only what is asked for is interpreted, and which says nothing itself."""
 
-    def __init__(self, host: Interpreter, file: File, imports: Callable[[Interpreter], ProjectImports]) -> None:
+    def __init__(self, host: Interpreter, file: File) -> None:
         super().__init__(file.tree, file.text, index=file.index, host=host)
-        self.imports = imports(self)
         self._file = file
         self._known: dict[str, Value | None] = {}
 
@@ -39,7 +35,7 @@ class ForeignFile(Engine):
     def exceeds(self, info: FunctionInfo, depth: int) -> bool:
         """Whether a function is too long, called too often, or too deep down; other files cost more than one's own."""
         long = (info.node.end_lineno or 0) - info.node.lineno > _LONGEST_ENTERED
-        return depth > _DEEPEST_CALL or long or self.component(DeferredClaims).exhausted(info, _CALLS_PER_FUNCTION)
+        return depth > _DEEPEST_CALL or long or self.component(CallContexts).exhausted(info, _CALLS_PER_FUNCTION)
 
     def global_value(self, name: str) -> Value | None:
         """What a name of the top level holds, found out when it is asked for."""

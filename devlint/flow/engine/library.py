@@ -49,13 +49,13 @@ REGISTERING = (
 )
 """The modules that register models when they are imported, beside those of the observers."""
 OBSERVERS: tuple[type[Component], ...] = (
+    CallContexts,
     Loaders,
     SampleCode,
     ProcessGroups,
     Optimizers,
     ManagedMoves,
     Wrappers,
-    CallContexts,
     HostSyncs,
     Timings,
     RetainedGraphs,

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import ast
+
 from devlint import device
 from devlint.device import Condition, Kind, PathTaken, Returned, Role
 from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain import parameters
 from devlint.flow.domain.join import join
+from devlint.flow.domain.objects import Function
 from devlint.flow.domain.state import State, rejoin
 from devlint.flow.domain.tensors import Tensor
 from devlint.flow.domain.values import UNKNOWN, Opaque, Unknown, Value
 from devlint.flow.program.symbols import FunctionInfo
-from devlint.flow.transfer import api_use
+from devlint.flow.program.type_hints import annotated, may_be_none
+from devlint.flow.transfer import api_use, havoc
 from devlint.immutable import replace
+
+_PLAIN_DECORATORS = frozenset(
+    """no_grad inference_mode enable_grad set_grad_enabled autocast custom_fwd custom_bwd script script_method export
+    ignore unused disable compile staticmethod classmethod property cached_property abstractmethod override overload
+    final cache lru_cache setter""".split()
+)
+"""Decorators, by the last part of their names, that leave alone what a function returns."""
 
 
 def bind(frame: Frame, info: FunctionInfo, call: Call | None, bound: Value | None) -> None:
@@ -97,3 +108,22 @@ def _either(first: Value, second: Value, path: Condition) -> Value:
 
 def _on_an_argument(value: Value) -> bool:
     return isinstance(value, Tensor) and any(leaf.kind is Kind.SYMBOL for leaf in value.device.leaves())
+
+
+def outcome(frame: Frame, function: Function, call: Call, result: Value) -> Value:
+    """What the caller gets: what the function returns or says that it does, unless a decorator may have changed it."""
+    havoc.grown(frame, call, function.info, function.bound)
+    if any(name.rpartition(".")[2] not in _PLAIN_DECORATORS for name in function.info.decorators):
+        return UNKNOWN
+    return as_annotated(function.info) if isinstance(result, Unknown) else result
+
+
+def as_annotated(info: FunctionInfo) -> Value:
+    """What a function says that it returns: a tensor, wherever that is, or nothing that is known."""
+    says = info.node.returns
+    if says is None or isinstance(info.node, ast.AsyncFunctionDef) or annotated(says) != "tensor":
+        return UNKNOWN
+    if any(isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) for node in info.own):
+        # the annotation is wrong
+        return UNKNOWN
+    return Tensor(device.UNKNOWN, optional=may_be_none(says))

@@ -63,12 +63,12 @@ def enter(there: Interpreter, frame: Frame, function: Function, call: Call) -> V
 def _run(there: Interpreter, frame: Frame, function: Function, call: Call) -> Value:
     """What the function returns; what it does to its arguments is told of where the file at hand calls it."""
     here = frame.interpreter
-    listens = not here.muted and not frame.silent
-    listening = here.component(Probes).begin(there) if listens else None
-    with here.quiet():
+    if here.muted or frame.silent:
+        with here.quiet():
+            return there.run_call(frame, function, call)
+    with here.component(Probes).listen(there) as heard, here.quiet():
         result = there.run_call(frame, function, call)
-    if listening is not None:
-        _tell(frame, call, function.info.name, here.component(Probes).end(listening))
+    _tell(frame, call, function.info.name, heard)
     return result
 
 

@@ -207,8 +207,8 @@ class Family:
             return self._host
         known = self.guests.get(file.index)
         if known is None:
-            known = self._foreign(self._host, file, lambda one: ProjectImports(one, file.filename, self._project, self))
-            self.guests[file.index] = known
+            known = self.guests[file.index] = self._foreign(self._host, file)
+            known.imports = ProjectImports(known, file.filename, self._project, self)
         return known
 
     def of(self, index: Index) -> Interpreter:
@@ -216,5 +216,5 @@ class Family:
         return self.guests.get(index, self._host)
 
 
-Foreign = Callable[[Interpreter, File, Callable[[Interpreter], ProjectImports]], Interpreter]
+Foreign = Callable[[Interpreter, File], Interpreter]
 """What makes the interpreter of another file."""

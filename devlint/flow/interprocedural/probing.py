@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from devlint.flow.core.interpreter import Component, Frame, Interpreter
 from devlint.sites.base import Site
 from devlint.sites.placement import Forward, Operation
-
-
-class Probe:
-    """What somebody hears; perhaps only what one file says of itself, and not where it merely tries something out."""
-
-    def __init__(self, interpreter: Interpreter | None, before: Probe | None) -> None:
-        self.heard: list[Operation | Forward] = []
-        self.before = before
-        self._interpreter = interpreter
-        self._level = 0 if interpreter is None else interpreter.muted
-
-    def hears(self, frame: Frame) -> bool:
-        """Whether what is claimed in a frame is meant."""
-        one = self._interpreter
-        return one is None or (frame.interpreter is one and one.muted == self._level and not frame.silent)
 
 
 class Probes(Component):
@@ -28,19 +16,19 @@ class Probes(Component):
     shared = True
 
     def __init__(self, interpreter: Interpreter) -> None:
-        self._now: Probe | None = None
+        self._listening: list[tuple[Interpreter | None, int, list[Operation | Forward]]] = []
 
     def claim(self, site: Site, frame: Frame) -> None:
         """A claim is made in a frame."""
-        if self._now is not None and isinstance(site, (Operation, Forward)) and self._now.hears(frame):
-            self._now.heard.append(site)
+        if self._listening and isinstance(site, (Operation, Forward)):
+            one, level, heard = self._listening[-1]
+            if one is None or (frame.interpreter is one and one.muted == level and not frame.silent):
+                heard.append(site)
 
-    def begin(self, interpreter: Interpreter | None = None) -> Probe:
-        """Listen until :meth:`end`."""
-        self._now = Probe(interpreter, self._now)
-        return self._now
-
-    def end(self, listening: Probe) -> list[Operation | Forward]:
-        """What was claimed since :meth:`begin`, which had returned ``listening``."""
-        self._now = listening.before
-        return listening.heard
+    @contextmanager
+    def listen(self, interpreter: Interpreter | None = None) -> Iterator[list[Operation | Forward]]:
+        """Hear what is claimed; perhaps only what one file says of itself, and not where it merely tries things out."""
+        heard: list[Operation | Forward] = []
+        self._listening.append((interpreter, 0 if interpreter is None else interpreter.muted, heard))
+        yield heard
+        self._listening.pop()
