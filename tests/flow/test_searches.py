@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from devlint import torch_api
 from devlint.check.project.definitions import Definitions
-from devlint.flow.program.initialization import Constructors
-from devlint.flow.program.relevance import called_of, calls, calls_of_self, places, says_where, spoken_of
+from devlint.flow.program.relevance import Constructors, called_of, calls, calls_of_self, places, says_where, spoken_of
 from devlint.flow.syntax.bindings import rebound
 
 _ODD = ("\n", "\n", "\r\n", "\r", "\f", " ", "\t", "\u00a0", "\u2028", "\\\n", "\u00e9", "\U0001f917", "_", "1", "\x1c")

@@ -30,7 +30,6 @@ from devlint.flow.interprocedural import activation, foreign_calls, instantiatio
 from devlint.flow.interprocedural.call_contexts import CallContexts, is_despite
 from devlint.flow.interprocedural.imports import Family, Foreign, ProjectImports
 from devlint.flow.interprocedural.instantiation import survives
-from devlint.flow.interprocedural.probing import Probes
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.models.torch.rng import is_kept
 from devlint.flow.models.torch.rng import is_one as is_distribution
@@ -105,10 +104,10 @@ class Engine(Interpreter):
             self._run_class(info)
         for function in list(self.index.functions.values()):
             if function.owner is None and function.triggered:
-                self._run_alone(function)
+                self.run_alone(function)
         while self._pending:
             function, closure = self._pending.pop()
-            self._run_alone(function, closure)
+            self.run_alone(function, closure)
         for kind in self.observers:
             yield from self.component(kind).sites()
 
@@ -126,7 +125,7 @@ class Engine(Interpreter):
         if claim and frame.state.bare and not is_despite(site, frame.state):
             return
         if claim:
-            self.component(Probes).claim(site, frame)
+            self.component(CallContexts).claim(site, frame)
         alone = not claim and not isinstance(site, (IndexCopy, Unforwarded))
         if self.muted or (frame.inlined and alone) or (frame.silent and claim):
             return
@@ -140,7 +139,7 @@ class Engine(Interpreter):
             return []
         outer = frame.state.heap
         frame.state.heap = {**outer, **self.class_heap(info)}
-        with self.component(Probes).listen() as heard, self.quiet():
+        with self.component(CallContexts).listen() as heard, self.quiet():
             home.run_call(frame, Function(method, (), self.self_value(info)), call)
         frame.state.heap = outer
         return heard
@@ -177,7 +176,7 @@ class Engine(Interpreter):
                 or name in called
                 or any(f"self.{attr}" in self.index.code(method.node) for attr in kept)
             ):
-                self._run_alone(method)
+                self.run_alone(method)
 
     def _inherits(self, info: ClassInfo) -> bool:
         """Whether a base of the file keeps tensors that the class has to move."""
@@ -263,7 +262,7 @@ class Engine(Interpreter):
 
     # -- functions ---------------------------------------------------------------------------------------------------
 
-    def _run_alone(self, info: FunctionInfo, closure: tuple[Environment, ...] = ()) -> None:
+    def run_alone(self, info: FunctionInfo, closure: tuple[Environment, ...] = ()) -> None:
         """Interpret a function with arguments of which nothing but the identity is known."""
         if info.owner is not None and info.name == "__init__":
             self.class_heap(info.owner)
@@ -285,6 +284,9 @@ class Engine(Interpreter):
         frame.silent = bool(caller and caller.silent) or self._on_the_host(info)
         conditions.decorate(frame, info)
         activation.bind(frame, info, call, bound)
+        if self.watch is not None:
+            for parameter in info.parameters:
+                self.watch(frame, parameter, state.env[parameter.arg])
         return frame
 
     def _on_the_host(self, info: FunctionInfo) -> bool:

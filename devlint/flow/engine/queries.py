@@ -8,20 +8,17 @@ from collections.abc import Collection
 from devlint import device
 from devlint.device import AVAILABLE, Device, Role
 from devlint.flow.catalog.libraries import Catalog
-from devlint.flow.core.call import Call
 from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.heap import DEVICE, ORIGIN
 from devlint.flow.domain.objects import Module, Stateful
 from devlint.flow.domain.provenance import NO_ORIGIN
-from devlint.flow.domain.state import State
 from devlint.flow.domain.tensors import Batches, DeviceValue, Loader, Tensor, placement
-from devlint.flow.domain.values import Environment, Mapping, Opaque, Sequence, Value
+from devlint.flow.domain.values import Mapping, Opaque, Sequence, Value
 from devlint.flow.engine.engine import Engine
 from devlint.flow.engine.foreign_files import ForeignFile
 from devlint.flow.models.data.loaders import Loaders
 from devlint.flow.program.project import Project
-from devlint.flow.program.symbols import FunctionInfo
-from devlint.immutable import immutable
+from devlint.immutable import immutable, replace
 from devlint.sites.base import Step
 
 _MOST_STEPS = 4
@@ -72,7 +69,7 @@ class Watch:
         known = known_of(frame, value)
         if frame.inlined:
             caller = frame.caller.info.name if frame.caller is not None and frame.caller.info is not None else ""
-            called = Known(known.kind, known.device, known.says, known.certain, known.story, caller or "the top level")
+            called = replace(known, caller=caller or "the top level")
             self._called.setdefault(node, {})[called.caller, called.says] = called
         else:
             (self._muted if frame.interpreter.muted else self._alone)[node] = known
@@ -222,40 +219,15 @@ def watched(
     tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None, catalog: Catalog
 ) -> Watch:
     """What the interpreter makes of some names of a file, each where it stands."""
-    log = _Watching(tree, text, nodes, project, catalog)
-    return log.look(nodes)
-
-
-class _Watching(Engine):
-    """A machine that keeps what it is asked to watch."""
-
-    def __init__(
-        self, tree: ast.Module, text: str, nodes: Collection[Watched], project: Project | None, catalog: Catalog
-    ) -> None:
-        super().__init__(tree, text, project=project, foreign=ForeignFile, catalog=catalog)
-        self.seen = Watch(nodes)
-        self.watch = self.seen.note
-
-    def look(self, nodes: Collection[Watched]) -> Watch:
-        """Run the file, and the functions around the nodes even if nothing in them seems to concern devices."""
-        for _ in self.run():
-            pass
-        for node in nodes:
-            around = [info for info in self.index.functions.values() if _contains(info.node, node)]
-            if around and not self.seen.met(node):
-                self._run_alone(max(around, key=lambda info: info.node.lineno))
-        return self.seen
-
-    def _frame(
-        self, info: FunctionInfo, state: State, closure: tuple[Environment, ...], inlined: bool,
-        call: Call | None = None,
-        bound: Value | None = None, caller: Frame | None = None,
-    ) -> Frame:  # fmt: skip
-        frame = super()._frame(info, state, closure, inlined, call, bound, caller)
-        for parameter in info.parameters:
-            self.seen.note(frame, parameter, frame.state.env[parameter.arg])
-        return frame
-
-
-def _contains(function: ast.stmt, node: Watched) -> bool:
-    return function.lineno <= node.lineno <= (function.end_lineno or 0)
+    engine = Engine(tree, text, project=project, foreign=ForeignFile, catalog=catalog)
+    watch = Watch(nodes)
+    engine.watch = watch.note
+    for _ in engine.run():
+        pass
+    for node in nodes:
+        around = [info.node for info in engine.index.functions.values()]
+        around = [function for function in around if function.lineno <= node.lineno <= (function.end_lineno or 0)]
+        if around and not watch.met(node):
+            # nothing in it seems to concern devices
+            engine.run_alone(engine.index.functions[max(around, key=lambda function: function.lineno)])
+    return watch

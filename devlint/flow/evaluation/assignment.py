@@ -14,7 +14,7 @@ from devlint.flow.domain.heap import ANY, REGISTERED
 from devlint.flow.domain.objects import Instance, Module, Stateful
 from devlint.flow.domain.tensors import DeviceValue, Loader, Tensor, as_tensor
 from devlint.flow.domain.values import UNKNOWN, Const, Named, Opaque, Sequence, Unknown, Value
-from devlint.flow.program import overrides, type_hints
+from devlint.flow.program import mutations, type_hints
 from devlint.flow.program.type_hints import is_device_name
 from devlint.flow.syntax import names
 from devlint.flow.transfer import api_use, havoc
@@ -185,7 +185,7 @@ def _kept_tensor(frame: Frame, target: ast.Attribute, value: Tensor, node: ast.A
     held = frame.state.heap.get((own, target.attr))
     names_registered = REGISTERED.of(frame.state.heap, own) or ()
     registered = target.attr in names_registered or ANY in names_registered
-    if registered or overrides.takes_along(frame.owner, target.attr) or (isinstance(held, Tensor) and held.buffer):
+    if registered or mutations.takes_along(frame.owner, target.attr) or (isinstance(held, Tensor) and held.buffer):
         return replace(value, buffer=True)
     if frame.info.name != "__init__" or value.origin.attribute is not None:
         return value

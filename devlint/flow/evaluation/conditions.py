@@ -56,7 +56,7 @@ def _condition(frame: Frame, node: ast.expr) -> Flag:
     for observer in events.heard(frame, "on_condition"):
         observer.on_condition(frame, node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        inner, holds = denied(node)
+        inner, holds = nodes.denied(node)
         flag = condition(frame, inner)
         return flag if holds else flag.negated()
     if isinstance(node, ast.BoolOp):
@@ -78,14 +78,6 @@ def _condition(frame: Frame, node: ast.expr) -> Flag:
         if isinstance(value, Const):
             return Flag(Truth(bool(value.value)))
     return Flag(predicates.of(frame, node))
-
-
-def denied(node: ast.expr) -> tuple[ast.expr, bool]:
-    """What stands behind one ``not`` after the other, and whether it holds where the whole does."""
-    holds = True
-    while (inner := nodes.denied(node)) is not None:
-        node, holds = inner, not holds
-    return node, holds
 
 
 def truth(frame: Frame, flag: Flag) -> bool | None:

@@ -1,4 +1,4 @@
-"""Context managers that may say where new tensors are made."""
+"""What surrounds code: context managers that say where tensors are made, and what a ``try`` handles."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from devlint.flow.domain.tensors import DeviceValue
 from devlint.flow.domain.values import Opaque, Value
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.program.type_hints import is_device_name
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
+
+_ANY = ""
+"""Stands for the exceptions of a handler that names none."""
+_VERSION_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError"})
+_ANY_ERROR = frozenset({_ANY, "Exception", "BaseException"})
+_DEVICE_ERRORS = frozenset({_ANY, "RuntimeError", "AssertionError", "Exception"})
 
 
 def default_device(frame: Frame, node: ast.expr, value: Value) -> Device | None:
@@ -66,3 +72,23 @@ def _names_device(frame: Frame, node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return is_device_name(node.attr)
     return isinstance(node, ast.Constant) and isinstance(node.value, str) and device.parse(node.value) is not None
+
+
+def tries_versions(node: ast.Try) -> bool:
+    """Whether it handles that a name is missing."""
+    caught = _caught(node)
+    imports = any(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in node.body)
+    return not caught.isdisjoint(_VERSION_ERRORS) or (imports and not caught.isdisjoint(_ANY_ERROR))
+
+
+def tries_device(node: ast.Try) -> bool:
+    """Whether it handles what a missing accelerator raises."""
+    return not _caught(node).isdisjoint(_DEVICE_ERRORS)
+
+
+def _caught(node: ast.Try) -> set[str]:
+    """The names of what it catches."""
+    kinds = [handler.type for handler in node.handlers]
+    parts = [part for kind in kinds if kind is not None for part in nodes.walk(kind)]
+    found = {names.dotted(part) for part in parts if isinstance(part, (ast.Name, ast.Attribute))}
+    return found | {_ANY} if None in kinds else found

@@ -10,7 +10,7 @@ from devlint.flow.core.interpreter import Frame
 from devlint.flow.domain.state import State, availability
 from devlint.flow.domain.tensors import DeviceValue, Tensor, as_tensor, placement
 from devlint.flow.domain.values import UNKNOWN, Flag, Opaque, Value
-from devlint.flow.syntax import names
+from devlint.flow.syntax import names, nodes
 from devlint.immutable import replace
 
 
@@ -65,18 +65,16 @@ def refine(frame: Frame, test: ast.expr, holds: bool) -> None:
 
 def _question(test: ast.expr) -> tuple[ast.Name | None, str, bool]:
     """The tensor whose device a test asks for, the type it asks for, and whether it is there where the test holds."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        node, kind, positive = _question(test.operand)
-        return node, kind, not positive
+    test, positive = nodes.denied(test)
     asked: ast.expr | None = None
-    kind, positive = "cuda", True
+    kind = "cuda"
     if isinstance(test, ast.Attribute) and test.attr == "is_cuda":
         asked = test.value
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
         left, right = test.left, test.comparators[0]
         if isinstance(right, ast.Constant) and isinstance(left, ast.Attribute) and left.attr == "type":
             asked = left.value.value if isinstance(left.value, ast.Attribute) and left.value.attr == "device" else None
-            kind, positive = str(right.value), isinstance(test.ops[0], ast.Eq)
+            kind, positive = str(right.value), isinstance(test.ops[0], ast.Eq) is positive
     return (asked if isinstance(asked, ast.Name) else None), kind, positive
 
 

@@ -198,7 +198,7 @@ def _binary(frame: Frame, node: ast.BinOp) -> Value:
 
 def _unary(frame: Frame, node: ast.UnaryOp) -> Value:
     if isinstance(node.op, ast.Not):
-        evaluate_test(frame, conditions.denied(node)[0])
+        evaluate_test(frame, nodes.denied(node)[0])
         return conditions.flag_of(frame, node) or UNKNOWN
     value = evaluate(frame, node.operand)
     if isinstance(value, Tensor):

@@ -20,7 +20,6 @@ from devlint.flow.evaluation import conditions, contexts, device_conditions, pre
 from devlint.flow.evaluation.assignment import bind
 from devlint.flow.evaluation.expressions import evaluate, evaluate_test, operate
 from devlint.flow.syntax import names, nodes
-from devlint.flow.syntax.exceptions import tries_device, tries_versions
 from devlint.flow.transfer import containers, device_queue, loop_invariance
 from devlint.flow.transfer.escapes import Escapes
 from devlint.flow.transfer.indexing import assign_item
@@ -217,8 +216,8 @@ def _if(frame: Frame, node: ast.If) -> None:
 
 def _try(frame: Frame, node: ast.Try) -> None:
     before = frame.state.copy()
-    outer_tried, frame.tried = frame.tried, frame.tried or tries_device(node)
-    outer_shim, frame.shim = frame.shim, frame.shim or tries_versions(node)
+    outer_tried, frame.tried = frame.tried, frame.tried or contexts.tries_device(node)
+    outer_shim, frame.shim = frame.shim, frame.shim or contexts.tries_versions(node)
     run_body(frame, node.body)
     frame.tried = outer_tried
     run_body(frame, node.orelse)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from devlint.device import AVAILABLE, Kind, Role
 from devlint.flow.catalog.schema import Row
@@ -59,6 +60,7 @@ class CallContexts(Observer):
         """Copies that each call of a function makes, by identity."""
         self._private: dict[int, FunctionInfo] = {}
         """What private functions do, whatever is available."""
+        self._listening: list[tuple[Interpreter | None, int, list[Operation | Forward]]] = []
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
@@ -97,6 +99,23 @@ class CallContexts(Observer):
             host = frozenset(name for name, value in arguments.items() if bare or _is_host(value))
             self._on_the_host[info].append(host)
             self._left_out[info].append(frozenset(name for name, value in arguments.items() if is_none(value)))
+
+    # -- claims of calls that are only tried out ----------------------------------------------------------------------
+
+    @contextmanager
+    def listen(self, interpreter: Interpreter | None = None) -> Iterator[list[Operation | Forward]]:
+        """Hear what is claimed; perhaps only what one file says of itself, and not where it merely tries things out."""
+        heard: list[Operation | Forward] = []
+        self._listening.append((interpreter, 0 if interpreter is None else interpreter.muted, heard))
+        yield heard
+        self._listening.pop()
+
+    def claim(self, site: Site, frame: Frame) -> None:
+        """A claim is made in a frame, aloud or not: whoever began to listen last hears it."""
+        if self._listening and isinstance(site, (Operation, Forward)):
+            one, level, heard = self._listening[-1]
+            if one is None or (frame.interpreter is one and one.muted == level and not frame.silent):
+                heard.append(site)
 
     # -- sites -------------------------------------------------------------------------------------------------------
 

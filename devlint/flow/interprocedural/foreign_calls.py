@@ -16,7 +16,7 @@ from devlint.flow.domain.objects import Function, Instance, Module, Stateful
 from devlint.flow.domain.provenance import Origin
 from devlint.flow.domain.tensors import Batches, Loader, Tensor, as_tensor
 from devlint.flow.domain.values import Sequence, Unknown, Value
-from devlint.flow.interprocedural.probing import Probes
+from devlint.flow.interprocedural.call_contexts import CallContexts
 from devlint.flow.models.libraries import unknown
 from devlint.flow.syntax import nodes
 from devlint.flow.transfer.device_queue import DeviceQueue
@@ -66,7 +66,7 @@ def _run(there: Interpreter, frame: Frame, function: Function, call: Call) -> Va
     if here.muted or frame.silent:
         with here.quiet():
             return there.run_call(frame, function, call)
-    with here.component(Probes).listen(there) as heard, here.quiet():
+    with here.component(CallContexts).listen(there) as heard, here.quiet():
         result = there.run_call(frame, function, call)
     _tell(frame, call, function.info.name, heard)
     return result

@@ -11,6 +11,7 @@ import functools
 import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 
 from devlint import torch_api
 
@@ -39,6 +40,9 @@ _LITERAL = re.compile(r"= *[\[({]")
 _ATTRIBUTE = re.compile(r"self\.\w+ *(?::[^=]+)?\Z")
 """What is before the sign, with an annotation perhaps."""
 _CALLED = re.compile(r"(\w+)\(")
+_MENTION = re.compile(r"(?<!\bself)\.(\w+)|\bself\.(\w+)\(")
+"""An attribute, or a method that ``self`` calls: ``self.name`` alone is an attribute of that name of another class."""
+_METHOD = re.compile(r"\.(\w+)\(")
 
 
 def places(text: str) -> Iterator[int]:
@@ -184,3 +188,26 @@ def _names_of_torch() -> re.Pattern[str]:
     rest = (word for word in sorted(torch_api.words()) if not word.endswith(enough))
     words = [word for word in rest if not any(part in word for part in _ANYWHERE)]
     return re.compile(rf"\.(?:{'|'.join(map(re.escape, words))})(?!\w)")
+
+
+class Constructors:
+    """The methods that the constructors of a file call, by their text and that of the file."""
+
+    def __init__(self, bodies: Iterable[str], text: str) -> None:
+        self._bodies = "\n".join(bodies)
+        self._text = text
+
+    @cached_property
+    def _called(self) -> frozenset[str]:
+        return frozenset(_METHOD.findall(self._bodies))
+
+    def alone_call(self, method: str) -> bool:
+        """Whether the file calls a method in its constructors, and speaks of it nowhere else."""
+        return method in self._called and _mentions(self._text, method) <= _mentions(self._bodies, method)
+
+
+def _mentions(text: str, name: str) -> int:
+    """How often a text has an attribute of that name."""
+    lines = (line for line in text.split("\n") if name in line)
+    found = itertools.chain.from_iterable(map(_MENTION.findall, lines))
+    return sum(name in either for either in found)

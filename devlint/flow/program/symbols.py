@@ -15,7 +15,6 @@ from devlint.flow.catalog.libraries import BUILT_IN, Catalog, canonical
 from devlint.flow.catalog.methods import OF_MODULES
 from devlint.flow.program import hooks, relevance
 from devlint.flow.program.identity import identity
-from devlint.flow.program.initialization import Constructors
 from devlint.flow.program.module_bases import is_module_path, is_plain, registers
 from devlint.flow.syntax import names, nodes
 from devlint.flow.syntax.bindings import Outline, joint, rebound, top_level
@@ -381,10 +380,10 @@ class Index(nodes.Holder):
         return hooks.exchange(self.tree, self._text)
 
     @cached_property
-    def constructors(self) -> Constructors:
+    def constructors(self) -> relevance.Constructors:
         """What the constructors of the file ask for."""
         inits = (info.methods["__init__"] for info in self.classes.values() if "__init__" in info.methods)
-        return Constructors((self.code(init.node) for init in inits), self._text)
+        return relevance.Constructors((self.code(init.node) for init in inits), self._text)
 
     def code(self, node: ast.stmt) -> str:
         """The lines of a definition."""

@@ -193,7 +193,8 @@ def _required_otherwise(info: FunctionInfo) -> Iterator[str]:
     for node in info.nodes if tests else ():
         required: ast.expr | None = node.test if isinstance(node, ast.Assert) else None
         if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Raise)):
-            required = nodes.denied(node.test)
+            inner, holds = nodes.denied(node.test)
+            required = None if holds else inner
         if isinstance(required, ast.Call) and required in tests:
             yield tests[required]
 

@@ -90,9 +90,12 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
     return call.args[position] if position < len(call.args) else next(named, None)
 
 
-def denied(test: ast.expr) -> ast.expr | None:
-    """What a test denies: ``x`` of ``not x``."""
-    return test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else None
+def denied(test: ast.expr) -> tuple[ast.expr, bool]:
+    """What stands behind one ``not`` after the other, and whether it holds where the whole does."""
+    holds = True
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    return test, holds
 
 
 def assigned(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -10,7 +10,7 @@ from devlint.flow.catalog import torch_table
 from devlint.flow.catalog.methods import FETCHES, MOVERS, OF_MODULES
 from devlint.flow.core.events import Observer
 from devlint.flow.core.interpreter import Interpreter
-from devlint.flow.program import overrides, type_hints
+from devlint.flow.program import mutations, type_hints
 from devlint.flow.program.symbols import ClassInfo, FunctionInfo
 from devlint.flow.syntax import names
 from devlint.sites.base import Operand, Scope, Step
@@ -36,7 +36,7 @@ class ConstructorTensors(Observer):
             if init is None or not given or not info.is_module:
                 continue
             for name, value in _kept(init, given):
-                if overrides.takes_along(info, name) or name in info.stored or _registered(info, name):
+                if mutations.takes_along(info, name) or name in info.stored or _registered(info, name):
                     continue
                 uses = tuple(_uses(info, name))
                 if uses:
