@@ -22,9 +22,10 @@ from devlint.device import (
 )
 from devlint.finding import Applicability, Finding, Severity
 from devlint.immutable import replace
+from devlint.rules.code.edits import shown
 from devlint.rules.placement.operands.device_mismatch import DeviceMismatch
 from devlint.rules.placement.operands.forward_factory import ForwardFactoryWithoutDevice
-from devlint.rules.placement.operands.meetings import beside, meetings, shown, takes_device
+from devlint.rules.placement.operands.meetings import beside, meetings, takes_device
 from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Forward, Operation, OperationKind
 from devlint.source.tree import Source

@@ -7,8 +7,10 @@ import builtins
 import functools
 from collections.abc import Iterator
 
+from devlint.flow.syntax.names import imported
+from devlint.flow.syntax.nodes import DEFINITIONS
 from devlint.rules.code.blocks import Way, around, earlier, stores, way, way_to
-from devlint.source.syntax import says_none, walk
+from devlint.source.syntax import below, says_none, walk
 from devlint.source.tree import Source
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -160,16 +162,12 @@ def _parameters(function: ast.AST) -> set[str]:
 def _bound_in(scope: ast.AST) -> frozenset[str]:
     """The names that what is inside of a node binds, without those that are seen only in a part of it."""
     names: set[str] = set()
-    rest = list(ast.iter_child_nodes(scope))
-    while rest:
-        node = rest.pop()
+    for node in below([*ast.iter_child_nodes(scope)], (*_INNER, *DEFINITIONS)):
         names.update(_stored(node))
-        if isinstance(node, ast.alias):
-            names.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names.update(imported(node))
+        elif isinstance(node, DEFINITIONS):
             names.add(node.name)
-        elif not isinstance(node, _INNER):
-            rest += ast.iter_child_nodes(node)
     return frozenset(names)
 
 

@@ -17,7 +17,7 @@ from devlint.sites.base import Scope
 from devlint.source.test_files import is_of_tests
 from devlint.source.tree import Source
 
-_LONG = 40
+_LONG, _LONGEST = 40, 60
 # The methods by which torch itself moves things, and helpers that carry the destination in their name.
 _MOVER = re.compile(
     r"_*(?:cuda|cpu|to|to_empty|_apply|type|half|float|double|bfloat16|xpu|hpu|npu|mps|ipu|(?:\w*_)?(?:to|2)_?(?:cuda|gpu)|\w+2(?:cuda|gpu))"
@@ -184,6 +184,12 @@ def short(text: str, otherwise: str) -> str:
 def quoted(text: str, otherwise: str) -> str:
     """``text`` in backticks, or ``otherwise`` where it is too long, or too tangled, for a message."""
     return f"`{text}`" if short(text, "") else otherwise
+
+
+def shown(text: str) -> str:
+    """``text`` in backticks, on one line, and cut where it is too long."""
+    line = " ".join(text.split())
+    return f"`{line}`" if len(line) <= _LONGEST else f"`{line[: _LONGEST - 3].rstrip()}...`"
 
 
 def with_path(spelled: str, path: str) -> str:

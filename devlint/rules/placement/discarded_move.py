@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
+from devlint.flow.syntax.names import inside
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
+from devlint.rules.code.blocks import method_of, receiver
 from devlint.sites.transfers import Transfer
 
 # A copy to the CPU waits for the device, the first copy to a device starts it: measuring code does both on purpose.
@@ -126,16 +128,10 @@ def _assignable(site: Transfer) -> bool:
 def _parameters_of(site: Transfer) -> str:
     """The module through whose parameters the loop around the site runs, empty where it is no such loop."""
     loop = site.scope.loop
-    if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
+    if not isinstance(loop, ast.For) or site.value.text not in inside(loop.target):
         return ""
-    method = loop.iter.func
-    if isinstance(method, ast.Attribute) and method.attr in _VALUES and isinstance(method.value, ast.Call):
-        # what a state dict holds is the memory of the parameters: another tensor under the name is none of them
-        state = method.value.func
-        method = state if isinstance(state, ast.Attribute) and state.attr == "state_dict" else method
-    elif isinstance(method, ast.Attribute) and method.attr not in _PARAMETERS:
-        return ""
-    if not isinstance(method, ast.Attribute) or method.attr in _VALUES:
-        return ""
-    names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    return ast.unparse(method.value) if site.value.text in names else ""
+    # what a state dict holds is the memory of the parameters: another tensor under the name is none of them
+    of_state = method_of(loop.iter) in _VALUES
+    call = receiver(loop.iter) if of_state else loop.iter
+    owner = receiver(call) if method_of(call) in ({"state_dict"} if of_state else _PARAMETERS) else None
+    return "" if owner is None else ast.unparse(owner)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from devlint.rules.base import Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.placement.operands.meetings import shown
+from devlint.rules.code.edits import shown
 from devlint.sites.placement import ManagedMove
 
 

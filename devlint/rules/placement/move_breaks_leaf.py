@@ -9,8 +9,8 @@ from devlint.flow.catalog.concepts import DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity, proof
 from devlint.rules.code import edits
 from devlint.rules.code.device_candidates import device_at_hand
+from devlint.rules.code.edits import shown
 from devlint.rules.code.lazy import cst
-from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.placement import LeafMove
 
 _FACTORIES = frozenset("arange empty eye full linspace logspace ones rand randint randn randperm tensor zeros".split())

@@ -9,8 +9,7 @@ from functools import lru_cache
 from devlint.device import Kind
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, Span
 from devlint.rules.code.blocks import function_at, method_of, statement_of
-from devlint.rules.code.edits import fix_of, put_after
-from devlint.rules.placement.operands.meetings import shown
+from devlint.rules.code.edits import fix_of, put_after, shown
 from devlint.sites.base import Act, Step
 from devlint.sites.devices import Override
 from devlint.sites.placement import Attribute

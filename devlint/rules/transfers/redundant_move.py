@@ -126,14 +126,11 @@ class RedundantMove(Rule):
         known = site.kind or site.measured is not None or site.discarded or site.scope.loop is not None or not story
         if known or not isinstance(node, ast.Name) or not isinstance(site.node, ast.Call):
             return False
-        here = function_at(self.source, site.node)
-        if site.target is None or site.value.device.same(site.target) is not True:
+        if site.target is None or site.value.device.same(site.target) is not True or story[-1].act not in _PLACED:
             return False
-        first, last = story[-1].node, self.source.span(site.node)
-        if story[-1].act not in _PLACED or function_at(self.source, first) is not here:
-            return False
-        begin = self.source.span(first)
-        if last <= begin:
+        here, first = function_at(self.source, site.node), story[-1].node
+        begin, last = self.source.span(first), self.source.span(site.node)
+        if function_at(self.source, first) is not here or last <= begin:
             return False
         rows = range(begin.end_row + 1, last.row)
         between = (part for part in walk(here or self.source.tree) if isinstance(part, ast.Name))

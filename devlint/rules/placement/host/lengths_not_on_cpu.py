@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
-from devlint.rules.code.edits import fix_of
+from devlint.rules.code.edits import fix_of, shown
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
-from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.placement import HostRead
 
 

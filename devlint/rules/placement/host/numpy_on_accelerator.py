@@ -5,9 +5,8 @@ from __future__ import annotations
 from devlint.device import Role
 from devlint.flow.catalog.concepts import METHOD
 from devlint.rules.base import Applicability, Fix, Report, Reports, Rule, Severity
-from devlint.rules.code.edits import fix_of
+from devlint.rules.code.edits import fix_of, shown
 from devlint.rules.placement.host.transfer_to_host import absence, fetched
-from devlint.rules.placement.operands.meetings import shown
 from devlint.sites.base import Operand
 from devlint.sites.placement import HostRead
 

@@ -9,7 +9,7 @@ from devlint.device import Kind, Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule, Severity, proof
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, fix_of, in_brackets, with_arguments
+from devlint.rules.code.edits import as_written, fix_of, in_brackets, shown, with_arguments
 from devlint.rules.placement.operands.meetings import (
     GENERATOR,
     MODULE,
@@ -18,12 +18,13 @@ from devlint.rules.placement.operands.meetings import (
     can_be_told,
     meetings,
     mere,
-    shown,
     takes_device,
 )
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 
+_TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED})
+"""The kinds of hints that this rule tells."""
 _PRIMARY = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 
 
@@ -104,7 +105,7 @@ class DeviceMismatch(Rule):
                 f"{_named(stray, site)} {maybe} on {place} but {_whereabouts(other, site)}; {_consequence(other)}",
                 label=_label(site),
                 severity=meeting.severity,
-                steps=(*stray.story, *other.story),
+                steps=meeting.steps,
                 help=_help(meeting, site),
                 fix=_fix(self, site, mismatches, as_written(self.source, target)) if target else None,
             )
@@ -114,19 +115,17 @@ def _brought(meeting: Meeting, site: Operation) -> Report:
     """A function of another file makes a tensor on the CPU, and this call gives it one that is elsewhere."""
     stray, other = meeting.stray, meeting.other
     message = f"`{stray.factory}` in `{site.operator}` creates on the CPU, but {_whereabouts(other, site)}"
-    label, told = f"`{site.operator}` brings them together", "on the device of the argument"
-    steps, told = (*stray.story, *other.story), f"create it in `{site.operator}` {told}"
-    return Report(f"{message}; {_consequence(other)}", label, meeting.severity, steps, told)
-
-
-_TOLD = frozenset({HintKind.PARTED, HintKind.HALF, HintKind.UNPLACED})
-"""The kinds of hints that this rule tells."""
+    label, told = (
+        f"`{site.operator}` brings them together",
+        f"create it in `{site.operator}` on the device of the argument",
+    )
+    return Report(f"{message}; {_consequence(other)}", label, meeting.severity, meeting.steps, told)
 
 
 def _hint(meeting: Meeting, site: Hint) -> Report:
     """Of two parts each branch moves one; or, for those who ask, what is moved elsewhere is not moved here."""
     stray, other = meeting.stray, meeting.other
-    left, gone, steps = shown(stray.text), shown(other.text), (*stray.story, *other.story)
+    left, gone, steps = shown(stray.text), shown(other.text), meeting.steps
     target = beside(other, site.scope) or "device"
     if site.kind is HintKind.PARTED:
         message = f"this branch moves {gone} and leaves {left}, another one moves {left} and leaves {gone}; "

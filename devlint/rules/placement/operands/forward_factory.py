@@ -6,8 +6,8 @@ from devlint.device import Role
 from devlint.rules.base import Applicability, Edit, Fix, Report, Reports, Rule
 from devlint.rules.code.blocks import function_at
 from devlint.rules.code.control_flow import stands_at
-from devlint.rules.code.edits import as_written, fix_of, with_arguments
-from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings, shown
+from devlint.rules.code.edits import as_written, fix_of, shown, with_arguments
+from devlint.rules.placement.operands.meetings import MODULE, Meeting, beside, can_be_told, meetings
 from devlint.sites.base import Operand, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 

@@ -17,7 +17,7 @@ from devlint.finding import Severity
 from devlint.flow.catalog import distributions
 from devlint.immutable import replace
 from devlint.rules.code.blocks import keyword_of
-from devlint.sites.base import Operand, Scope
+from devlint.sites.base import Operand, Scope, Step
 from devlint.sites.placement import Forward, Hint, HintKind, Operation, OperationKind
 from devlint.source.syntax import makes_nothing
 
@@ -30,7 +30,6 @@ _ASKED = frozenset({HintKind.HALF, HintKind.UNPLACED})
 _STEPS = frozenset({"forward", "training_step", "validation_step", "test_step", "predict_step"})
 """The methods that torch and Lightning give what is on the module's device."""
 _OF_A_TENSOR = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
-_LONGEST_TEXT = 60
 _WITHOUT_DEVICE = frozenset({"from_numpy", "frombuffer", "from_file", "from_dlpack", "load"})
 _SAYS_WHERE = frozenset({"device", "generator", "out", "pin_memory", None})
 _PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*|\[[\w'\"]+\])*")
@@ -48,6 +47,11 @@ class Meeting:
     other: Operand
     severity: Severity = Severity.ERROR
     creation: ast.AST | None = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What both have been through."""
+        return (*self.stray.story, *self.other.story)
 
 
 def meetings(site: Operation | Hint | Forward) -> list[Meeting]:
@@ -108,12 +112,6 @@ def beside(operand: Operand, scope: Scope) -> str:
         # with which of the arguments it is only the tensor itself can say
         return f"{operand.node.id}.device"
     return scope.devices[0] if scope.devices else ""
-
-
-def shown(text: str) -> str:
-    """An operand's text as a message quotes it: on one line, and not too long."""
-    line = " ".join(text.split())
-    return f"`{line}`" if len(line) <= _LONGEST_TEXT else f"`{line[: _LONGEST_TEXT - 3].rstrip()}...`"
 
 
 def mere(device: Device) -> bool:
