@@ -110,6 +110,10 @@ def test_the_question_is_changed_last_and_only_if_nothing_else_is_bound_to_cuda(
             "torch.manual_seed(s)\n    if s:\n        g()",
         ),
         (
+            "torch.manual_seed(s)\n    if s:\n        if s > 1:\n            torch.cuda.manual_seed(s)\n        g()",
+            "torch.manual_seed(s)\n    if s:\n        g()",
+        ),
+        (
             "torch.manual_seed(s)\n    torch.cuda.manual_seed(s + 1)",
             "torch.manual_seed(s)\n    torch.manual_seed(s + 1)",
         ),

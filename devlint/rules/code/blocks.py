@@ -23,7 +23,8 @@ class _Landmarks:
 
     def __init__(self, tree: ast.Module) -> None:
         self.functions: dict[int, ast.AST] = {}
-        self.statements: dict[ast.AST, tuple[ast.stmt, list[ast.stmt]]] = {}
+        self.statements: dict[ast.AST, ast.stmt] = {}
+        self.blocks: dict[ast.stmt, list[ast.stmt]] = {}
         # the walk goes from the outside to the inside: the innermost function has the last word on a row
         left: list[ast.AST] = [tree]
         for node in left:
@@ -32,10 +33,9 @@ class _Landmarks:
                 self.functions.update(dict.fromkeys(range(node.lineno, last + 1), node))
             for name in ("body", "orelse", "finalbody"):
                 block: list[ast.stmt] = getattr(node, name, [])
-                for statement in block:
-                    value = getattr(statement, "value", None)
-                    if isinstance(value, ast.AST):
-                        self.statements[value] = (statement, block)
+                self.blocks.update(dict.fromkeys(block, block))
+                values = ((getattr(statement, "value", None), statement) for statement in block)
+                self.statements.update((value, statement) for value, statement in values if value is not None)
                 left += block
             left += getattr(node, "handlers", ())
             left += getattr(node, "cases", ())
@@ -54,8 +54,8 @@ def around(source: Source, node: ast.AST) -> ast.AST:
     return function_at(source, node) or source.tree
 
 
-def statement_of(source: Source, value: ast.AST) -> tuple[ast.stmt, list[ast.stmt]] | None:
-    """The statement whose whole value an expression is, and the block that it stands in."""
+def statement_of(source: Source, value: ast.AST) -> ast.stmt | None:
+    """The statement whose whole value an expression is."""
     return _landmarks(source.tree).statements.get(value)
 
 
@@ -107,14 +107,10 @@ def stores(scope: ast.AST) -> dict[str, list[int]]:
     return {name: sorted(found) for name, found in rows.items()}
 
 
-def block_of(parent: ast.AST, child: ast.AST) -> list[ast.stmt]:
-    """The block of ``parent`` in which a statement stands; empty where it is in none."""
-    return next((block for block in blocks(parent) if child in block), [])
-
-
 def earlier(parent: ast.AST, child: ast.AST) -> list[ast.stmt]:
     """The statements in front of ``child`` in its block."""
-    return list(itertools.takewhile(lambda statement: statement is not child, block_of(parent, child)))
+    block = next((block for block in blocks(parent) if child in block), [])
+    return list(itertools.takewhile(lambda statement: statement is not child, block))
 
 
 def statement_around(source: Source, node: ast.AST) -> tuple[ast.AST, ast.stmt] | None:
@@ -142,19 +138,19 @@ def assigned(scope: ast.AST) -> dict[str, list[tuple[int, ast.expr]]]:
     return found
 
 
-def idle_statement(
-    source: Source, call: ast.AST, rest: ast.expr | None = None
-) -> tuple[ast.stmt, list[ast.stmt]] | None:
-    """The statement, with its block, that would do nothing without ``call``: ``model.to(d)`` or ``x = x.to(d)``.
+def idle_statement(source: Source, call: ast.AST, rest: ast.expr | None = None) -> ast.stmt | None:
+    """The statement that would do nothing without ``call``: ``model.to(d)`` or ``x = x.to(d)``.
 
     ``rest`` is what would be left of the call, if that is not its receiver: the ``x`` of ``x = f(x)``.
     """
-    found = statement_of(source, call)
-    if found is None or isinstance(found[0], ast.Expr):
-        return found
-    rest = rest or receiver(call)
-    names = [ast.unparse(target) for target in getattr(found[0], "targets", ())]
-    return found if rest is not None and names == [ast.unparse(rest)] else None
+    found, rest = statement_of(source, call), rest or receiver(call)
+    alike = rest is not None and targets_of(found) == [ast.unparse(rest)]
+    return found if alike or isinstance(found, ast.Expr) else None
+
+
+def targets_of(statement: ast.stmt | None) -> list[str]:
+    """The code of what a statement assigns its value to, if it is such a one."""
+    return [*map(ast.unparse, statement.targets)] if isinstance(statement, ast.Assign) else []
 
 
 def in_format(source: Source, span: Span) -> bool:
@@ -209,11 +205,13 @@ def beside(source: Source, span: Span) -> tuple[str, str]:
     return source.lines[span.row - 1][: span.column - 1], source.lines[span.end_row - 1][span.end_column - 1 :]
 
 
-def removal(source: Source, statement: ast.stmt, block: list[ast.stmt]) -> Edit | None:
-    """The edit that deletes ``statement``; ``None`` where its block or its line would be left broken."""
+def removal(source: Source, statement: ast.stmt | None) -> Edit | None:
+    """The edit that deletes a statement; ``None`` for none, or where its block or its line would be left broken."""
+    if statement is None:
+        return None
     span = source.span(statement)
     before, after = beside(source, span)
-    if len(block) < 2 or before.strip() or after.strip().partition("#")[0]:
+    if len(_landmarks(source.tree).blocks[statement]) < 2 or before.strip() or after.strip().partition("#")[0]:
         return None
     last = span.end_row == len(source.lines)
     end = (span.end_row, span.end_column) if last else (span.end_row + 1, 1)

@@ -12,7 +12,7 @@ from devlint.flow.catalog.methods import TO_HOST
 from devlint.flow.program.def_use import DESCRIPTIONS
 from devlint.flow.program.type_hints import defaults_of
 from devlint.flow.syntax.names import called
-from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores
+from devlint.rules.code.blocks import around, assigned, given, method_of, statement_of, stores, targets_of
 from devlint.rules.code.control_flow import is_bound_at
 from devlint.sites.base import Scope
 from devlint.source.syntax import walk
@@ -65,8 +65,7 @@ def _best(source: Source, node: ast.AST, devices: Iterable[str]) -> str:
 
 def _goes_on_to(source: Source, node: ast.AST, text: str) -> bool:
     """Whether what a move makes, or what is made of that, is sent on to ``text`` further down: another place."""
-    found = statement_of(source, node)
-    targets = {ast.unparse(target) for target in getattr(found[0], "targets", ())} if found is not None else set()
+    targets = {*targets_of(statement_of(source, node))}
     function, row = around(source, node), int(getattr(node, "lineno", 0))
     sent = (call for call in walk(function) if isinstance(call, ast.Call) and call.lineno > row) if targets else ()
     for call in sent:

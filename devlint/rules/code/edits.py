@@ -55,7 +55,7 @@ def without_call(source: Source, call: ast.AST) -> Edit | None:
     ``None`` where the call is no method's, where a comment would be lost, or the statement is all of its block.
     """
     found = idle_statement(source, call)
-    return without_last(source, call) if found is None else removal(source, *found)
+    return without_last(source, call) if found is None else removal(source, found)
 
 
 def without_last(source: Source, call: ast.AST) -> Edit | None:
@@ -217,7 +217,7 @@ def stands_alone(source: Source, node: ast.AST) -> bool:
     """Whether an expression is a statement of its own, without brackets, so that an assignment may take its place."""
     found = statement_of(source, node)
     # a statement begins and ends with its brackets, an expression within them
-    return found is not None and isinstance(found[0], ast.Expr) and source.span(found[0]) == source.span(node)
+    return isinstance(found, ast.Expr) and source.span(found) == source.span(node)
 
 
 def loses_comments(source: Source, edits: Sequence[Edit]) -> bool:

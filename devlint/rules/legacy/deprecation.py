@@ -155,5 +155,4 @@ def _holds(row: Api, given: ast.expr | None) -> bool:
 def _renamed(rule: Rule, site: Mention, row: Api) -> bool:
     """Whether a name is only given another one: what is done under that is judged where it is done."""
     value = site.call is not None or row.kind in (Kind.EXPRESSION, Kind.ATTRIBUTE)
-    found = None if value else statement_of(rule.source, site.node)
-    return found is not None and isinstance(found[0], ast.Assign | ast.AnnAssign)
+    return not value and isinstance(statement_of(rule.source, site.node), ast.Assign | ast.AnnAssign)

@@ -160,7 +160,7 @@ class LegacyCudaTensorType(DeprecatedName):
             text += ".requires_grad_()" if fresh else ".detach().requires_grad_()"
         found = idle_statement(self.source, call, given) if isinstance(given, ast.Name) and not grad else None
         # `x = Variable(x)` would leave `x = x`
-        removed = None if found is None else removal(self.source, *found)
+        removed = removal(self.source, found)
         used = f"Use {edits.quoted(text, 'the tensor itself')}"
         return edits.fix_of(used, removed or self.replace(call, text), safe=fresh or grad)
 

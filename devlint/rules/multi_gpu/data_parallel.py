@@ -90,7 +90,7 @@ class DataParallel(Rule):
 def _names_only(source: Source, node: ast.AST) -> bool:
     """Whether a wrapper is given a state dict, whose keys begin with `module.`, and then only opened again."""
     found = statement_of(source, node)
-    target = found[0].targets[0] if found is not None and isinstance(found[0], ast.Assign) else None
+    target = found.targets[0] if isinstance(found, ast.Assign) else None
     if not isinstance(target, ast.Name):
         return False
     inside = [part for part in walk(around(source, node)) if getattr(part, "lineno", 0) > target.lineno]

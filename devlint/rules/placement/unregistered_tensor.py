@@ -142,15 +142,14 @@ class UnregisteredTensorAttribute(Rule):
     def _fix(self, site: Attribute) -> Fix | None:
         """Let ``register_buffer`` take the place of the assignment, where nothing has the name by then."""
         node = site.value.node
-        found = statement_of(self.source, node)
-        function = function_at(self.source, node)
-        if found is None or not isinstance(function, ast.FunctionDef) or not _registrable(site, found[0], function):
+        found, function = statement_of(self.source, node), function_at(self.source, node)
+        if found is None or not isinstance(function, ast.FunctionDef) or not _registrable(site, found, function):
             return None
-        statement, value = self.source.span(found[0]), self.source.span(node)
+        statement, value = self.source.span(found), self.source.span(node)
         if (statement.end_row, statement.end_column) != (value.end_row, value.end_column):
             # brackets around the value, or comments in them
             return None
-        if self.source.segment(found[0])[: -len(self.source.segment(node))].split() != [f"self.{site.name}", "="]:
+        if self.source.segment(found)[: -len(self.source.segment(node))].split() != [f"self.{site.name}", "="]:
             return None
         head = Span(statement.row, statement.column, value.row, value.column)
         registering = Edit(head, f'self.register_buffer("{site.name}", ')

@@ -10,7 +10,7 @@ from devlint import torch_api
 from devlint.flow.catalog.accelerator_api import CUDA_ASKED, EVENT, STREAMS
 from devlint.flow.catalog.concepts import SEED
 from devlint.rules.base import Applicability, Edit, Report, Reports, Rule, Span
-from devlint.rules.code.blocks import beside, block_of, earlier, function_at, given, removal, statement_of, way_to
+from devlint.rules.code.blocks import beside, earlier, function_at, given, removal, statement_of, way_to
 from devlint.rules.code.control_flow import conditions
 from devlint.rules.code.edits import fix_of, put_before
 from devlint.rules.code.imports import importing
@@ -186,14 +186,14 @@ def _named(source: Source, call: ast.Call, row: Api) -> tuple[Edit, ...] | None:
 def _guard(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
     """The edits that put a condition before a call which is a statement of its own, in lines of its own."""
     found = statement_of(source, call)
-    if found is None or not isinstance(found[0], ast.Expr):
+    if not isinstance(found, ast.Expr):
         return None
-    indent, after = beside(source, source.span(found[0]))
+    indent, after = beside(source, source.span(found))
     imports = importing(source, "torch", call)
     if indent.strip() or after.partition("#")[0].strip() or imports is None:
         return None
     step = "\t" if "\t" in indent else "    "
-    return (put_before(source, found[0], f"{_GUARD}\n{indent}{step}"), *imports)
+    return (put_before(source, found, f"{_GUARD}\n{indent}{step}"), *imports)
 
 
 def _tells_kinds_apart(source: Source, site: Mention) -> bool:
@@ -226,19 +226,13 @@ def _is_seeded(source: Source, call: ast.Call, torch: str) -> bool:
 
 def _left_out(source: Source, call: ast.Call) -> tuple[Edit, ...] | None:
     """The edit that deletes the call, with the condition around it if that has nothing else to decide."""
-    found = statement_of(source, call)
-    if found is None or not isinstance(found[0], ast.Expr):
+    gone = statement_of(source, call)
+    if not isinstance(gone, ast.Expr):
         return None
-    statement, block = found
-    for parent, child in reversed(way_to(source, call)):
-        if child is not statement:
-            continue
-        if isinstance(parent, ast.If) and len(block) == 1 and not parent.orelse and _only_asks(parent.test):
-            statement = parent
-        else:
-            block = block_of(parent, child)
-            break
-    edit = removal(source, statement, block)
+    for parent, _ in reversed(way_to(source, call)):
+        if isinstance(parent, ast.If) and parent.body == [gone] and not parent.orelse and _only_asks(parent.test):
+            gone = parent
+    edit = removal(source, gone)
     return None if edit is None else (edit,)
 
 

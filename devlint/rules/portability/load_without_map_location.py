@@ -10,7 +10,7 @@ from devlint.flow.catalog.concepts import FROM_NUMPY, LOAD, LOADERS
 from devlint.flow.catalog.methods import TO_DEVICE
 from devlint.rules.base import Applicability, Report, Reports, Rule, Severity
 from devlint.rules.code import edits
-from devlint.rules.code.blocks import Way, around, assigned, method_of, statement_of, way_to
+from devlint.rules.code.blocks import Way, around, assigned, method_of, statement_of, targets_of, way_to
 from devlint.rules.code.device_candidates import device_at_hand, made_of
 from devlint.sites.devices import ApiCall
 from devlint.source.syntax import says_none, walk
@@ -196,9 +196,7 @@ def _sampled(source: Source, call: ast.AST) -> bool:
 
 def _names_of(source: Source, call: ast.AST) -> set[str]:
     """The names that are given what a call returns."""
-    found = statement_of(source, call)
-    targets = found[0].targets if found is not None and isinstance(found[0], ast.Assign) else []
-    return {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in targets_of(statement_of(source, call)) if name.isidentifier()}
 
 
 def _given_to(way: Way) -> list[ast.expr] | None:

@@ -70,8 +70,7 @@ class CacheFlushInLoop(Rule):
         if not each_step or site.via or site.scope.handler or edits.in_test(self.source, site.scope):
             return
         collects = site.function == _COLLECTOR
-        found = idle_statement(self.source, site.node)
-        removed = None if found is None else removal(self.source, *found)
+        removed = removal(self.source, idle_statement(self.source, site.node))
         what = "visits every object of the program" if collects else "gives back memory that the next step needs again"
         yield Report(
             f"`{site.function}()` in every step {what}",

@@ -53,8 +53,7 @@ def is_plain(call: ast.Call | None) -> bool:
 
 def is_discarded(location: Location) -> bool:
     """Whether nobody takes the result of the expression."""
-    found = statement_of(location.source, location.node)
-    return found is not None and isinstance(found[0], ast.Expr)
+    return isinstance(statement_of(location.source, location.node), ast.Expr)
 
 
 def is_open(call: ast.Call) -> bool:
